@@ -1,0 +1,38 @@
+# Everything a fresh machine needs: Python 3.11 or newer and make.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+WORKERS ?= 2
+
+.PHONY: test lint types imports unit pictures throughput clean
+
+test: lint types imports unit
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/pyright
+
+imports: $(READY)
+	$(BIN)/lint-imports
+
+unit: $(READY)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
+
+pictures: $(READY)
+	$(BIN)/python -m benchmarks.pictures
+
+throughput: $(READY)
+	$(BIN)/python -m benchmarks.throughput
+
+clean:
+	rm -rf $(VENV)

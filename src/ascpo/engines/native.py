@@ -1,0 +1,283 @@
+"""The native engine: many simulations of one model on the host's threads, the task as one compiled JAX program.
+
+An episode is a pure function of (seed, number of the episode, actions): how many environments or threads run beside
+it changes no bit.
+
+A step is the physics (`mujoco.batch`: ten substeps, then a forward pass) and one JAX call (ghosts, reward, costs,
+observation, and the reset of finished episodes). Sensors are switched off during the substeps, since only those of
+the forward pass are read; that more than pays for it.
+"""
+
+import functools
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Bool, Float, Int
+from mujoco.batch import Batch, SimulationError
+
+from ascpo.guard.actuation import thrust
+from ascpo.guard.layout import Layout, draw_many, keys_for
+from ascpo.guard.model import SUBSTEPS
+from ascpo.guard.task import Memory, Outcome, Task
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """A simulation that broke down, and where to find it again."""
+
+    env: int
+    seed: int
+    episode: int
+    step: int
+    reason: str
+
+    def __str__(self) -> str:
+        return (
+            f"The simulation broke down in environment {self.env} (seed {self.seed}, episode {self.episode}, "
+            f"step {self.step}): {self.reason}."
+        )
+
+
+class Step(NamedTuple):
+    """A step of all environments, as NumPy arrays."""
+
+    observation: Float[np.ndarray, "env obs"]
+    """To act on next: of the new episode where one has just ended."""
+    outcome: Outcome
+    """What the step did; its observation is of the episode that was stepped."""
+    divergences: tuple[Divergence, ...]
+
+
+class NativeEngine:
+    """Environments of one task, stepped together."""
+
+    def __init__(self, task: Task, num_envs: int, num_threads: int = 0) -> None:
+        if num_envs < 1:
+            raise ValueError(f"num_envs={num_envs}: ask for at least one environment.")
+        if num_threads < 0:
+            raise ValueError(f"num_threads={num_threads}: ask for at least one thread, or 0 for one per core.")
+        self.task = task
+        self.num_envs = num_envs
+        self.divergences: deque[Divergence] = deque(maxlen=1000)
+        """The latest simulations that broke down."""
+        self.seeds: Int[np.ndarray, " env"] = np.zeros(num_envs, np.uint32)
+        self.episodes: Int[np.ndarray, " env"] = np.full(num_envs, -1, np.int64)
+        """The number of each environment's running episode."""
+        self._programs = _programs(task)
+        self._simulator = _Simulator(task, num_envs, num_threads)
+        self._block = max(2, min(16, 512 // num_envs))
+        """Episodes drawn ahead, per environment."""
+        # One row per environment holds its `Memory`, packed: a call with few arrays costs less than one with many.
+        self._rows: Float[Array, "env packed"] = jnp.zeros((num_envs, self._programs.width))
+
+    @property
+    def num_threads(self) -> int:
+        return self._simulator.batch.nthread
+
+    @property
+    def memory(self) -> Memory:
+        """What the task remembers of every environment: scenes, distances, step counts, observations."""
+        return jax.tree.map(np.asarray, self._programs.unpack(self._rows))
+
+    def data(self, env: int) -> mujoco.MjData:
+        """One simulation's state, in the frame of its robot's start."""
+        return self._simulator.batch.get_data(env)
+
+    def start(self, seeds: Int[np.ndarray, " env"]) -> Float[np.ndarray, "env obs"]:
+        """Begin the first episode of each seed, and return the observations."""
+        self.seeds = np.asarray(seeds).astype(np.uint32)
+        self.episodes = np.full(self.num_envs, -1, np.int64)
+        self._draw_ahead()
+        return self.restart(np.ones(self.num_envs, bool))
+
+    def restart(self, which: Bool[np.ndarray, " env"]) -> Float[np.ndarray, "env obs"]:
+        """Begin the next episode of the environments named, and return all observations."""
+        self._rows = self._programs.renew(self._rows, which, self._ahead, self._used_on_device)
+        self._next_episode(np.flatnonzero(which))
+        return self.memory.observation.copy()
+
+    def place(self, layout: Layout) -> Float[np.ndarray, "env obs"]:
+        """Begin an episode in the same given scene in every environment, and return the observations."""
+        everywhere = jax.tree.map(lambda leaf: np.repeat(np.asarray(leaf)[None], self.num_envs, axis=0), layout)
+        self._rows, pillars = self._programs.begin(everywhere)
+        self._simulator.reset(np.arange(self.num_envs), np.asarray(pillars))
+        return self.memory.observation.copy()
+
+    def step(self, actions: Float[np.ndarray, "env act"]) -> Step:
+        """One step of every environment. Episodes that end begin anew in the same step."""
+        reasons = self._simulator.step(actions)
+        self._rows, packed = self._programs.advance(
+            self._rows, self._simulator.sensors, self._ahead, self._used_on_device
+        )
+        observation, outcome = self._programs.read(np.asarray(packed))
+        divergences: tuple[Divergence, ...] = ()
+        if outcome.diverged.any():
+            divergences = self._report(np.flatnonzero(outcome.diverged), reasons)
+        done = outcome.terminated | outcome.truncated
+        if done.any():
+            self._next_episode(np.flatnonzero(done))
+        return Step(observation, outcome, divergences)
+
+    def _next_episode(self, which: Int[np.ndarray, " n"]) -> None:
+        """Put simulations back to the start, for episodes that the task has begun already."""
+        self._simulator.reset(which, self._pillars[which, self._used[which]])
+        self.episodes[which] += 1
+        self._used[which] += 1
+        if (self._used[which] >= self._block).any():
+            self._draw_ahead()
+        self._used_on_device = jnp.asarray(self._used.copy())
+
+    def _draw_ahead(self) -> None:
+        """Draw the layouts of each environment's next episodes."""
+        ahead = self.episodes[:, None] + 1 + np.arange(self._block)
+        keys = keys_for(np.repeat(self.seeds, self._block), ahead.ravel())
+        rows, pillars = self._programs.begin(draw_many(self.task.rules, keys))
+        self._ahead = rows.reshape(self.num_envs, self._block, -1)
+        self._pillars = np.asarray(pillars).reshape(self.num_envs, self._block, -1, 3)
+        self._used = np.zeros(self.num_envs, np.int32)
+        self._used_on_device = jnp.asarray(self._used.copy())
+
+    def _report(self, which: Int[np.ndarray, " n"], reasons: dict[int, str]) -> tuple[Divergence, ...]:
+        steps = self._simulator.steps
+        found = tuple(
+            Divergence(int(i), int(self.seeds[i]), int(self.episodes[i]), int(steps[i]), reasons.get(int(i), _NOT_FINITE))
+            for i in which
+        )
+        for divergence in found:
+            _log.warning("%s", divergence)
+        self.divergences.extend(found)
+        return found
+
+
+_NOT_FINITE = "a sensor reads NaN or infinity"
+
+
+class _Simulator:
+    """The physics of all environments, and what their sensors read."""
+
+    def __init__(self, task: Task, num_envs: int, num_threads: int) -> None:
+        self._task = task
+        self.batch = Batch(task.model, num_envs, num_threads)
+        self.sensors: Float[np.ndarray, "env sensors"] = np.tile(task.start.sensors, (num_envs, 1))
+        """After the last step; NaN where the simulation broke down."""
+        self.steps: Int[np.ndarray, " env"] = np.zeros(num_envs, np.int64)
+        """Steps of the running episode."""
+        self._sensordata = self.batch.bind("sensordata")
+        self._flags = self.batch.expand("opt.disableflags")
+        self._all_on = int(task.model.opt.disableflags)
+        self._rotors = [task.model.body(name).id for name in task.suite.robot.rotors]
+        self._mass = float(task.model.body_mass.sum())
+        self._tracked = task.model.body(task.suite.robot.tracked).id
+        self._places = np.empty((num_envs, SUBSTEPS, task.model.nbody, 3))
+
+    def reset(self, which: Int[np.ndarray, " n"], pillars: Float[np.ndarray, "n pillars 3"]) -> None:
+        """Put simulations back to the start, with pillars at these places."""
+        self.batch.state[which] = self._task.start.state
+        self.sensors[which] = self._task.start.sensors
+        self.steps[which] = 0
+        if self._task.suite.pillars:
+            self.batch.bind("mocap_pos")[which] = pillars
+
+    def step(self, actions: Float[np.ndarray, "env act"]) -> dict[int, str]:
+        """Apply the actions for one step and read the sensors. Tells which simulations broke down, and why."""
+        self._command(actions)
+        reasons = self._substeps()
+        self.steps += 1
+        warned = self.batch.warning[:, :, 1]
+        if warned.any():
+            # MuJoCo has put a diverged state back to the start: the robot would seem to teleport.
+            for i in np.flatnonzero(warned.any(axis=1)):
+                names = [mujoco.mjtWarning(k).name.removeprefix("mjWARN_") for k in np.flatnonzero(warned[i])]
+                reasons.setdefault(int(i), f"MuJoCo warned of {', '.join(names)}")
+            self.batch.warning[:] = 0
+        size = self._sensordata.shape[1]
+        self.sensors[:, :size] = self._sensordata
+        if self._task.suite.moves:
+            self.sensors[:, size:] = self._places[:, :, self._tracked].reshape(len(self.sensors), -1)
+        if reasons:
+            self.sensors[list(reasons)] = np.nan
+        return reasons
+
+    def _command(self, actions: Float[np.ndarray, "env act"]) -> None:
+        if not self._rotors:
+            self.batch.ctrl = actions
+            return
+        offsets = self._task.plan.offsets
+        w, x, y, z = self.sensors[:, offsets["attitude"]].T
+        axis = np.stack([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)], axis=-1)
+        height = self.sensors[:, offsets["position"]][:, 2]
+        self.batch.bind("xfrc_applied")[:, self._rotors, :3] = thrust(actions, axis, height, self._mass)
+
+    def _substeps(self) -> dict[int, str]:
+        """Ten substeps without sensors, and a forward pass with them."""
+        reasons: dict[int, str] = {}
+        substeps = functools.partial(self.batch.step, nstep=SUBSTEPS)
+        if self._task.suite.moves:
+            # Ghosts follow the robot substep by substep, so its path is recorded.
+            substeps = functools.partial(
+                self.batch.rollout, SUBSTEPS, record=("xpos",), out={"xpos": self._places}
+            )
+        for flags, call in ((_SENSORS_OFF, substeps), (0, self.batch.forward)):
+            self._flags[:] = self._all_on | flags
+            try:
+                call()
+            except SimulationError as error:
+                reasons |= {int(i): self.batch.error(int(i)) for i in error.ids}
+        return reasons
+
+
+_SENSORS_OFF = int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
+
+
+@dataclass(frozen=True)
+class _Programs:
+    """The compiled programs of a task, on packed memories. All engines of the task share them."""
+
+    width: int
+    begin: Callable[[Layout], tuple[Float[Array, "env packed"], Float[Array, "env pillars 3"]]]
+    advance: Callable[..., tuple[Float[Array, "env packed"], Float[Array, "env results"]]]
+    renew: Callable[..., Float[Array, "env packed"]]
+    unpack: Callable[[Float[Array, "env packed"]], Memory]
+    read: Callable[[Float[np.ndarray, "env results"]], tuple[Float[np.ndarray, "env obs"], Outcome]]
+
+
+@functools.cache
+def _programs(task: Task) -> _Programs:
+    obstacles, m, obs = task.suite.count, len(task.suite.obstacles), task.observer.size
+    blank = Layout(jnp.zeros(2), jnp.zeros(()), jnp.zeros(3), jnp.zeros((obstacles, 3)))
+    example, unpack = ravel_pytree(Memory(blank, jnp.zeros(()), jnp.zeros(()), jnp.zeros(obs)))
+
+    def pack(memory: Memory) -> Float[Array, " packed"]:
+        return ravel_pytree(memory)[0]
+
+    def begin(layout: Layout) -> tuple[Float[Array, " packed"], Float[Array, "pillars 3"]]:
+        return pack(task.begin(layout)), task.pillars_from_start(layout)
+
+    def renew(row: Float[Array, " packed"], which: Bool[Array, ""], ahead: Float[Array, "block packed"], used: Int[Array, ""]) -> Float[Array, " packed"]:
+        return jnp.where(which, ahead[used], row)
+
+    def advance(row: Float[Array, " packed"], sensors: Float[Array, " sensors"], ahead: Float[Array, "block packed"], used: Int[Array, ""]) -> tuple[Float[Array, " packed"], Float[Array, " results"]]:
+        memory, outcome = task.advance(unpack(row), sensors)
+        row = renew(pack(memory), outcome.terminated | outcome.truncated, ahead, used)
+        flags = jnp.stack([outcome.terminated, outcome.truncated, outcome.goal_met, outcome.diverged])
+        results = [unpack(row).observation, outcome.observation, flags, outcome.reward[None], outcome.costs]
+        return row, jnp.concatenate([jnp.asarray(result, jnp.float32) for result in results])
+
+    def read(results: Float[np.ndarray, "env results"]) -> tuple[Float[np.ndarray, "env obs"], Outcome]:
+        flags = results[:, 2 * obs : 2 * obs + 4] > 0
+        reward, costs = results[:, -m - 1], results[:, -m:]
+        outcome = Outcome(results[:, obs : 2 * obs], reward, costs, flags[:, 0], flags[:, 1], flags[:, 2], flags[:, 3])
+        return results[:, :obs].copy(), outcome
+
+    programs = (jax.jit(jax.vmap(f)) for f in (begin, advance, renew, unpack))
+    return _Programs(example.size, *programs, read)

@@ -1,0 +1,44 @@
+"""Costs: how deep the robot is inside a forbidden region, or whether it touches a pillar.
+
+    regions:  c = max(0, R - D),  D the robot's distance to the centre of the nearest one
+    pillars:  c = 1 if any part of the robot touches one, else 0
+"""
+
+from typing import Literal
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ascpo.guard.geometry import distance_to_segment
+from ascpo.guard.kinds import Kind
+from ascpo.guard.robots import Robot
+
+Overlap = Literal["closest", "sum"]
+"""What several regions at once cost: the deepest one alone, or all of them added up."""
+DIVERGED = 1.0
+"""Every cost of a step in which the simulation broke down: such a state is never a safe one."""
+
+
+def clearance(
+    robot: Robot, frames: Float[Array, "frames 3"], points: Float[Array, "n 3"], *, spatial: bool
+) -> Float[Array, " n"]:
+    """D: the distance from the robot's shape to each point; negative inside the shape."""
+    axes = 3 if spatial else 2
+    where = {name: frames[i, :axes] for i, name in enumerate(robot.frames)}
+    distances = [
+        distance_to_segment(points[:, :axes], where[part.start], where[part.end]) - part.radius for part in robot.parts
+    ]
+    return jnp.min(jnp.stack(distances), axis=0)
+
+
+def region_cost(
+    kind: Kind, robot: Robot, frames: Float[Array, "frames 3"], centres: Float[Array, "n 3"], overlap: Overlap
+) -> Float[Array, ""]:
+    """c of the regions of one kind."""
+    depth = jnp.maximum(kind.radius - clearance(robot, frames, centres, spatial=kind.spatial), 0.0)
+    return jnp.max(depth) if overlap == "closest" else jnp.sum(depth)
+
+
+def contact_cost(contacts: Float[Array, " pillars"]) -> Float[Array, ""]:
+    """c of the pillars, from the number of contact points with each."""
+    return jnp.where(jnp.any(contacts > 0), 1.0, 0.0)

@@ -1,0 +1,26 @@
+"""The goal: how far it is, and what getting nearer is worth.
+
+    rₜ = clip(dₜ₋₁ - dₜ, -10, 10) + [dₜ ≤ R]
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from ascpo.guard.geometry import norm
+
+RADIUS = 0.5
+"""R: reached within this distance; the episode then ends."""
+HEIGHT = 0.26
+"""Height of a goal on the ground. The distance is measured in the plane; only a three-valued compass sees it."""
+
+
+def distance(goal: Float[Array, "3"], tracked: Float[Array, "3"], *, spatial: bool) -> Float[Array, ""]:
+    """d: from the tracked frame to the goal's centre, in the plane or in space."""
+    axes = 3 if spatial else 2
+    return norm(goal[:axes] - tracked[:axes])
+
+
+def reward(before: Float[Array, ""], after: Float[Array, ""]) -> tuple[Float[Array, ""], Bool[Array, ""]]:
+    """(dₜ₋₁, dₜ) → (rₜ, whether the goal was reached)."""
+    reached = after <= RADIUS
+    return jnp.clip(before - after, -10.0, 10.0) + reached, reached

@@ -1,0 +1,299 @@
+"""Layouts: where robot, goal and obstacles stand when an episode begins.
+
+Objects are placed one after another (robot, goal, obstacles), each uniformly in the arena less its keepout, and
+drawn again while it is nearer to an earlier one than the sum of their keepouts. After a hundred draws the whole
+layout starts over. When everything stands, the goal is drawn once more, against the robot and the obstacles.
+
+`draw(rules, key)` is a pure function of one key. `draw_many` gives the same layouts for many keys, faster: it drops
+finished layouts from the batch instead of waiting for the slowest one.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, UInt32
+
+from ascpo.guard import goal
+from ascpo.guard.costs import region_cost
+from ascpo.guard.geometry import apply, turn
+from ascpo.guard.ghosts import AIR
+from ascpo.guard.kinds import DISC_HEIGHT, PILLAR_HEIGHT
+from ascpo.guard.suites import ARENA, GOAL_KEEPOUT, ROBOT_KEEPOUT, Suite
+
+DRAWS = 100
+"""Draws for one object before the layout starts over."""
+GOAL_DRAWS = 10_000
+"""Draws for the goal's second place before the layout starts over."""
+LAYOUTS = 10_000
+"""Layouts tried before we give up."""
+ARM_REACH = 2.0
+"""An anchored robot's obstacles (in the plane) and goal (in space) are no farther from the origin than this."""
+_SHEET = 10
+"""Draws looked at together. It divides both numbers of draws, so the rules hold exactly."""
+_SHEETS_A_CALL = 8
+"""Sheets between two looks at which layouts are finished."""
+_WIDTH = 512
+"""Layouts in the making at the same time: one width, so that one program is compiled."""
+
+
+class LayoutError(ValueError):
+    """No layout was found: the suite asks for more than the arena holds."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Layout:
+    """Where things stand, in the world."""
+
+    robot: Float[Array, "*env 2"]
+    heading: Float[Array, "*env"]
+    goal: Float[Array, "*env 3"]
+    obstacles: Float[Array, "*env n 3"]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a layout of a suite must satisfy. Slots are the objects in order of placement; the last one is the goal's
+    second place."""
+
+    suite: Suite
+    start: tuple[tuple[float, float, float], ...]
+    """Where the robot's frames are at the start of an episode, for heading 0 at the origin."""
+
+    @property
+    def slots(self) -> int:
+        return self.suite.count + 2
+
+    def keepouts(self) -> np.ndarray:
+        obstacles = [o.kind.keepout for o in self.suite.obstacles for _ in range(o.count)]
+        return np.array([ROBOT_KEEPOUT, GOAL_KEEPOUT, *obstacles, GOAL_KEEPOUT], np.float32)
+
+    def reaches(self) -> np.ndarray:
+        """Half the side of the square in which each object is drawn."""
+        reaches = ARENA - self.keepouts()
+        if self.suite.robot.anchored:
+            reaches[0] = 0.0
+        return reaches
+
+    def resting_heights(self) -> np.ndarray:
+        """Heights of what does not float: goal and obstacles, by slot."""
+        by_shape = {"disc": DISC_HEIGHT, "post": PILLAR_HEIGHT / 2, "ball": 0.0}
+        obstacles = [by_shape[o.kind.shape] for o in self.suite.obstacles for _ in range(o.count)]
+        return np.array([0.0, goal.HEIGHT, *obstacles], np.float32)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class _Drafts:
+    """Layouts in the making. They are the last axis of every array, where the compiler can run them side by side."""
+
+    key: UInt32[Array, "n 2"]
+    sheet: Int[Array, " n"]
+    """Sheets of draws used so far."""
+    attempt: Int[Array, " n"]
+    """Layouts begun and given up."""
+    slot: Int[Array, " n"]
+    """The object whose turn it is."""
+    draws: Int[Array, " n"]
+    """Draws made for it."""
+    x: Float[Array, "slots n"]
+    y: Float[Array, "slots n"]
+
+
+def draw(rules: Rules, key: UInt32[Array, "2"]) -> Layout:
+    """The layout of a key (as raw key data). Its heading is NaN if the arena is too full."""
+    drafts = jax.lax.while_loop(
+        lambda d: jnp.any(~_finished(rules, d)), partial(_use_sheet, rules), _blank(rules, key[None])
+    )
+    return jax.tree.map(lambda leaf: leaf[0], _finish(rules, drafts))
+
+
+def draw_many(rules: Rules, keys: UInt32[np.ndarray, "n 2"]) -> Layout:
+    """The layouts of many keys, as NumPy arrays: the same as `draw` for each, and an error if the arena is too full.
+
+    A batch of fixed width works through the keys; a row whose layout is finished takes the next key.
+    """
+    count = len(keys)
+    layouts = Layout(*(np.empty((count, *shape), np.float32) for shape in ((2,), (), (3,), (rules.suite.count, 3))))
+    # Row r works on key owner[r]; rows too many repeat the last one.
+    owner = np.minimum(np.arange(_WIDTH), count - 1)
+    following = _WIDTH
+    drafts = _blank(rules, jnp.asarray(keys[owner]))
+    while True:
+        drafts, found, finished = _use_sheets(rules, drafts)
+        done = np.flatnonzero(np.asarray(finished))
+        for out, rows in zip(jax.tree.leaves(layouts), jax.tree.leaves(found), strict=True):
+            out[owner[done]] = np.asarray(rows)[done]
+        fresh = done[: max(count - following, 0)]
+        if len(fresh):
+            owner[fresh] = np.arange(following, following + len(fresh))
+            following += len(fresh)
+            drafts = _renew(rules, drafts, np.isin(np.arange(_WIDTH), fresh), keys[owner])
+        elif len(done) == _WIDTH:
+            break
+    if np.isnan(layouts.heading).any():
+        raise LayoutError(
+            f"No layout of {rules.suite.name} was found in {LAYOUTS} tries: the arena of 4 m by 4 m is too full. "
+            f"Ask for fewer obstacles."
+        )
+    return layouts
+
+
+@partial(jax.jit, static_argnums=0)
+def _use_sheets(rules: Rules, drafts: _Drafts) -> tuple[_Drafts, Layout, Bool[Array, " n"]]:
+    drafts = jax.lax.fori_loop(0, _SHEETS_A_CALL, lambda _, d: _use_sheet(rules, d), drafts)
+    return drafts, _finish(rules, drafts), _finished(rules, drafts)
+
+
+@partial(jax.jit, static_argnums=0)
+def _renew(rules: Rules, drafts: _Drafts, renew: Bool[Array, " n"], keys: UInt32[Array, "n 2"]) -> _Drafts:
+    """Blank drafts where asked for, the old ones elsewhere."""
+    blank = _blank(rules, keys)
+    rest = jax.tree.map(partial(jnp.where, renew), replace(blank, key=renew), replace(drafts, key=renew))
+    return replace(rest, key=jnp.where(renew[:, None], blank.key, drafts.key))
+
+
+def _blank(rules: Rules, keys: UInt32[Array, "n 2"]) -> _Drafts:
+    zero, places = jnp.zeros(len(keys), jnp.int32), jnp.zeros((rules.slots, len(keys)))
+    return _Drafts(keys, zero, zero, zero, zero, places, places)
+
+
+def _finished(rules: Rules, drafts: _Drafts) -> Bool[Array, " n"]:
+    return (drafts.slot > rules.slots) | (drafts.attempt >= LAYOUTS)
+
+
+def _use_sheet(rules: Rules, drafts: _Drafts) -> _Drafts:
+    """Look at the next few draws for the object whose turn it is, and take the first that fits."""
+    again = drafts.slot == rules.slots
+    keepouts = rules.keepouts()
+    keepout, reach = _at(keepouts, drafts.slot), _at(rules.reaches(), drafts.slot)
+    seeds = _hash(drafts.key, 2 * drafts.sheet)
+    counts = np.arange(_SHEET)[:, None]
+    x, y = reach * (2 * _uniform(seeds, counts) - 1)
+
+    fits = jnp.ones(x.shape, bool)
+    # One object after another, not one array of all gaps: the compiler makes one loop of this.
+    for slot in range(rules.slots):
+        stands = (slot < drafts.slot) & ~(again & (slot == 1))
+        gap2 = (x - drafts.x[slot]) ** 2 + (y - drafts.y[slot]) ** 2
+        fits &= (gap2 >= (keepout + keepouts[slot]) ** 2) | ~stands
+    if rules.suite.robot.anchored:
+        fits &= _within_reach(rules, drafts, x, y)
+    first = jnp.min(jnp.where(fits, counts, _SHEET), axis=0)
+
+    going = ~_finished(rules, drafts)
+    found = going & (first < _SHEET)
+    x, y = reach * (2 * _uniform(seeds, first[None]) - 1)
+    here = found & (np.arange(rules.slots)[:, None] == jnp.where(again, 1, drafts.slot))
+    placed = replace(
+        drafts,
+        sheet=drafts.sheet + 1,
+        slot=drafts.slot + found,
+        draws=jnp.where(found, 0, drafts.draws + _SHEET),
+        x=jnp.where(here, x, drafts.x),
+        y=jnp.where(here, y, drafts.y),
+    )
+    give_up = placed.draws >= jnp.where(again, GOAL_DRAWS, DRAWS)
+    if rules.suite.robot.anchored:
+        # Keepouts keep every robot clear of every region at the start, but for one with long arms.
+        give_up |= (placed.slot > rules.slots) & ~_starts_clear(rules, placed)
+    give_up &= going
+    return replace(
+        placed,
+        attempt=drafts.attempt + give_up,
+        slot=jnp.where(give_up, 0, placed.slot),
+        draws=jnp.where(give_up, 0, placed.draws),
+    )
+
+
+def _at(table: Float[np.ndarray, " slots"], slot: Int[Array, " n"]) -> Float[Array, " n"]:
+    """table[slot], as a chain of choices: for a handful of slots cheaper than looking up."""
+    value = jnp.full(slot.shape, table[0])
+    for i in range(1, len(table)):
+        value = jnp.where(slot >= i, table[i], value)
+    return value
+
+
+def _hash(keys: UInt32[Array, "n 2"], number: Int[Array, " n"]) -> UInt32[Array, "2 n"]:
+    """Two fresh words for each key and number."""
+    fold = jax.vmap(lambda key, n: jax.random.key_data(jax.random.fold_in(key, n)))
+    return fold(jax.random.wrap_key_data(keys), number).T
+
+
+def _uniform(seeds: UInt32[Array, "2 n"], count: Int[Array, "draws #n"] | Int[np.ndarray, "draws #n"]) -> Float[Array, "2 draws n"]:
+    """Two rows of draws from [0, 1): a counter from each seed, made random by the finaliser of MurmurHash3.
+
+    Hashing every draw the way keys are hashed would take most of a layout's time.
+    """
+    z = seeds[:, None, :] + jnp.uint32(0x9E3779B9) * jnp.asarray(count).astype(jnp.uint32)
+    z = (z ^ (z >> 16)) * jnp.uint32(0x85EBCA6B)
+    z = (z ^ (z >> 13)) * jnp.uint32(0xC2B2AE35)
+    return ((z ^ (z >> 16)) >> 8).astype(jnp.float32) * 2.0**-24
+
+
+def _attitude(rules: Rules, drafts: _Drafts) -> tuple[Float[Array, " n"], Float[Array, "slots n"]]:
+    """Headings, and heights by slot: drawn once per attempt, whatever the places."""
+    turns, shares = _uniform(_hash(drafts.key, 2 * drafts.attempt + 1), np.arange(rules.slots)[:, None])
+    if rules.suite.robot.spatial:
+        heights = AIR[0] + (AIR[1] - AIR[0]) * shares
+    else:
+        heights = jnp.broadcast_to(rules.resting_heights()[:, None], shares.shape)
+    return 2 * jnp.pi * turns[0], heights
+
+
+def _finish(rules: Rules, drafts: _Drafts) -> Layout:
+    heading, heights = _attitude(rules, drafts)
+    placed = jnp.stack([drafts.x, drafts.y, heights], axis=-1)
+    failed = drafts.attempt >= LAYOUTS
+    return Layout(
+        robot=placed[0, :, :2],
+        heading=jnp.where(failed, jnp.nan, heading),
+        goal=placed[1],
+        obstacles=jnp.moveaxis(placed[2:], 0, 1),
+    )
+
+
+def _frames(rules: Rules, heading: Float[Array, ""]) -> Float[Array, "frames 3"]:
+    """An anchored robot's frames at the start."""
+    return apply(turn(heading), jnp.asarray(rules.start, jnp.float32))
+
+
+def _within_reach(
+    rules: Rules, drafts: _Drafts, x: Float[Array, "draws n"], y: Float[Array, "draws n"]
+) -> Bool[Array, "draws n"]:
+    """An anchored robot: obstacles near enough, the goal's second place near enough and not reached yet."""
+    robot = rules.suite.robot
+    heading, heights = _attitude(rules, drafts)
+    z = heights[1]
+    hand = jax.vmap(partial(_frames, rules))(heading)[:, robot.frames.index(robot.tracked)]
+    as_obstacle = x**2 + y**2 <= ARM_REACH**2
+    as_goal = x**2 + y**2 + z**2 <= ARM_REACH**2
+    not_reached = (x - hand[:, 0]) ** 2 + (y - hand[:, 1]) ** 2 + (z - hand[:, 2]) ** 2 >= goal.RADIUS**2
+    return jnp.where(drafts.slot == rules.slots, as_goal & not_reached, (drafts.slot < 2) | as_obstacle)
+
+
+def _starts_clear(rules: Rules, drafts: _Drafts) -> Bool[Array, " n"]:
+    """No region holds any part of the robot at the start."""
+
+    def clear(layout: Layout) -> Bool[Array, ""]:
+        frames = _frames(rules, layout.heading)
+        costs = [
+            region_cost(kind, rules.suite.robot, frames, layout.obstacles[rows], "closest")
+            for kind, rows in rules.suite.slices()
+        ]
+        return jnp.all(jnp.stack(costs) == 0.0)
+
+    return jax.vmap(clear)(_finish(rules, drafts))
+
+
+def keys_for(seeds: Int[np.ndarray, " n"], episodes: Int[np.ndarray, " n"]) -> UInt32[np.ndarray, "n 2"]:
+    """The keys of those episodes of those seeds."""
+    return np.asarray(_keys(jnp.asarray(seeds, jnp.uint32), jnp.asarray(episodes, jnp.uint32)))
+
+
+@jax.jit
+def _keys(seeds: UInt32[Array, " n"], episodes: UInt32[Array, " n"]) -> UInt32[Array, "n 2"]:
+    return jax.vmap(lambda s, e: jax.random.key_data(jax.random.fold_in(jax.random.key(s), e)))(seeds, episodes)

@@ -1,0 +1,143 @@
+"""The compiled MuJoCo model of a suite, and what its sensor vector means.
+
+Only what touches is in the model: the robot, the floor, and pillars. Goals, hazards and ghosts are pure
+regions, which the task computes (`guard/task.py`). The robot always starts at the origin with heading 0.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import jax
+import mujoco
+import numpy as np
+from jaxtyping import Array, Float
+
+from ascpo.guard import kinds
+from ascpo.guard.suites import Suite, suite
+
+SUBSTEPS = 10
+"""Physics steps per environment step, with the action held."""
+
+
+def make_model(name: str | Suite) -> mujoco.MjModel:
+    """The compiled model of a suite: `make_model("Point-8-Pillar")`."""
+    wanted = suite(name)
+    robot = wanted.robot
+    extra = f"<worldbody>{_pillars(wanted)}</worldbody><sensor>{_sensors(wanted)}</sensor>"
+    model = mujoco.MjModel.from_xml_string(robot.mjcf.replace("</mujoco>", extra + "</mujoco>"))
+    if not robot.can_touch and not wanted.pillars:
+        model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    return model
+
+
+def _pillars(wanted: Suite) -> str:
+    """Posts that a layout moves: collision-capable mocap bodies, parked out of reach until then."""
+    half = kinds.PILLAR_HEIGHT / 2
+    return "".join(
+        f'<body name="pillar_{i}" mocap="true" pos="{100 + 2 * i} 0 {half}">'
+        f'<geom name="pillar_{i}" type="cylinder" size="{kinds.PILLAR.radius} {half}"/></body>'
+        for i in range(wanted.pillars)
+    )
+
+
+def _sensors(wanted: Suite) -> str:
+    """MJCF of the sensors, in the order of `SensorPlan.blocks`."""
+    robot = wanted.robot
+    units = [
+        f'<{kind} name="{kind}_{frame}" site="{frame}"/>'
+        for kind in ("accelerometer", "velocimeter", "gyro")
+        for frame in robot.frames
+    ]
+    joints = [f'<{kind} joint="{joint}"/>' for kind in ("jointpos", "jointvel") for joint in robot.joints]
+    touch = [f'<touch site="{site}"/>' for site in robot.touch]
+    poses = [
+        f'<{kind} name="{kind}_{frame}" objtype="xbody" objname="{frame}"/>'
+        for kind in ("framepos", "framequat")
+        for frame in robot.frames
+    ]
+    contacts = [f'<contact subtree1="robot" geom2="pillar_{i}" data="found"/>' for i in range(wanted.pillars)]
+    return "".join(units + joints + touch + poses + contacts)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Reading:
+    """The sensors of one simulation after a step. Positions and attitudes are in the frame of the robot's start."""
+
+    accelerometer: Float[Array, "frames 3"]
+    velocimeter: Float[Array, "frames 3"]
+    gyro: Float[Array, "frames 3"]
+    joint_position: Float[Array, " joints"]
+    joint_velocity: Float[Array, " joints"]
+    touch: Float[Array, " touch"]
+    position: Float[Array, "frames 3"]
+    attitude: Float[Array, "frames 4"]
+    contact: Float[Array, " pillars"]
+    """How many contact points the robot has with each pillar."""
+    path: Float[Array, "substeps 3"]
+    """Where the tracked frame was at the start of each substep; empty if nothing in the suite follows it."""
+
+
+@dataclass(frozen=True)
+class SensorPlan:
+    """Where each block of a `Reading` lies in the vector that an engine hands over."""
+
+    suite: Suite
+
+    @cached_property
+    def blocks(self) -> dict[str, tuple[int, ...]]:
+        """Names and shapes, in the vector's order: MuJoCo's sensor data, then the path."""
+        robot = self.suite.robot
+        frames, joints = len(robot.frames), len(robot.joints)
+        return {
+            "accelerometer": (frames, 3),
+            "velocimeter": (frames, 3),
+            "gyro": (frames, 3),
+            "joint_position": (joints,),
+            "joint_velocity": (joints,),
+            "touch": (len(robot.touch),),
+            "position": (frames, 3),
+            "attitude": (frames, 4),
+            "contact": (self.suite.pillars,),
+            "path": (SUBSTEPS if self.suite.moves else 0, 3),
+        }
+
+    @cached_property
+    def offsets(self) -> dict[str, slice]:
+        sizes = [int(np.prod(shape)) for shape in self.blocks.values()]
+        ends = np.cumsum(sizes)
+        return {name: slice(int(end - size), int(end)) for name, size, end in zip(self.blocks, sizes, ends, strict=True)}
+
+    @property
+    def size(self) -> int:
+        return self.offsets["path"].stop
+
+    def read(self, vector: Float[Array, " sensors"]) -> Reading:
+        return Reading(**{name: vector[self.offsets[name]].reshape(shape) for name, shape in self.blocks.items()})
+
+
+@dataclass(frozen=True)
+class Start:
+    """The state in which every episode begins, as the simulator gives it."""
+
+    state: np.ndarray
+    """The integration state (`mjSTATE_INTEGRATION`): zero pose, at rest, pillars parked."""
+    sensors: np.ndarray
+    """The vector of `SensorPlan`, after a forward pass."""
+
+
+def start_of(model: mujoco.MjModel, plan: SensorPlan) -> Start:
+    """The common start of all episodes of a model."""
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    spec = mujoco.mjtState.mjSTATE_INTEGRATION
+    state = np.empty(mujoco.mj_stateSize(model, spec))
+    mujoco.mj_getState(model, data, state, spec)
+    path = np.tile(data.sensordata[plan.offsets["position"]].reshape(-1, 3)[_tracked(plan)], plan.blocks["path"][0])
+    return Start(state, np.concatenate([data.sensordata, path]).astype(np.float32))
+
+
+def _tracked(plan: SensorPlan) -> int:
+    return plan.suite.robot.frames.index(plan.suite.robot.tracked)
+
+

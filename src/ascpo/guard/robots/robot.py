@@ -1,0 +1,51 @@
+"""What the world knows about a robot. One file of this folder describes one robot completely."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Part:
+    """A ball (`start == end`) or a capsule between two frames' origins: what counts as "the robot" in distances."""
+
+    start: str
+    end: str
+    radius: float
+
+
+@dataclass(frozen=True)
+class Robot:
+    """A robot: its bodies in MJCF, and which of them are sensed, steered and judged.
+
+    The MJCF has one root body, named `robot`, at the world origin; the layout's place and heading are applied
+    outside the simulator (`guard/frames.py`), so the compiled model is the same for every episode.
+    """
+
+    name: str
+    mjcf: str
+    """Options, bodies and actuators. Each frame's body carries a site of the same name, at its inertial unit."""
+    actions: int
+    frames: tuple[str, ...] = ("robot",)
+    """Bodies with an inertial unit, whose position and attitude the task sees. The first one is the root."""
+    tracked: str = "robot"
+    """The frame that has to reach the goal, that ghosts follow, and that carries the compass and the lidars."""
+    compact_lidars: tuple[str, ...] = ("robot",)
+    """Frames with compass and lidars in the `compact` observations."""
+    parts: tuple[Part, ...] = (Part("robot", "robot", 0.0),)
+    """The shape that must keep clear of 3D regions; by default the root's origin."""
+    joints: tuple[str, ...] = ()
+    """Joints with a position and a velocity sensor."""
+    compact_joints: tuple[str, ...] | None = None
+    """The same in the `compact` observations, where they differ."""
+    touch: tuple[str, ...] = ()
+    """Sites with a touch sensor."""
+    paper_touch: bool = True
+    """Whether the paper's table lists the touch sensors."""
+    spatial: bool = False
+    """Goal, obstacles, compass and lidars are three-dimensional."""
+    anchored: bool = False
+    """The robot is bolted to the middle of the arena."""
+    rotors: tuple[str, ...] = ()
+    """Bodies that are pushed by rotor thrust; a robot without rotors is driven by its actuators."""
+    can_touch: bool = True
+    """Whether it can touch anything but a pillar. If not, contacts are switched off in suites without pillars,
+    which changes no trajectory and makes them faster."""

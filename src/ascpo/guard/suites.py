@@ -1,0 +1,156 @@
+"""Suites by name: `Point-8-Hazard`, `Ant-4-Ghost`, `Point-4-Hazard+2-Pillar`.
+
+    suite     = robot "-" obstacles { "+" obstacles }
+    obstacles = number "-" kind
+
+Every kind is a constraint of its own, so the last one above has two costs. The benchmark's own spelling
+(`Goal_Point_8Hazards_noconti`) is understood too.
+"""
+
+import difflib
+import math
+import re
+from dataclasses import dataclass
+
+from ascpo.guard.kinds import IN_THE_AIR, KINDS, Kind
+from ascpo.guard.robots import ROBOTS, Robot
+
+ARENA = 2.0
+"""Half the side of the square in which everything is placed."""
+ROBOT_KEEPOUT = GOAL_KEEPOUT = 0.4
+
+PAPER_SUITES: tuple[str, ...] = (
+    *(f"Point-{n}-{kind}" for kind in ("Hazard", "Pillar", "Ghost") for n in (1, 4, 8)),
+    *(f"Swimmer-{n}-Hazard" for n in (1, 4, 8)),
+    *(f"Drone-{n}-3DHazard" for n in (1, 4, 8)),
+    *(f"{robot}-8-Hazard" for robot in ("Arm3", "Humanoid", "Ant", "Walker")),
+)
+"""The nineteen suites of the paper."""
+
+
+class UnknownSuite(ValueError):
+    """A name that is no suite, with the nearest ones that are."""
+
+
+@dataclass(frozen=True)
+class Obstacles:
+    """So many obstacles of one kind."""
+
+    count: int
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A robot among obstacles."""
+
+    robot: Robot
+    obstacles: tuple[Obstacles, ...]
+
+    @property
+    def name(self) -> str:
+        """The canonical spelling: Arm3's balls are plain hazards, as in the paper, the drone's are 3D hazards."""
+        short = {kind.title: plain for plain, kind in IN_THE_AIR.items()} if self.robot.name == "Arm3" else {}
+        parts = (f"{o.count}-{short.get(o.kind.title, o.kind.title)}" for o in self.obstacles)
+        return f"{self.robot.name}-{'+'.join(parts)}"
+
+    @property
+    def cost_names(self) -> tuple[str, ...]:
+        """One cost per kind of obstacle, in the order of the name."""
+        return tuple(o.kind.name for o in self.obstacles)
+
+    @property
+    def count(self) -> int:
+        """All obstacles together."""
+        return sum(o.count for o in self.obstacles)
+
+    @property
+    def moves(self) -> bool:
+        return any(o.kind.moves for o in self.obstacles)
+
+    @property
+    def pillars(self) -> int:
+        return sum(o.count for o in self.obstacles if o.kind.shape == "post")
+
+    def slices(self) -> tuple[tuple[Kind, slice], ...]:
+        """Each kind with its rows in an array of all obstacles."""
+        ends = [sum(o.count for o in self.obstacles[: i + 1]) for i in range(len(self.obstacles))]
+        return tuple((o.kind, slice(end - o.count, end)) for o, end in zip(self.obstacles, ends, strict=True))
+
+
+def suite(name: "str | Suite") -> Suite:
+    """The suite of that name."""
+    if isinstance(name, Suite):
+        return name
+    robot_name, wanted = _read(name)
+    robot = ROBOTS[robot_name]
+    obstacles = tuple(Obstacles(count, _kind_for(robot, title, name)) for count, title in wanted)
+    names = [o.kind.name for o in obstacles]
+    if len(set(names)) < len(names):
+        raise UnknownSuite(f"{name!r} names a kind of obstacle twice. Write each kind once, with its number.")
+    _check_room(name, obstacles)
+    return Suite(robot, obstacles)
+
+
+def _read(name: str) -> tuple[str, list[tuple[int, str]]]:
+    """Robot, and (number, kind) pairs, of a name in either spelling."""
+    text = name.strip()
+    if guard := re.fullmatch(r"Goal_([A-Za-z0-9]+)_(-?\d+)([A-Za-z0-9]+?)(_noconti)?", text):
+        text = f"{guard[1]}-{guard[2]}-{guard[3]}"
+    robot, _, rest = text.partition("-")
+    pairs = [re.fullmatch(r"(-?\d+)-(\w+?)s?", part) for part in rest.split("+")]
+    known = robot in ROBOTS and all(pair and pair[2] in KINDS for pair in pairs)
+    if not known:
+        raise UnknownSuite(f"{name!r} is no suite. {_did_you_mean(text)}")
+    wanted = [(int(pair[1]), pair[2]) for pair in pairs if pair]
+    for count, title in wanted:
+        if count < 1:
+            raise UnknownSuite(f"{name!r} asks for {count} obstacles of kind {title}. Ask for at least one.")
+    return robot, wanted
+
+
+def _kind_for(robot: Robot, title: str, name: str) -> Kind:
+    kind = IN_THE_AIR.get(title, KINDS[title]) if robot.spatial else KINDS[title]
+    if kind.spatial == robot.spatial:
+        return kind
+    if robot.spatial:
+        raise UnknownSuite(
+            f"{name!r}: {robot.name} moves in the air and takes hazards and ghosts; {title.lower()}s are for robots "
+            f"on the ground."
+        )
+    raise UnknownSuite(
+        f"{name!r}: {robot.name} stays on the ground, where {title}s are out of reach. "
+        f"Try {name.replace(title, title.removeprefix('3D'))!r}."
+    )
+
+
+def _check_room(name: str, obstacles: tuple[Obstacles, ...]) -> None:
+    """Refuse what no layout can hold: equal discs cover at most π/√12 of the plane."""
+    area = sum(o.count * math.pi * o.kind.keepout**2 for o in obstacles)
+    if area > math.pi / math.sqrt(12) * (2 * ARENA) ** 2:
+        raise UnknownSuite(f"{name!r} asks for more obstacles than the arena of 4 m by 4 m has room for. Ask for fewer.")
+
+
+def _did_you_mean(text: str) -> str:
+    numbers = re.findall(r"\d+", re.sub(r"(?i)arm3|3d", "", text)) or ["8"]
+    counts = sorted({1, 4, 8, int(numbers[0])} - {0})
+    names = {_plain(name): name for name in all_suites(counts)}
+    close = difflib.get_close_matches(_plain(text), names, n=3, cutoff=0.5)
+    if close:
+        return f"Did you mean {' or '.join(names[match] for match in close)}?"
+    return f"Names read robot-number-kind, with robot one of {', '.join(ROBOTS)} and kind one of {', '.join(KINDS)}."
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower()).removesuffix("s")
+
+
+def all_suites(counts: "list[int] | range") -> list[str]:
+    """Every robot with every kind it can meet, in the given numbers."""
+    return [
+        Suite(robot, (Obstacles(count, kind),)).name
+        for robot in ROBOTS.values()
+        for kind in KINDS.values()
+        if kind.spatial == robot.spatial
+        for count in counts
+    ]

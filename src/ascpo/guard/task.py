@@ -1,0 +1,162 @@
+"""The task: drive to the goal and stay out of trouble. Pure functions of one environment; engines batch them.
+
+The simulator runs every episode from the same pose, at the origin and with heading 0: gravity, the floor and the
+robot do not care where they are and which way they face. The task turns and shifts what the sensors say into the
+world of the layout, and pillars the other way.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import jax
+import jax.numpy as jnp
+import mujoco
+from jaxtyping import Array, Bool, Float, Int
+
+from ascpo.guard import costs, ghosts, goal
+from ascpo.guard.geometry import apply, apply_inverse, compose, rotation, turn
+from ascpo.guard.layout import Layout, Rules
+from ascpo.guard.model import Reading, SensorPlan, Start, make_model, start_of
+from ascpo.guard.observation import Observer
+from ascpo.guard.suites import Suite
+
+DIVERGED_REWARD = -10.0
+"""Reward of a step in which the simulation broke down."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Memory:
+    """What the task carries from step to step."""
+
+    layout: Layout
+    """The scene as it is now: ghosts have moved since it was drawn."""
+    distance: Float[Array, "*env"]
+    """dₜ: from the goal, after the last step."""
+    step: Int[Array, "*env"]
+    observation: Float[Array, "*env obs"]
+    """After the last step, or of the reset."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Outcome:
+    """What a step did. The observation is the one before any reset."""
+
+    observation: Float[Array, "*env obs"]
+    reward: Float[Array, "*env"]
+    costs: Float[Array, "*env m"]
+    terminated: Bool[Array, "*env"]
+    truncated: Bool[Array, "*env"]
+    goal_met: Bool[Array, "*env"]
+    diverged: Bool[Array, "*env"]
+    """The simulation broke down: the observation is the last sound one, every cost is a violation."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A suite with its options."""
+
+    suite: Suite
+    observer: Observer
+    overlap: costs.Overlap = "closest"
+    max_episode_steps: int | None = 1000
+
+    def __post_init__(self) -> None:
+        if self.overlap not in ("closest", "sum"):
+            raise ValueError(f"overlap={self.overlap!r} is not known. Choose 'closest' or 'sum'.")
+        if self.max_episode_steps is not None and self.max_episode_steps < 1:
+            raise ValueError(f"max_episode_steps={self.max_episode_steps} leaves no step to take. Use 1 or more, or None.")
+
+    @cached_property
+    def model(self) -> mujoco.MjModel:
+        return make_model(self.suite)
+
+    @cached_property
+    def plan(self) -> SensorPlan:
+        return SensorPlan(self.suite)
+
+    @cached_property
+    def start(self) -> Start:
+        return start_of(self.model, self.plan)
+
+    @cached_property
+    def rules(self) -> Rules:
+        frames = self.start.sensors[self.plan.offsets["position"]].reshape(-1, 3)
+        return Rules(self.suite, tuple((float(x), float(y), float(z)) for x, y, z in frames))
+
+    def begin(self, layout: Layout) -> Memory:
+        """A fresh episode in a layout."""
+        reading = self.plan.read(jnp.asarray(self.start.sensors))
+        position, R = self._in_world(layout, reading)
+        observation = self.observer.observe(reading, position, R, layout.goal, layout.obstacles)
+        return Memory(layout, self._distance(layout, position), jnp.zeros((), jnp.int32), observation)
+
+    def advance(self, memory: Memory, sensors: Float[Array, " sensors"]) -> tuple[Memory, Outcome]:
+        """One step on, given what the simulator's sensors say. If one of them is not finite, it has broken down."""
+        diverged = ~jnp.all(jnp.isfinite(sensors))
+        # A broken simulation's numbers mean nothing, and NaN would spread: put the start's in their place.
+        reading = self.plan.read(jnp.where(diverged, self.start.sensors, sensors))
+        layout = self._drifted(memory.layout, reading)
+        position, R = self._in_world(layout, reading)
+        distance = self._distance(layout, position)
+        reward, reached = goal.reward(memory.distance, distance)
+        observation = self.observer.observe(reading, position, R, layout.goal, layout.obstacles)
+        step = memory.step + 1
+        outcome = Outcome(
+            observation=jnp.where(diverged, memory.observation, observation),
+            reward=jnp.where(diverged, DIVERGED_REWARD, reward),
+            costs=jnp.where(diverged, costs.DIVERGED, self._costs(layout, reading, position)),
+            terminated=diverged | reached,
+            truncated=jnp.zeros((), bool) if self.max_episode_steps is None else step >= self.max_episode_steps,
+            goal_met=reached & ~diverged,
+            diverged=diverged,
+        )
+        return Memory(layout, distance, step, outcome.observation), outcome
+
+    def pillars_from_start(self, layout: Layout) -> Float[Array, "pillars 3"]:
+        """Where the simulator has to put the pillars: as seen from the robot's start."""
+        rows = [layout.obstacles[rows] for kind, rows in self.suite.slices() if kind.shape == "post"]
+        posts = jnp.concatenate(rows) if rows else jnp.zeros((0, 3))
+        return apply_inverse(turn(layout.heading), posts - _at_floor(layout.robot))
+
+    @property
+    def _tracked(self) -> int:
+        return self.suite.robot.frames.index(self.suite.robot.tracked)
+
+    def _in_world(self, layout: Layout, reading: Reading) -> tuple[Float[Array, "frames 3"], Float[Array, "frames 3 3"]]:
+        """Positions and rotations of the robot's frames in the world."""
+        heading = turn(layout.heading)
+        R = jax.vmap(lambda q: compose(heading, rotation(q)))(reading.attitude)
+        return apply(heading, reading.position) + _at_floor(layout.robot), R
+
+    def _distance(self, layout: Layout, position: Float[Array, "frames 3"]) -> Float[Array, ""]:
+        return goal.distance(layout.goal, position[self._tracked], spatial=self.suite.robot.spatial)
+
+    def _drifted(self, layout: Layout, reading: Reading) -> Layout:
+        """The layout after the ghosts have followed the robot through the substeps."""
+        if not self.suite.moves:
+            return layout
+        path = apply(turn(layout.heading), reading.path) + _at_floor(layout.robot)
+        # Ghosts see the robot where the last substep began; the step's first substep sees it where it stands.
+        seen = jnp.concatenate([path[:1], path[:-1]])
+        obstacles = layout.obstacles
+        for kind, rows in self.suite.slices():
+            if kind.moves:
+                obstacles = obstacles.at[rows].set(ghosts.drift(obstacles[rows], seen, kind))
+        return Layout(layout.robot, layout.heading, layout.goal, obstacles)
+
+    def _costs(self, layout: Layout, reading: Reading, position: Float[Array, "frames 3"]) -> Float[Array, " m"]:
+        return jnp.stack(
+            [
+                costs.contact_cost(reading.contact)
+                if kind.shape == "post"
+                else costs.region_cost(kind, self.suite.robot, position, layout.obstacles[rows], self.overlap)
+                for kind, rows in self.suite.slices()
+            ]
+        )
+
+
+def _at_floor(place: Float[Array, "2"]) -> Float[Array, "3"]:
+    return jnp.concatenate([place, jnp.zeros(1)])
+

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Integer
 from mujoco.batch import Batch, SimulationError
 
 from ascpo.guard.actuation import thrust
@@ -70,7 +70,7 @@ class NativeEngine:
         self.num_envs = num_envs
         self.divergences: deque[Divergence] = deque(maxlen=1000)
         """The latest simulations that broke down."""
-        self.seeds: Int[np.ndarray, " env"] = np.zeros(num_envs, np.uint32)
+        self.seeds: Integer[np.ndarray, " env"] = np.zeros(num_envs, np.uint32)
         self.episodes: Int[np.ndarray, " env"] = np.full(num_envs, -1, np.int64)
         """The number of each environment's running episode."""
         self._programs = _programs(task)
@@ -93,7 +93,7 @@ class NativeEngine:
         """One simulation's state, in the frame of its robot's start."""
         return self._simulator.batch.get_data(env)
 
-    def start(self, seeds: Int[np.ndarray, " env"]) -> Float[np.ndarray, "env obs"]:
+    def start(self, seeds: Integer[np.ndarray, " env"]) -> Float[np.ndarray, "env obs"]:
         """Begin the first episode of each seed, and return the observations."""
         self.seeds = np.asarray(seeds).astype(np.uint32)
         self.episodes = np.full(self.num_envs, -1, np.int64)
@@ -255,7 +255,7 @@ class _Programs:
 def _programs(task: Task) -> _Programs:
     obstacles, m, obs = task.suite.count, len(task.suite.obstacles), task.observer.size
     blank = Layout(jnp.zeros(2), jnp.zeros(()), jnp.zeros(3), jnp.zeros((obstacles, 3)))
-    example, unpack = ravel_pytree(Memory(blank, jnp.zeros(()), jnp.zeros(()), jnp.zeros(obs)))
+    example, unpack = ravel_pytree(Memory(blank, jnp.zeros(()), jnp.zeros((), jnp.int32), jnp.zeros(obs)))
 
     def pack(memory: Memory) -> Float[Array, " packed"]:
         return ravel_pytree(memory)[0]

@@ -42,7 +42,7 @@ def compose(A: Float[Array, "3 3"], B: Float[Array, "3 3"]) -> Float[Array, "3 3
     return A[:, 0:1] * B[0] + A[:, 1:2] * B[1] + A[:, 2:3] * B[2]
 
 
-def dot(a: Float[Array, "*many d"], b: Float[Array, "*many d"]) -> Float[Array, "*many"]:
+def dot(a: Float[Array, "*many d"], b: Float[Array, "*#many d"]) -> Float[Array, "*many"]:
     return sum((a[..., i] * b[..., i] for i in range(1, a.shape[-1])), start=a[..., 0] * b[..., 0])
 
 

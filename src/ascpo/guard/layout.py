@@ -14,7 +14,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, UInt32
+from jaxtyping import Array, Bool, Float, Int, Integer, UInt32
 
 from ascpo.guard import goal
 from ascpo.guard.costs import region_cost
@@ -39,6 +39,10 @@ _WIDTH = 512
 """Layouts in the making at the same time: one width, so that one program is compiled."""
 
 
+AnyArray = Array | np.ndarray
+"""On the device or on the host."""
+
+
 class LayoutError(ValueError):
     """No layout was found: the suite asks for more than the arena holds."""
 
@@ -48,10 +52,10 @@ class LayoutError(ValueError):
 class Layout:
     """Where things stand, in the world."""
 
-    robot: Float[Array, "*env 2"]
-    heading: Float[Array, "*env"]
-    goal: Float[Array, "*env 3"]
-    obstacles: Float[Array, "*env n 3"]
+    robot: Float[AnyArray, "*env 2"]
+    heading: Float[AnyArray, "*env"]
+    goal: Float[AnyArray, "*env 3"]
+    obstacles: Float[AnyArray, "*env n 3"]
 
 
 @dataclass(frozen=True)
@@ -289,7 +293,7 @@ def _starts_clear(rules: Rules, drafts: _Drafts) -> Bool[Array, " n"]:
     return jax.vmap(clear)(_finish(rules, drafts))
 
 
-def keys_for(seeds: Int[np.ndarray, " n"], episodes: Int[np.ndarray, " n"]) -> UInt32[np.ndarray, "n 2"]:
+def keys_for(seeds: Integer[np.ndarray, " n"], episodes: Integer[np.ndarray, " n"]) -> UInt32[np.ndarray, "n 2"]:
     """The keys of those episodes of those seeds."""
     return np.asarray(_keys(jnp.asarray(seeds, jnp.uint32), jnp.asarray(episodes, jnp.uint32)))
 

@@ -22,12 +22,16 @@ SUBSTEPS = 10
 def make_model(name: str | Suite) -> mujoco.MjModel:
     """The compiled model of a suite: `make_model("Point-8-Pillar")`."""
     wanted = suite(name)
-    robot = wanted.robot
-    extra = f"<worldbody>{_pillars(wanted)}</worldbody><sensor>{_sensors(wanted)}</sensor>"
-    model = mujoco.MjModel.from_xml_string(robot.mjcf.replace("</mujoco>", extra + "</mujoco>"))
-    if not robot.can_touch and not wanted.pillars:
+    model = mujoco.MjModel.from_xml_string(mjcf(wanted))
+    if not wanted.robot.can_touch and not wanted.pillars:
         model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     return model
+
+
+def mjcf(wanted: Suite) -> str:
+    """The robot's MJCF with the suite's pillars and sensors."""
+    extra = f"<worldbody>{_pillars(wanted)}</worldbody><sensor>{_sensors(wanted)}</sensor>"
+    return wanted.robot.mjcf.replace("</mujoco>", extra + "</mujoco>")
 
 
 def _pillars(wanted: Suite) -> str:

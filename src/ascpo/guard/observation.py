@@ -7,7 +7,7 @@ two-valued compass on the ground. Results under one are not comparable with resu
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -27,10 +27,6 @@ class Observer:
 
     suite: Suite
     preset: Preset = "paper"
-
-    def __post_init__(self) -> None:
-        if self.preset not in get_args(Preset):
-            raise ValueError(f"There are no observations {self.preset!r}. Choose one of {', '.join(get_args(Preset))}.")
 
     @property
     def _paper(self) -> bool:

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ascpo.guard import costs, ghosts, goal
 from ascpo.guard.geometry import apply, apply_inverse, compose, rotation, turn
-from ascpo.guard.layout import Layout, Rules
+from ascpo.guard.layout import AnyArray, Layout, Rules
 from ascpo.guard.model import Reading, SensorPlan, Start, make_model, start_of
 from ascpo.guard.observation import Observer
 from ascpo.guard.suites import Suite
@@ -31,10 +31,10 @@ class Memory:
 
     layout: Layout
     """The scene as it is now: ghosts have moved since it was drawn."""
-    distance: Float[Array, "*env"]
+    distance: Float[AnyArray, "*env"]
     """dₜ: from the goal, after the last step."""
-    step: Int[Array, "*env"]
-    observation: Float[Array, "*env obs"]
+    step: Int[AnyArray, "*env"]
+    observation: Float[AnyArray, "*env obs"]
     """After the last step, or of the reset."""
 
 
@@ -43,13 +43,13 @@ class Memory:
 class Outcome:
     """What a step did. The observation is the one before any reset."""
 
-    observation: Float[Array, "*env obs"]
-    reward: Float[Array, "*env"]
-    costs: Float[Array, "*env m"]
-    terminated: Bool[Array, "*env"]
-    truncated: Bool[Array, "*env"]
-    goal_met: Bool[Array, "*env"]
-    diverged: Bool[Array, "*env"]
+    observation: Float[AnyArray, "*env obs"]
+    reward: Float[AnyArray, "*env"]
+    costs: Float[AnyArray, "*env m"]
+    terminated: Bool[AnyArray, "*env"]
+    truncated: Bool[AnyArray, "*env"]
+    goal_met: Bool[AnyArray, "*env"]
+    diverged: Bool[AnyArray, "*env"]
     """The simulation broke down: the observation is the last sound one, every cost is a violation."""
 
 
@@ -61,12 +61,6 @@ class Task:
     observer: Observer
     overlap: costs.Overlap = "closest"
     max_episode_steps: int | None = 1000
-
-    def __post_init__(self) -> None:
-        if self.overlap not in ("closest", "sum"):
-            raise ValueError(f"overlap={self.overlap!r} is not known. Choose 'closest' or 'sum'.")
-        if self.max_episode_steps is not None and self.max_episode_steps < 1:
-            raise ValueError(f"max_episode_steps={self.max_episode_steps} leaves no step to take. Use 1 or more, or None.")
 
     @cached_property
     def model(self) -> mujoco.MjModel:

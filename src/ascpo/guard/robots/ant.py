@@ -3,7 +3,7 @@
 from ascpo.guard.robots.robot import Robot
 
 
-def _leg(number: int, x: float, y: float, ankle_axis: str, ankle_range: str) -> str:
+def _leg(number: int, x: int, y: int, ankle_axis: str, ankle_range: str) -> str:
     half = f"{0.05 * x} {0.05 * y} 0"
     foot = f"{0.1 * x} {0.1 * y} 0"
     return f"""

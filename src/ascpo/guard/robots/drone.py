@@ -31,7 +31,7 @@ MJCF = f"""
       <geom name="hull" type="sphere" size="0.1"/>
       <geom name="beam_x" type="capsule" fromto="0.3 0 0 -0.3 0 0" size="0.03"/>
       <geom name="beam_y" type="capsule" fromto="0 0.3 0 0 -0.3 0" size="0.03"/>
-      {_rotor("p1", 0.3, 0)}{_rotor("p2", 0, 0.3)}{_rotor("p3", -0.3, 0)}{_rotor("p4", 0, -0.3)}
+      {_rotor("p1", 0.3, 0.0)}{_rotor("p2", 0.0, 0.3)}{_rotor("p3", -0.3, 0.0)}{_rotor("p4", 0.0, -0.3)}
     </body>
   </worldbody>
 </mujoco>

@@ -1,0 +1,39 @@
+"""Names under which Gymnasium finds the suites, and the same by plain suite name."""
+
+from typing import Any
+
+import gymnasium
+
+from ascpo.environments.vector import GuardVectorEnv
+from ascpo.guard.suites import PAPER_SUITES, all_suites, suite
+
+MAX_EPISODE_STEPS = 1000
+_SINGLE = "ascpo.environments.single:GuardEnv"
+_VECTOR = "ascpo.environments.vector:GuardVectorEnv"
+
+
+def register() -> None:
+    """Register `ascpo/<suite>-v0` for every robot and kind with up to eight obstacles.
+
+    Gymnasium's names have no "+", so any other suite is `ascpo/Guard-v0` with the argument `suite`.
+    """
+    ids = {"Guard": {}} | {name: {"suite": name} for name in (*PAPER_SUITES, *all_suites(range(1, 9)))}
+    for name, kwargs in ids.items():
+        if f"ascpo/{name}-v0" not in gymnasium.registry:
+            gymnasium.register(
+                f"ascpo/{name}-v0",
+                entry_point=_SINGLE,
+                vector_entry_point=_VECTOR,
+                max_episode_steps=MAX_EPISODE_STEPS,
+                kwargs=kwargs,
+            )
+
+
+def make(name: str, **options: Any) -> gymnasium.Env[Any, Any]:
+    """One environment of any suite: `make("Point-4-Hazard+2-Pillar")`."""
+    return gymnasium.make("ascpo/Guard-v0", suite=suite(name).name, **options)
+
+
+def make_vec(name: str, num_envs: int, **options: Any) -> GuardVectorEnv:
+    """Many environments of any suite."""
+    return GuardVectorEnv(num_envs, suite(name).name, **{"max_episode_steps": MAX_EPISODE_STEPS} | options)

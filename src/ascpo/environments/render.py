@@ -1,0 +1,173 @@
+"""Pictures of a scene: robot, goal, obstacles, and a red tint while a cost is being paid.
+
+Everything is drawn in the frame of the robot's start, in which the simulator runs; the camera is moved into it, so
+that pictures look as from a camera that stands still in the world.
+"""
+
+import math
+import os
+import sys
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from ascpo.guard import goal
+from ascpo.guard.kinds import Kind
+from ascpo.guard.layout import Layout
+from ascpo.guard.model import mjcf
+from ascpo.guard.suites import ARENA
+from ascpo.guard.task import Task
+
+GOAL_COLOUR = (0.2, 0.75, 0.35, 0.45)
+COLOURS = {
+    "hazard": (0.25, 0.4, 0.95, 0.6),
+    "hazard3d": (0.25, 0.4, 0.95, 0.45),
+    "ghost": (0.65, 0.35, 0.85, 0.6),
+    "ghost3d": (0.65, 0.35, 0.85, 0.45),
+}
+PILLAR_COLOUR = (0.95, 0.6, 0.15, 1.0)
+ROBOT_COLOUR = (0.85, 0.25, 0.2, 1.0)
+TINT = np.array([255.0, 0.0, 0.0])
+TINT_SHARE = 0.35
+
+
+class RenderingUnavailable(RuntimeError):
+    """No OpenGL to draw with."""
+
+
+class Painter:
+    """Draws the scenes of a task."""
+
+    def __init__(self, task: Task, width: int, height: int) -> None:
+        self._task = task
+        self._model = _decorated(task, width, height)
+        self._data = mujoco.MjData(self._model)
+        self._context: Any = _open_context(width, height)
+        self._pixels = mujoco.MjrContext(self._model, mujoco.mjtFontScale.mjFONTSCALE_100.value)
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._pixels)
+        self._scene = mujoco.MjvScene(self._model, maxgeom=1000)
+        self._rect = mujoco.MjrRect(0, 0, width, height)
+        self._image = np.empty((height, width, 3), np.uint8)
+
+    def paint(self, data: mujoco.MjData, layout: Layout, *, violated: bool) -> np.ndarray:
+        """The picture of one simulation, as an array of height by width by RGB."""
+        self._context.make_current()
+        for field in ("qpos", "qvel", "mocap_pos", "mocap_quat"):
+            getattr(self._data, field)[:] = getattr(data, field)
+        mujoco.mj_forward(self._model, self._data)
+        camera, option = _camera(layout), mujoco.MjvOption()
+        option.sitegroup[:] = 0
+        everything = mujoco.mjtCatBit.mjCAT_ALL.value
+        mujoco.mjv_updateScene(self._model, self._data, option, None, camera, everything, self._scene)
+        self._add_regions(layout)
+        mujoco.mjr_render(self._rect, self._scene, self._pixels)
+        mujoco.mjr_readPixels(self._image, None, self._rect, self._pixels)
+        image = self._image[::-1]
+        if violated:
+            image = (image * (1 - TINT_SHARE) + TINT * TINT_SHARE).astype(np.uint8)
+        return image.copy()
+
+    def close(self) -> None:
+        """Free what OpenGL holds. In this order: a context's objects can only be freed while it is current."""
+        if self._context is not None:
+            self._context.make_current()
+            self._pixels.free()
+            self._context.free()
+            self._context = None
+
+    def __del__(self) -> None:
+        if getattr(self, "_context", None) is not None:
+            self.close()
+
+    def _add_regions(self, layout: Layout) -> None:
+        """Goal, hazards and ghosts: they are in no model, so they are drawn here."""
+        reach = [goal.RADIUS] * 3 if self._task.suite.robot.spatial else [goal.RADIUS, goal.HEIGHT - 0.01, 0.0]
+        self._add("ball" if self._task.suite.robot.spatial else "disc", layout, layout.goal, reach, GOAL_COLOUR)
+        for kind, rows in self._task.suite.slices():
+            for place in np.asarray(layout.obstacles)[rows]:
+                if kind.shape != "post":
+                    self._add(kind.shape, layout, place, _size(kind), COLOURS[kind.name])
+
+    def _add(self, shape: str, layout: Layout, place: np.ndarray, size: list[float], colour: tuple[float, ...]) -> None:
+        forms = {"ball": mujoco.mjtGeom.mjGEOM_SPHERE, "disc": mujoco.mjtGeom.mjGEOM_CYLINDER}
+        geom = self._scene.geoms[self._scene.ngeom]
+        mujoco.mjv_initGeom(
+            geom, forms[shape].value, np.array(size), _from_start(layout, place), np.eye(3).ravel(), np.float32(colour)
+        )
+        self._scene.ngeom += 1
+
+
+def _size(kind: Kind) -> list[float]:
+    return [kind.radius] * 3 if kind.shape == "ball" else [kind.radius, 0.01, 0.0]
+
+
+def _from_start(layout: Layout, place: np.ndarray) -> np.ndarray:
+    """A place of the world, in the frame of the robot's start."""
+    c, s = math.cos(float(layout.heading)), math.sin(float(layout.heading))
+    x, y = np.asarray(place, float)[:2] - np.asarray(layout.robot, float)
+    return np.array([c * x + s * y, -s * x + c * y, float(place[2])])
+
+
+def _camera(layout: Layout) -> mujoco.MjvCamera:
+    camera = mujoco.MjvCamera()
+    camera.lookat[:] = _from_start(layout, np.array([0.0, 0.0, 0.3]))
+    camera.distance, camera.elevation = 2.9 * ARENA, -55.0
+    camera.azimuth = 90.0 - math.degrees(float(layout.heading))
+    return camera
+
+
+def _decorated(task: Task, width: int, height: int) -> mujoco.MjModel:
+    """The suite's model with colours, a chequered floor and a light, and nothing else changed."""
+    spec = mujoco.MjSpec.from_string(mjcf(task.suite))
+    spec.visual.global_.offwidth, spec.visual.global_.offheight = width, height
+    spec.visual.headlight.ambient, spec.visual.headlight.diffuse = [0.35] * 3, [0.3] * 3
+    spec.visual.headlight.specular = [0.1] * 3
+    texture = spec.add_texture(
+        name="floor",
+        type=mujoco.mjtTexture.mjTEXTURE_2D,
+        builtin=mujoco.mjtBuiltin.mjBUILTIN_CHECKER,
+        rgb1=[0.86, 0.87, 0.88],
+        rgb2=[0.78, 0.79, 0.81],
+        width=64,
+        height=64,
+    )
+    spec.add_texture(
+        name="sky",
+        type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
+        builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
+        rgb1=[0.95, 0.96, 0.98],
+        rgb2=[0.95, 0.96, 0.98],
+        width=32,
+        height=32 * 6,
+    )
+    floor = spec.add_material(name="floor", texrepeat=[1, 1], texuniform=True)
+    floor.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = texture.name
+    for geom in spec.geoms:
+        geom.rgba = PILLAR_COLOUR if geom.name.startswith("pillar") else ROBOT_COLOUR
+        if geom.name == "floor":
+            geom.material, geom.rgba, geom.size = floor.name, [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.1]
+    light = spec.worldbody.add_light(pos=[0, 0, 4], dir=[0.2, 0.3, -1], type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL)
+    light.diffuse, light.specular = [0.45] * 3, [0.1] * 3
+    return spec.compile()
+
+
+def _open_context(width: int, height: int) -> Any:
+    """An OpenGL context: of the kind MUJOCO_GL asks for, else of the first kind that works here."""
+    asked = os.environ.get("MUJOCO_GL", "").lower()
+    headless = sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    kinds = [asked] if asked in ("egl", "osmesa", "glfw") else ["egl", "osmesa"] if headless else ["glfw", "egl"]
+    failures = []
+    for kind in kinds:
+        try:
+            context = __import__(f"mujoco.{kind}", fromlist=["GLContext"]).GLContext(width, height)
+            context.make_current()
+        except Exception as error:  # noqa: BLE001  each backend fails in a way of its own
+            failures.append(f"{kind}: {error}")
+        else:
+            return context
+    raise RenderingUnavailable(
+        f"No OpenGL was found to draw with ({'; '.join(failures)}). On Debian and Ubuntu, "
+        f"'apt install libegl1 libgl1-mesa-dri' or 'apt install libosmesa6' brings one that needs no screen; "
+        f"set MUJOCO_GL to egl or osmesa to choose."
+    )

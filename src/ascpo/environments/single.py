@@ -1,0 +1,115 @@
+"""One environment: `gymnasium.make("ascpo/Point-8-Hazard-v0")`."""
+
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+
+from ascpo.engines.native import NativeEngine
+from ascpo.environments.render import Painter
+from ascpo.environments.spaces import action_space, checked_actions, info_of, make_task, observation_space
+from ascpo.guard.costs import Overlap
+from ascpo.guard.layout import Layout
+from ascpo.guard.observation import Preset
+from ascpo.guard.scene import read_scene
+
+
+class GuardEnv(gymnasium.Env[np.ndarray, np.ndarray]):
+    """A robot among obstacles on its way to a goal.
+
+    `info` has `cost` (all constraints together), `costs` (one by one, named by `cost_names`), each as `cost_<name>`,
+    `goal_met`, and `diverged`, with an `error` that tells where, if the simulation broke down.
+
+    Episodes end at the goal. The time limit is Gymnasium's: `gymnasium.make` adds it.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 30}
+
+    def __init__(
+        self,
+        suite: str,
+        observations: Preset = "paper",
+        overlap: Overlap = "closest",
+        render_mode: str | None = None,
+        width: int = 480,
+        height: int = 480,
+    ) -> None:
+        self.task = make_task(suite, observations, overlap, max_episode_steps=None)
+        self.observation_space = observation_space(self.task)
+        self.action_space = action_space(self.task)
+        self.render_mode = _checked_mode(render_mode, self.metadata["render_modes"])
+        self._engine = NativeEngine(self.task, num_envs=1, num_threads=1)
+        self._painter = Painter(self.task, width, height) if render_mode else None
+        self._started = False
+        self._over = True
+        self._already_next = False
+        """The engine has begun the next episode by itself, at the end of the last."""
+        self._violated = False
+
+    @property
+    def suite(self) -> str:
+        return self.task.suite.name
+
+    @property
+    def cost_names(self) -> tuple[str, ...]:
+        """What the entries of `info["costs"]` are."""
+        return self.task.suite.cost_names
+
+    @property
+    def observation_layout(self) -> dict[str, slice]:
+        """Where each block lies in the observation."""
+        return self.task.observer.layout
+
+    @property
+    def layout(self) -> Layout:
+        """The scene as it is now: robot's start and heading, goal, obstacles."""
+        memory = self._engine.memory
+        return Layout(*(np.asarray(part[0]) for part in vars(memory.layout).values()))
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Begin an episode: of a seed, the next one of the last seed, or in a scene given by `options`."""
+        super().reset(seed=seed)
+        scene = read_scene(self.task, options) if options else None
+        if seed is not None or not self._started:
+            fresh = seed if seed is not None else int(self.np_random.integers(2**32))
+            observation = self._engine.start(np.array([fresh % 2**32]))
+        elif self._already_next:
+            observation = self._engine.memory.observation.copy()
+        else:
+            observation = self._engine.restart(np.ones(1, bool))
+        if scene is not None:
+            observation = self._engine.place(scene)
+        self._started, self._over, self._already_next, self._violated = True, False, False, False
+        return observation[0], {}
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        actions = checked_actions(action, self.action_space.shape or ())[None]
+        if self._over:
+            raise RuntimeError("The episode is over, or has not begun. Call reset() first.")
+        _, outcome, divergences = self._engine.step(actions)
+        terminated = bool(outcome.terminated[0])
+        self._over = self._already_next = terminated
+        self._violated = bool((outcome.costs > 0).any())
+        info = {name: value[0] for name, value in info_of(self.task, outcome).items()}
+        if divergences:
+            info["error"] = str(divergences[0])
+        return outcome.observation[0].copy(), float(outcome.reward[0]), terminated, False, info
+
+    def render(self) -> np.ndarray | None:
+        """A picture from above, tinted red while a cost is being paid."""
+        if self._painter is None:
+            gymnasium.logger.warn("There is no picture: make the environment with render_mode='rgb_array'.")
+            return None
+        return self._painter.paint(self._engine.data(0), self.layout, violated=self._violated)
+
+    def close(self) -> None:
+        if self._painter is not None:
+            self._painter.close()
+
+
+def _checked_mode(mode: str | None, known: list[str]) -> str | None:
+    if mode is not None and mode not in known:
+        raise ValueError(f"render_mode={mode!r} is not known. Use 'rgb_array', or None for no pictures.")
+    return mode

@@ -1,0 +1,116 @@
+"""Many environments at once: `gymnasium.make_vec("ascpo/Point-8-Hazard-v0", num_envs=30)`."""
+
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+
+from ascpo.engines.native import NativeEngine
+from ascpo.environments.spaces import action_space, checked_actions, info_of, make_task, observation_space
+from ascpo.guard.costs import Overlap
+from ascpo.guard.observation import Preset
+from ascpo.guard.scene import read_scene
+
+
+class GuardVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
+    """The environments of `GuardEnv`, stepped together on all cores; environment i has seed + i.
+
+    Finished episodes begin anew in the same step (`AutoresetMode.SAME_STEP`): the observation returned is the new
+    episode's, and `info["final_obs"]` keeps the old one's last. Reward, costs and `goal_met` are always those of the
+    step that was taken.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}
+
+    def __init__(
+        self,
+        num_envs: int,
+        suite: str,
+        observations: Preset = "paper",
+        overlap: Overlap = "closest",
+        max_episode_steps: int | None = 1000,
+        num_threads: int = 0,
+        render_mode: None = None,
+    ) -> None:
+        if render_mode is not None:
+            raise ValueError("Many environments at once draw no pictures. Use gymnasium.make for a single one.")
+        self.task = make_task(suite, observations, overlap, max_episode_steps)
+        self._engine = NativeEngine(self.task, num_envs, num_threads)
+        self.num_envs = num_envs
+        self.single_observation_space = observation_space(self.task)
+        self.single_action_space = action_space(self.task)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._started = False
+
+    @property
+    def suite(self) -> str:
+        return self.task.suite.name
+
+    @property
+    def cost_names(self) -> tuple[str, ...]:
+        """What the entries of `info["costs"]` are."""
+        return self.task.suite.cost_names
+
+    @property
+    def observation_layout(self) -> dict[str, slice]:
+        """Where each block lies in an observation."""
+        return self.task.observer.layout
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Begin an episode everywhere: of given seeds, the next of the last ones, or in one scene given by `options`."""
+        super().reset(seed=seed if isinstance(seed, int) else None)
+        scene = read_scene(self.task, options) if options else None
+        seeds = self._seeds(seed)
+        if seeds is not None:
+            observation = self._engine.start(seeds)
+        else:
+            observation = self._engine.restart(np.ones(self.num_envs, bool))
+        if scene is not None:
+            observation = self._engine.place(scene)
+        self._started = True
+        return observation, {}
+
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        actions = checked_actions(actions, self.action_space.shape or ())
+        if not self._started:
+            raise RuntimeError("No episode has begun. Call reset() first.")
+        observation, outcome, divergences = self._engine.step(actions)
+        info: dict[str, Any] = dict(info_of(self.task, outcome))
+        everyone = np.ones(self.num_envs, bool)
+        info |= {f"_{name}": everyone for name in tuple(info)}
+        done = outcome.terminated | outcome.truncated
+        if done.any():
+            info |= self._final(np.flatnonzero(done), outcome.observation, info)
+        for divergence in divergences:
+            self._add_info(info, {"error": str(divergence)}, divergence.env)
+        return observation, outcome.reward.astype(np.float64), outcome.terminated, outcome.truncated, info
+
+    def _seeds(self, seed: int | list[int | None] | None) -> np.ndarray | None:
+        """One seed per environment, or None to go on with those there are."""
+        if isinstance(seed, int):
+            return (seed + np.arange(self.num_envs)) % 2**32
+        if seed is None and self._started:
+            return None
+        given = [None] * self.num_envs if seed is None else list(seed)
+        if len(given) != self.num_envs:
+            raise ValueError(f"{len(given)} seeds for {self.num_envs} environments. Give one each, or a single number.")
+        return np.array([self.np_random.integers(2**32) if one is None else one % 2**32 for one in given])
+
+    def _final(self, which: np.ndarray, observations: np.ndarray, info: dict[str, Any]) -> dict[str, Any]:
+        """Gymnasium's entries for environments whose episode has just ended."""
+        mask = np.isin(np.arange(self.num_envs), which)
+        final_obs = np.full(self.num_envs, None, dtype=object)
+        for i in which:
+            final_obs[i] = observations[i].copy()
+        final_info = {key: np.where(_beside(mask, value), value, 0) for key, value in info.items() if key[0] != "_"}
+        final_info |= {f"_{key}": mask for key in tuple(final_info)}
+        return {"final_obs": final_obs, "_final_obs": mask, "final_info": final_info, "_final_info": mask}
+
+
+def _beside(mask: np.ndarray, value: np.ndarray) -> np.ndarray:
+    return mask.reshape(-1, *(1,) * (value.ndim - 1))

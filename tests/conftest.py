@@ -1,0 +1,5 @@
+"""Shapes and types of the inner layers are checked at call time in every test."""
+
+from jaxtyping import install_import_hook
+
+install_import_hook(["ascpo.guard", "ascpo.engines"], "beartype.beartype")

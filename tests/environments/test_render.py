@@ -1,0 +1,74 @@
+"""Pictures, and what happens where none can be drawn."""
+
+import builtins
+
+import numpy as np
+import pytest
+
+import ascpo
+from ascpo.environments.render import RenderingUnavailable
+
+SCENE = {"robot": [0.0, 0.0, 0.0], "goal": [-1.2, 0.3], "obstacles": [[0.5, 0.0]]}
+
+
+@pytest.fixture
+def env():
+    try:
+        made = ascpo.make("Point-1-Hazard", render_mode="rgb_array", width=200, height=160)
+    except RenderingUnavailable as missing:
+        pytest.skip(str(missing))
+    yield made
+    made.close()
+
+
+def test_a_picture_shows_goal_hazard_and_robot(env):
+    env.reset(seed=0, options=SCENE)
+    picture = env.render().astype(int)
+    assert picture.shape == (160, 200, 3)
+    red, green, blue = picture[..., 0], picture[..., 1], picture[..., 2]
+    assert (green > red + 40).sum() > 100, "the goal is green"
+    assert (blue > red + 40).sum() > 100, "the hazard is blue"
+    assert (red > blue + 60).sum() > 10, "the robot is red"
+
+
+def test_the_picture_is_tinted_red_while_a_cost_is_paid(env):
+    env.reset(seed=0, options=SCENE)
+    plain = env.render().astype(float)
+    env.reset(seed=0, options=SCENE | {"obstacles": [[0.1, 0.0]]})
+    env.step(np.zeros(2, np.float32))
+    tinted = env.render().astype(float)
+    excess = tinted[..., 0] - tinted[..., 1:].mean(axis=-1)
+    assert excess.mean() > (plain[..., 0] - plain[..., 1:].mean(axis=-1)).mean() + 30
+
+
+def test_the_camera_stands_still_in_the_world_whichever_way_the_robot_faces(env):
+    pictures = []
+    for heading in (0.0, 2.0):
+        env.reset(seed=0, options=SCENE | {"robot": [0.8, -0.5, heading]})
+        pictures.append(env.render().astype(int))
+    hazard = [np.argwhere(picture[..., 2] > picture[..., 0] + 40).mean(axis=0) for picture in pictures]
+    np.testing.assert_allclose(hazard[0], hazard[1], atol=2.0)
+
+
+def test_two_environments_do_not_draw_into_each_other(env):
+    other = ascpo.make("Point-1-Hazard", render_mode="rgb_array", width=200, height=160)
+    env.reset(seed=0, options=SCENE)
+    other.reset(seed=0, options=SCENE | {"goal": [1.2, -0.3]})
+    first, second = env.render().astype(float), other.render().astype(float)
+    other.close()
+    again = env.render().astype(float)
+    # Soft shadows differ in a pixel or two from one picture to the next.
+    assert np.abs(again - first).mean() < 0.1 < np.abs(again - second).mean()
+
+
+def test_where_opengl_is_missing_the_error_says_what_to_install(monkeypatch):
+    ordinary = builtins.__import__
+
+    def without_opengl(name, *args, **kwargs):
+        if name.startswith("mujoco.") and name.split(".")[1] in ("egl", "osmesa", "glfw"):
+            raise ImportError("no such library")
+        return ordinary(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without_opengl)
+    with pytest.raises(RenderingUnavailable, match="apt install"):
+        ascpo.make("Point-1-Hazard", render_mode="rgb_array")

@@ -184,9 +184,7 @@ def test_motors_clip_their_controls_to_one(robot):
     assert model.actuator_ctrllimited.all()
 
 
-@pytest.mark.parametrize(
-    ("robot", "action", "step"), [(*key, step) for key, known in PLACES.items() for step in known]
-)
+@pytest.mark.parametrize(("robot", "action", "step"), [(*key, step) for key, known in PLACES.items() for step in known])
 def test_a_robot_goes_where_it_went_before(robot, action, step):
     expected = np.array(PLACES[robot, action][step])
     known = np.isfinite(expected)

@@ -13,7 +13,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -150,7 +150,9 @@ class NativeEngine:
     def _report(self, which: Int[np.ndarray, " n"], reasons: dict[int, str]) -> tuple[Divergence, ...]:
         steps = self._simulator.steps
         found = tuple(
-            Divergence(int(i), int(self.seeds[i]), int(self.episodes[i]), int(steps[i]), reasons.get(int(i), _NOT_FINITE))
+            Divergence(
+                int(i), int(self.seeds[i]), int(self.episodes[i]), int(steps[i]), reasons.get(int(i), _NOT_FINITE)
+            )
             for i in which
         )
         for divergence in found:
@@ -224,9 +226,7 @@ class _Simulator:
         substeps = functools.partial(self.batch.step, nstep=SUBSTEPS)
         if self._task.suite.moves:
             # Ghosts follow the robot substep by substep, so its path is recorded.
-            substeps = functools.partial(
-                self.batch.rollout, SUBSTEPS, record=("xpos",), out={"xpos": self._places}
-            )
+            substeps = functools.partial(self.batch.rollout, SUBSTEPS, record=("xpos",), out={"xpos": self._places})
         for flags, call in ((_SENSORS_OFF, substeps), (0, self.batch.forward)):
             self._flags[:] = self._all_on | flags
             try:
@@ -263,10 +263,17 @@ def _programs(task: Task) -> _Programs:
     def begin(layout: Layout) -> tuple[Float[Array, " packed"], Float[Array, "pillars 3"]]:
         return pack(task.begin(layout)), task.pillars_from_start(layout)
 
-    def renew(row: Float[Array, " packed"], which: Bool[Array, ""], ahead: Float[Array, "block packed"], used: Int[Array, ""]) -> Float[Array, " packed"]:
+    def renew(
+        row: Float[Array, " packed"], which: Bool[Array, ""], ahead: Float[Array, "block packed"], used: Int[Array, ""]
+    ) -> Float[Array, " packed"]:
         return jnp.where(which, ahead[used], row)
 
-    def advance(row: Float[Array, " packed"], sensors: Float[Array, " sensors"], ahead: Float[Array, "block packed"], used: Int[Array, ""]) -> tuple[Float[Array, " packed"], Float[Array, " results"]]:
+    def advance(
+        row: Float[Array, " packed"],
+        sensors: Float[Array, " sensors"],
+        ahead: Float[Array, "block packed"],
+        used: Int[Array, ""],
+    ) -> tuple[Float[Array, " packed"], Float[Array, " results"]]:
         memory, outcome = task.advance(unpack(row), sensors)
         row = renew(pack(memory), outcome.terminated | outcome.truncated, ahead, used)
         flags = jnp.stack([outcome.terminated, outcome.truncated, outcome.goal_met, outcome.diverged])
@@ -279,5 +286,7 @@ def _programs(task: Task) -> _Programs:
         outcome = Outcome(results[:, obs : 2 * obs], reward, costs, flags[:, 0], flags[:, 1], flags[:, 2], flags[:, 3])
         return results[:, :obs].copy(), outcome
 
-    programs = (jax.jit(jax.vmap(f)) for f in (begin, advance, renew, unpack))
-    return _Programs(example.size, *programs, read)
+    def batched(program: Callable[..., Any]) -> Callable[..., Any]:
+        return jax.jit(jax.vmap(program))
+
+    return _Programs(example.size, batched(begin), batched(advance), batched(renew), batched(unpack), read)

@@ -36,4 +36,4 @@ def make(name: str, **options: Any) -> gymnasium.Env[Any, Any]:
 
 def make_vec(name: str, num_envs: int, **options: Any) -> GuardVectorEnv:
     """Many environments of any suite."""
-    return GuardVectorEnv(num_envs, suite(name).name, **{"max_episode_steps": MAX_EPISODE_STEPS} | options)
+    return GuardVectorEnv(num_envs, suite(name).name, **options)

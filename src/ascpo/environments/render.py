@@ -93,7 +93,12 @@ class Painter:
         forms = {"ball": mujoco.mjtGeom.mjGEOM_SPHERE, "disc": mujoco.mjtGeom.mjGEOM_CYLINDER}
         geom = self._scene.geoms[self._scene.ngeom]
         mujoco.mjv_initGeom(
-            geom, forms[shape].value, np.array(size), _from_start(layout, place), np.eye(3).ravel(), np.float32(colour)
+            geom,
+            forms[shape].value,
+            np.array(size),
+            _from_start(layout, place),
+            np.eye(3).ravel(),
+            np.array(colour, np.float32),
         )
         self._scene.ngeom += 1
 
@@ -149,6 +154,8 @@ def _decorated(task: Task, width: int, height: int) -> mujoco.MjModel:
             geom.material, geom.rgba, geom.size = floor.name, [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.1]
     light = spec.worldbody.add_light(pos=[0, 0, 4], dir=[0.2, 0.3, -1], type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL)
     light.diffuse, light.specular = [0.45] * 3, [0.1] * 3
+    # In the air a shadow tells the height; on the ground it only speckles the floor.
+    light.castshadow = task.suite.robot.spatial
     return spec.compile()
 
 
@@ -162,7 +169,7 @@ def _open_context(width: int, height: int) -> Any:
         try:
             context = __import__(f"mujoco.{kind}", fromlist=["GLContext"]).GLContext(width, height)
             context.make_current()
-        except Exception as error:  # noqa: BLE001  each backend fails in a way of its own
+        except Exception as error:  # each backend fails in a way of its own
             failures.append(f"{kind}: {error}")
         else:
             return context

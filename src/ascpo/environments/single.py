@@ -1,6 +1,6 @@
 """One environment: `gymnasium.make("ascpo/Point-8-Hazard-v0")`."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -23,7 +23,7 @@ class GuardEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     Episodes end at the goal. The time limit is Gymnasium's: `gymnasium.make` adds it.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 30}
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 30}  # noqa: RUF012
 
     def __init__(
         self,

@@ -54,4 +54,10 @@ def info_of(task: Task, outcome: Outcome) -> dict[str, np.ndarray]:
     """Costs, in all and by name, and whether the goal was reached, of every environment."""
     costs = np.asarray(outcome.costs, np.float64)
     named = {f"cost_{name}": costs[:, i] for i, name in enumerate(task.suite.cost_names)}
-    return {"cost": costs.sum(axis=1), "costs": costs, **named, "goal_met": outcome.goal_met, "diverged": outcome.diverged}
+    return {
+        "cost": costs.sum(axis=1),
+        "costs": costs,
+        **named,
+        "goal_met": outcome.goal_met,
+        "diverged": outcome.diverged,
+    }

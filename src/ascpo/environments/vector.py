@@ -1,6 +1,6 @@
 """Many environments at once: `gymnasium.make_vec("ascpo/Point-8-Hazard-v0", num_envs=30)`."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -22,7 +22,7 @@ class GuardVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarr
     step that was taken.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}
+    metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}  # noqa: RUF012
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class GuardVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarr
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin an episode everywhere: of given seeds, the next of the last ones, or in one scene given by `options`."""
+        """Begin an episode everywhere: of given seeds, the next of the last ones, or in the scene of `options`."""
         super().reset(seed=seed if isinstance(seed, int) else None)
         scene = read_scene(self.task, options) if options else None
         seeds = self._seeds(seed)

@@ -1,7 +1,7 @@
 """Costs: how deep the robot is inside a forbidden region, or whether it touches a pillar.
 
-    regions:  c = max(0, R - D),  D the robot's distance to the centre of the nearest one
-    pillars:  c = 1 if any part of the robot touches one, else 0
+regions:  c = max(0, R - D),  D the robot's distance to the centre of the nearest one
+pillars:  c = 1 if any part of the robot touches one, else 0
 """
 
 from typing import Literal

@@ -1,6 +1,6 @@
 """The goal: how far it is, and what getting nearer is worth.
 
-    rₜ = clip(dₜ₋₁ - dₜ, -10, 10) + [dₜ ≤ R]
+rₜ = clip(dₜ₋₁ - dₜ, -10, 10) + [dₜ ≤ R]
 """
 
 import jax.numpy as jnp

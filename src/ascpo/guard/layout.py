@@ -10,6 +10,7 @@ finished layouts from the batch instead of waiting for the slowest one.
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -39,8 +40,11 @@ _WIDTH = 512
 """Layouts in the making at the same time: one width, so that one program is compiled."""
 
 
-AnyArray = Array | np.ndarray
-"""On the device or on the host."""
+if TYPE_CHECKING:
+    AnyArray: TypeAlias = Any
+else:
+    AnyArray = Array | np.ndarray
+    """On the device or on the host. Type checkers are told nothing: each side uses it as its own."""
 
 
 class LayoutError(ValueError):
@@ -227,7 +231,9 @@ def _hash(keys: UInt32[Array, "n 2"], number: Int[Array, " n"]) -> UInt32[Array,
     return fold(jax.random.wrap_key_data(keys), number).T
 
 
-def _uniform(seeds: UInt32[Array, "2 n"], count: Int[Array, "draws #n"] | Int[np.ndarray, "draws #n"]) -> Float[Array, "2 draws n"]:
+def _uniform(
+    seeds: UInt32[Array, "2 n"], count: Int[Array, "draws #n"] | Int[np.ndarray, "draws #n"]
+) -> Float[Array, "2 draws n"]:
     """Two rows of draws from [0, 1): a counter from each seed, made random by the finaliser of MurmurHash3.
 
     Hashing every draw the way keys are hashed would take most of a layout's time.

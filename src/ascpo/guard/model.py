@@ -110,7 +110,9 @@ class SensorPlan:
     def offsets(self) -> dict[str, slice]:
         sizes = [int(np.prod(shape)) for shape in self.blocks.values()]
         ends = np.cumsum(sizes)
-        return {name: slice(int(end - size), int(end)) for name, size, end in zip(self.blocks, sizes, ends, strict=True)}
+        return {
+            name: slice(int(end - size), int(end)) for name, size, end in zip(self.blocks, sizes, ends, strict=True)
+        }
 
     @property
     def size(self) -> int:
@@ -143,5 +145,3 @@ def start_of(model: mujoco.MjModel, plan: SensorPlan) -> Start:
 
 def _tracked(plan: SensorPlan) -> int:
     return plan.suite.robot.frames.index(plan.suite.robot.tracked)
-
-

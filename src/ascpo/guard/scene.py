@@ -34,7 +34,9 @@ def read_scene(task: Task, options: Mapping[str, Any]) -> Layout:
     each = "[x, y, z]" if robot.spatial else "[x, y]"
     obstacles = _numbers(options["obstacles"], (suite.count, axes), "obstacles", f"{suite.count} times {each}")
     if robot.anchored and (x, y) != (0.0, 0.0):
-        raise SceneError(f"{robot.name} is bolted to the origin and cannot stand at ({x:g}, {y:g}). Give [0, 0, heading].")
+        raise SceneError(
+            f"{robot.name} is bolted to the origin and cannot stand at ({x:g}, {y:g}). Give [0, 0, heading]."
+        )
     if robot.spatial and min(at_goal[2], *obstacles[:, 2]) < 0:
         raise SceneError("Goal and obstacles cannot be under the floor. Give them heights of 0 or more.")
     if not robot.spatial:

@@ -128,7 +128,9 @@ def _check_room(name: str, obstacles: tuple[Obstacles, ...]) -> None:
     """Refuse what no layout can hold: equal discs cover at most π/√12 of the plane."""
     area = sum(o.count * math.pi * o.kind.keepout**2 for o in obstacles)
     if area > math.pi / math.sqrt(12) * (2 * ARENA) ** 2:
-        raise UnknownSuite(f"{name!r} asks for more obstacles than the arena of 4 m by 4 m has room for. Ask for fewer.")
+        raise UnknownSuite(
+            f"{name!r} asks for more obstacles than the arena of 4 m by 4 m has room for. Ask for fewer."
+        )
 
 
 def _did_you_mean(text: str) -> str:

@@ -118,7 +118,9 @@ class Task:
     def _tracked(self) -> int:
         return self.suite.robot.frames.index(self.suite.robot.tracked)
 
-    def _in_world(self, layout: Layout, reading: Reading) -> tuple[Float[Array, "frames 3"], Float[Array, "frames 3 3"]]:
+    def _in_world(
+        self, layout: Layout, reading: Reading
+    ) -> tuple[Float[Array, "frames 3"], Float[Array, "frames 3 3"]]:
         """Positions and rotations of the robot's frames in the world."""
         heading = turn(layout.heading)
         R = jax.vmap(lambda q: compose(heading, rotation(q)))(reading.attitude)
@@ -153,4 +155,3 @@ class Task:
 
 def _at_floor(place: Float[Array, "2"]) -> Float[Array, "3"]:
     return jnp.concatenate([place, jnp.zeros(1)])
-

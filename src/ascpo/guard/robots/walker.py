@@ -68,6 +68,8 @@ WALKER = Robot(
     "Walker",
     MJCF,
     actions=10,
-    joints=tuple(f"{side}_{joint}" for side in ("left", "right") for joint in ("foot", "hip_x", "hip_y", "hip_z", "leg")),
+    joints=tuple(
+        f"{side}_{joint}" for side in ("left", "right") for joint in ("foot", "hip_x", "hip_y", "hip_z", "leg")
+    ),
     touch=("touch_left", "touch_right"),
 )

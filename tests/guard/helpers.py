@@ -33,16 +33,26 @@ def command(model: mujoco.MjModel, data: mujoco.MjData, action) -> None:
     data.xfrc_applied[rotors, :3] = thrust(np.asarray(action), axis, hull.xpos[2], float(model.body_mass.sum()))
 
 
+def take_step(model: mujoco.MjModel, data: mujoco.MjData, action, watched: str = "robot") -> np.ndarray:
+    """Ten substeps with the action held, then a forward pass. Returns where a body was as each substep began."""
+    command(model, data, action)
+    path = []
+    for _ in range(SUBSTEPS):
+        mujoco.mj_kinematics(model, data)
+        path.append(data.body(watched).xpos.copy())
+        mujoco.mj_step(model, data)
+    mujoco.mj_forward(model, data)
+    return np.array(path)
+
+
 def drive(
     model: mujoco.MjModel, action: Callable[[int], object], steps: int, data: mujoco.MjData | None = None
 ) -> Iterator[mujoco.MjData]:
-    """The simulation after each step: ten substeps with the action held, then a forward pass."""
+    """The simulation after each step, from the start or from where it is."""
     data = data or mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     for t in range(steps):
-        command(model, data, action(t))
-        mujoco.mj_step(model, data, nstep=SUBSTEPS)
-        mujoco.mj_forward(model, data)
+        take_step(model, data, action(t))
         yield data
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from ascpo.environments.spaces import make_task
 from ascpo.guard.model import SensorPlan
 from ascpo.guard.observation import Observer
 from ascpo.guard.robots import ROBOTS
@@ -29,8 +30,8 @@ COMPACT = {
     "Point-8-Hazard": "accelerometer 0, goal_compass 3, gyro 5, hazard_lidar 8, magnetometer 24, velocimeter 27",
     "Point-4-Ghost": "accelerometer 0, ghost_lidar 3, goal_compass 19, gyro 21, magnetometer 24, velocimeter 27",
     "Point-1-Pillar": "accelerometer 0, goal_compass 3, gyro 5, magnetometer 8, pillar_lidar 11, velocimeter 27",
-    "Swimmer-8-Hazard": "accelerometer 0, goal_compass 3, gyro 5, hazard_lidar 8, joint_position 24, joint_velocity 26, "
-    "magnetometer 28, touch 31, velocimeter 35",
+    "Swimmer-8-Hazard": "accelerometer 0, goal_compass 3, gyro 5, hazard_lidar 8, joint_position 24, "
+    "joint_velocity 26, magnetometer 28, touch 31, velocimeter 35",
     "Drone-8-3DHazard": "accelerometer 0, goal_compass 3, gyro 6, hazard3d_lidar 9, magnetometer 69, touch 72, "
     "velocimeter 80",
     "Arm3-8-Hazard": "accelerometer 0, goal_compass 15, gyro 24, hazard3d_lidar 39, joint_position 219, "
@@ -134,8 +135,8 @@ def test_the_papers_humanoid_senses_all_its_seventeen_hinges():
 def test_touch_sensors_are_in_the_order_of_the_table():
     assert ROBOTS["Swimmer"].touch == ("point1", "point2", "point3", "point4")
     assert ROBOTS["Humanoid"].touch == ROBOTS["Walker"].touch == ("touch_left", "touch_right")
-    assert ROBOTS["Ant"].touch == tuple(f"touch_{leg}" for leg in "1a 1b 2a 2b 3a 3b 4a 4b".split())
-    assert ROBOTS["Drone"].touch == tuple("p1a p1b p2a p2b p3a p3b p4a p4b".split())
+    assert ROBOTS["Ant"].touch == tuple(f"touch_{leg}{end}" for leg in (1, 2, 3, 4) for end in "ab")
+    assert ROBOTS["Drone"].touch == tuple(f"p{rotor}{end}" for rotor in (1, 2, 3, 4) for end in "ab")
 
 
 @every_suite
@@ -202,7 +203,6 @@ def test_the_arm_has_compasses_and_lidars_at_shoulder_elbow_and_hand():
         assert lidar.max() == pytest.approx(np.exp(-np.linalg.norm(to_hazard)), rel=1e-5)
 
 
-@pytest.mark.usefixtures("unchecked_types")
 def test_an_unknown_preset_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="no observations 'papers'. Choose one of paper, compact"):
-        observer("Point-8-Hazard", "papers")
+    with pytest.raises(ValueError, match=r"observations='papers' is not known\. Choose one of paper, compact"):
+        make_task("Point-8-Hazard", "papers", "closest", 1000)

@@ -185,7 +185,7 @@ def test_motors_clip_their_controls_to_one(robot):
 
 
 @pytest.mark.parametrize(("robot", "action", "step"), [(*key, step) for key, known in PLACES.items() for step in known])
-def test_a_robot_goes_where_it_went_before(robot, action, step):
+def test_a_robot_goes_where_the_check_values_say(robot, action, step):
     expected = np.array(PLACES[robot, action][step])
     known = np.isfinite(expected)
     assert_allclose(places(robot, action)[step - 1][known], expected[known], atol=6e-6)

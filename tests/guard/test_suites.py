@@ -84,7 +84,7 @@ def test_a_wrong_name_is_answered_with_the_nearest_right_ones(wrong, nearest):
 
 @pytest.mark.parametrize("wrong", ["", "xyzzy"])
 def test_a_name_like_no_other_is_answered_with_the_grammar(wrong):
-    with pytest.raises(UnknownSuite, match="robot-number-kind.*Point, Swimmer, Arm3, Drone.*Hazard, 3DHazard, Pillar"):
+    with pytest.raises(UnknownSuite, match=r"robot-number-kind.*Point, Swimmer, Arm3, Drone.*Hazard, 3DHazard, Pillar"):
         suite(wrong)
 
 

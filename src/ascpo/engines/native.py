@@ -49,7 +49,7 @@ class Divergence:
 
 
 class Step(NamedTuple):
-    """A step of all environments, as NumPy arrays."""
+    """A step of all environments, as NumPy arrays that are not to be written to."""
 
     observation: Float[np.ndarray, "env obs"]
     """To act on next: of the new episode where one has just ended."""
@@ -104,14 +104,14 @@ class NativeEngine:
         """Begin the next episode of the environments named, and return all observations."""
         self._rows = self._programs.renew(self._rows, which, self._ahead, self._used_on_device)
         self._next_episode(np.flatnonzero(which))
-        return self.memory.observation.copy()
+        return np.array(self.memory.observation, np.float32)
 
     def place(self, layout: Layout) -> Float[np.ndarray, "env obs"]:
         """Begin an episode in the same given scene in every environment, and return the observations."""
         everywhere = jax.tree.map(lambda leaf: np.repeat(np.asarray(leaf)[None], self.num_envs, axis=0), layout)
         self._rows, pillars = self._programs.begin(everywhere)
         self._simulator.reset(np.arange(self.num_envs), np.asarray(pillars))
-        return self.memory.observation.copy()
+        return np.array(self.memory.observation, np.float32)
 
     def step(self, actions: Float[np.ndarray, "env act"]) -> Step:
         """One step of every environment. Episodes that end begin anew in the same step."""
@@ -119,13 +119,11 @@ class NativeEngine:
         self._rows, packed = self._programs.advance(
             self._rows, self._simulator.sensors, self._ahead, self._used_on_device
         )
-        observation, outcome = self._programs.read(np.asarray(packed))
+        observation, outcome, eventful = self._programs.read(np.asarray(packed))
         divergences: tuple[Divergence, ...] = ()
-        if outcome.diverged.any():
+        if eventful:
             divergences = self._report(np.flatnonzero(outcome.diverged), reasons)
-        done = outcome.terminated | outcome.truncated
-        if done.any():
-            self._next_episode(np.flatnonzero(done))
+            self._next_episode(np.flatnonzero(outcome.done))
         return Step(observation, outcome, divergences)
 
     def _next_episode(self, which: Int[np.ndarray, " n"]) -> None:
@@ -175,6 +173,7 @@ class _Simulator:
         self.steps: Int[np.ndarray, " env"] = np.zeros(num_envs, np.int64)
         """Steps of the running episode."""
         self._sensordata = self.batch.bind("sensordata")
+        self._controls = self.batch.bind("xfrc_applied" if task.suite.robot.rotors else "ctrl")
         self._flags = self.batch.expand("opt.disableflags")
         self._all_on = int(task.model.opt.disableflags)
         self._rotors = [task.model.body(name).id for name in task.suite.robot.rotors]
@@ -212,13 +211,13 @@ class _Simulator:
 
     def _command(self, actions: Float[np.ndarray, "env act"]) -> None:
         if not self._rotors:
-            self.batch.ctrl = actions
+            self._controls[:] = actions
             return
         offsets = self._task.plan.offsets
         w, x, y, z = self.sensors[:, offsets["attitude"]].T
         axis = np.stack([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)], axis=-1)
         height = self.sensors[:, offsets["position"]][:, 2]
-        self.batch.bind("xfrc_applied")[:, self._rotors, :3] = thrust(actions, axis, height, self._mass)
+        self._controls[:, self._rotors, :3] = thrust(actions, axis, height, self._mass)
 
     def _substeps(self) -> dict[int, str]:
         """Ten substeps without sensors, and a forward pass with them."""
@@ -248,7 +247,7 @@ class _Programs:
     advance: Callable[..., tuple[Float[Array, "env packed"], Float[Array, "env results"]]]
     renew: Callable[..., Float[Array, "env packed"]]
     unpack: Callable[[Float[Array, "env packed"]], Memory]
-    read: Callable[[Float[np.ndarray, "env results"]], tuple[Float[np.ndarray, "env obs"], Outcome]]
+    read: Callable[[Float[np.ndarray, "env results"]], tuple[Float[np.ndarray, "env obs"], Outcome, bool]]
 
 
 @functools.cache
@@ -275,16 +274,18 @@ def _programs(task: Task) -> _Programs:
         used: Int[Array, ""],
     ) -> tuple[Float[Array, " packed"], Float[Array, " results"]]:
         memory, outcome = task.advance(unpack(row), sensors)
-        row = renew(pack(memory), outcome.terminated | outcome.truncated, ahead, used)
+        row = renew(pack(memory), outcome.done, ahead, used)
         flags = jnp.stack([outcome.terminated, outcome.truncated, outcome.goal_met, outcome.diverged])
         results = [unpack(row).observation, outcome.observation, flags, outcome.reward[None], outcome.costs]
         return row, jnp.concatenate([jnp.asarray(result, jnp.float32) for result in results])
 
-    def read(results: Float[np.ndarray, "env results"]) -> tuple[Float[np.ndarray, "env obs"], Outcome]:
+    def read(results: Float[np.ndarray, "env results"]) -> tuple[Float[np.ndarray, "env obs"], Outcome, bool]:
+        """Observation to act on, what the step did, and whether any episode ended."""
         flags = results[:, 2 * obs : 2 * obs + 4] > 0
+        terminated, truncated, goal_met, diverged = flags.T
         reward, costs = results[:, -m - 1], results[:, -m:]
-        outcome = Outcome(results[:, obs : 2 * obs], reward, costs, flags[:, 0], flags[:, 1], flags[:, 2], flags[:, 3])
-        return results[:, :obs].copy(), outcome
+        outcome = Outcome(results[:, obs : 2 * obs], reward, costs, terminated, truncated, goal_met, diverged)
+        return results[:, :obs], outcome, bool(flags.any())
 
     def batched(program: Callable[..., Any]) -> Callable[..., Any]:
         return jax.jit(jax.vmap(program))

@@ -58,6 +58,6 @@ def info_of(task: Task, outcome: Outcome) -> dict[str, np.ndarray]:
         "cost": costs.sum(axis=1),
         "costs": costs,
         **named,
-        "goal_met": outcome.goal_met,
-        "diverged": outcome.diverged,
+        "goal_met": outcome.goal_met.copy(),
+        "diverged": outcome.diverged.copy(),
     }

@@ -83,12 +83,12 @@ class GuardVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarr
         info: dict[str, Any] = dict(info_of(self.task, outcome))
         everyone = np.ones(self.num_envs, bool)
         info |= {f"_{name}": everyone for name in tuple(info)}
-        done = outcome.terminated | outcome.truncated
-        if done.any():
-            info |= self._final(np.flatnonzero(done), outcome.observation, info)
+        if outcome.done.any():
+            info |= self._final(np.flatnonzero(outcome.done), outcome.observation, info)
         for divergence in divergences:
             self._add_info(info, {"error": str(divergence)}, divergence.env)
-        return observation, outcome.reward.astype(np.float64), outcome.terminated, outcome.truncated, info
+        reward = outcome.reward.astype(np.float64)
+        return observation.copy(), reward, outcome.terminated.copy(), outcome.truncated.copy(), info
 
     def _seeds(self, seed: int | list[int | None] | None) -> np.ndarray | None:
         """One seed per environment, or None to go on with those there are."""

@@ -36,6 +36,7 @@ _SHEET = 10
 """Draws looked at together. It divides both numbers of draws, so the rules hold exactly."""
 _SHEETS_A_CALL = 8
 """Sheets between two looks at which layouts are finished."""
+_HASH = "threefry2x32"
 _WIDTH = 512
 """Layouts in the making at the same time: one width, so that one program is compiled."""
 
@@ -228,7 +229,7 @@ def _at(table: Float[np.ndarray, " slots"], slot: Int[Array, " n"]) -> Float[Arr
 def _hash(keys: UInt32[Array, "n 2"], number: Int[Array, " n"]) -> UInt32[Array, "2 n"]:
     """Two fresh words for each key and number."""
     fold = jax.vmap(lambda key, n: jax.random.key_data(jax.random.fold_in(key, n)))
-    return fold(jax.random.wrap_key_data(keys), number).T
+    return fold(jax.random.wrap_key_data(keys, impl=_HASH), number).T
 
 
 def _uniform(
@@ -306,4 +307,6 @@ def keys_for(seeds: Integer[np.ndarray, " n"], episodes: Integer[np.ndarray, " n
 
 @jax.jit
 def _keys(seeds: UInt32[Array, " n"], episodes: UInt32[Array, " n"]) -> UInt32[Array, "n 2"]:
-    return jax.vmap(lambda s, e: jax.random.key_data(jax.random.fold_in(jax.random.key(s), e)))(seeds, episodes)
+    return jax.vmap(lambda s, e: jax.random.key_data(jax.random.fold_in(jax.random.key(s, impl=_HASH), e)))(
+        seeds, episodes
+    )

@@ -5,6 +5,7 @@ robot do not care where they are and which way they face. The task turns and shi
 world of the layout, and pillars the other way.
 """
 
+import operator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -51,6 +52,11 @@ class Outcome:
     goal_met: Bool[AnyArray, "*env"]
     diverged: Bool[AnyArray, "*env"]
     """The simulation broke down: the observation is the last sound one, every cost is a violation."""
+
+    @property
+    def done(self) -> Bool[AnyArray, "*env"]:
+        """The episode is over."""
+        return operator.or_(self.terminated, self.truncated)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
     python -m benchmarks.throughput                        # all nineteen suites, with 30 and 256 environments
     python -m benchmarks.throughput --suites Point-8-Hazard --envs 30
     python -m benchmarks.throughput --soak 1000000         # does memory stay flat?
+    python -m benchmarks.throughput --layouts 10000        # how long does drawing so many layouts take?
 
 The bare loop is `Batch.step(nstep=10)`: same model, same states, same actions, and nothing else. Engine and bare
 loop take turns in short blocks, since machines are noisy; the medians of the blocks are compared.
@@ -22,6 +23,7 @@ from mujoco.batch import Batch
 import ascpo
 from ascpo.engines.native import NativeEngine
 from ascpo.environments.spaces import make_task
+from ascpo.guard.layout import draw_many, keys_for
 from ascpo.guard.model import SUBSTEPS
 
 BLOCK_SECONDS = 0.15
@@ -34,10 +36,14 @@ def main() -> None:
     parser.add_argument("--envs", nargs="+", type=int, default=[30, 256])
     parser.add_argument("--threads", type=int, default=0, help="0: one per core")
     parser.add_argument("--soak", type=int, default=0, help="environment steps to watch the memory for, instead")
+    parser.add_argument("--layouts", type=int, default=0, help="layouts to draw of each suite, instead")
     chosen = parser.parse_args()
     print(f"MuJoCo {mujoco.__version__}, {os.cpu_count()} cores, {platform.machine()}, {SUBSTEPS} substeps a step\n")
     if chosen.soak:
         soak(chosen.suites[0], chosen.soak)
+        return
+    if chosen.layouts:
+        layouts(chosen.suites, chosen.layouts)
         return
     print("| suite | environments | engine, steps/s | bare loop, steps/s | ratio |")
     print("|---|---|---|---|---|", flush=True)
@@ -85,6 +91,16 @@ def soak(name: str, steps: int) -> None:
         engine.step(next(actions))
 
 
+def layouts(names: list[str], count: int) -> None:
+    """Draw many layouts of each suite, once to compile and then again, and print how long it took."""
+    print(f"{count:,} layouts\n\n| suite | first time, s | best of three, s |\n|---|---|---|")
+    for name in names:
+        rules = make_task(name, "paper", "closest", None).rules
+        keys = keys_for(np.arange(count), np.zeros(count, int))
+        first, *others = (_seconds(lambda rules=rules, keys=keys: draw_many(rules, keys), 1) for _ in range(4))
+        print(f"| {name} | {first:.2f} | {min(others):.2f} |", flush=True)
+
+
 def _engine(name: str, num_envs: int, threads: int) -> tuple[NativeEngine, Iterator[np.ndarray]]:
     engine = NativeEngine(make_task(name, "paper", "closest", 1000), num_envs, threads)
     engine.start(np.arange(num_envs))
@@ -93,7 +109,7 @@ def _engine(name: str, num_envs: int, threads: int) -> tuple[NativeEngine, Itera
     return engine, (drawn[i] for i in iter(lambda: int(rng.integers(64)), -1))
 
 
-def _seconds(step: Callable[[], None], calls: int) -> float:
+def _seconds(step: Callable[[], object], calls: int) -> float:
     began = time.perf_counter()
     for _ in range(calls):
         step()

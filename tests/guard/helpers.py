@@ -1,4 +1,4 @@
-"""A suite's task by name, a plain MuJoCo loop, and a laboratory for properties."""
+"""A suite's task by name, a plain MuJoCo loop, and settings for properties."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -14,7 +14,7 @@ from ascpo.guard.suites import suite
 from ascpo.guard.task import Task
 
 # The first example compiles, so no example has a deadline; the same examples every time.
-steady = settings(deadline=None, derandomize=True, max_examples=150)
+steady = settings(deadline=None, derandomize=True, max_examples=100)
 
 
 @cache

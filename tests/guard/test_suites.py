@@ -100,7 +100,7 @@ def test_a_name_like_no_other_is_answered_with_the_grammar(wrong):
         ("Arm3-4-Pillar", "Arm3 moves in the air.*pillars are for robots on the ground"),
         ("Point-2-Hazard+1-Hazard", "names a kind of obstacle twice"),
         ("Drone-2-Hazard+1-3DHazard", "names a kind of obstacle twice"),
-        ("Point-19-Ghost", "more obstacles than the arena of 4 m by 4 m has room for. Ask for fewer"),
+        ("Point-10-Ghost", "more obstacles than the arena of 4 m by 4 m has room for. Ask for fewer"),
         ("Point-20-Hazard+10-Ghost", "Ask for fewer"),
     ],
 )

@@ -13,7 +13,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -48,14 +48,24 @@ class Divergence:
         )
 
 
-class Step(NamedTuple):
+@dataclass
+class Step:
     """A step of all environments, as NumPy arrays that are not to be written to."""
 
-    observation: Float[np.ndarray, "env obs"]
-    """To act on next: of the new episode where one has just ended."""
-    outcome: Outcome
-    """What the step did; its observation is of the episode that was stepped."""
-    divergences: tuple[Divergence, ...]
+    results: Float[np.ndarray, "env results"]
+    """Everything side by side: the next observation, and what the step did."""
+    read: "_Reader"
+    divergences: tuple[Divergence, ...] = ()
+
+    @property
+    def observation(self) -> Float[np.ndarray, "env obs"]:
+        """To act on next: of the new episode where one has just ended."""
+        return self.read.observation(self.results)
+
+    @functools.cached_property
+    def outcome(self) -> Outcome:
+        """What the step did; its observation is of the episode that was stepped."""
+        return self.read.outcome(self.results)
 
 
 class NativeEngine:
@@ -119,12 +129,11 @@ class NativeEngine:
         self._rows, packed = self._programs.advance(
             self._rows, self._simulator.sensors, self._ahead, self._used_on_device
         )
-        observation, outcome, eventful = self._programs.read(np.asarray(packed))
-        divergences: tuple[Divergence, ...] = ()
-        if eventful:
-            divergences = self._report(np.flatnonzero(outcome.diverged), reasons)
-            self._next_episode(np.flatnonzero(outcome.done))
-        return Step(observation, outcome, divergences)
+        step = Step(np.asarray(packed), self._programs.read)
+        if step.read.any_ended(step.results):
+            step.divergences = self._report(np.flatnonzero(step.outcome.diverged), reasons)
+            self._next_episode(np.flatnonzero(step.outcome.done))
+        return step
 
     def _next_episode(self, which: Int[np.ndarray, " n"]) -> None:
         """Put simulations back to the start, for episodes that the task has begun already."""
@@ -239,6 +248,28 @@ _SENSORS_OFF = int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
 
 
 @dataclass(frozen=True)
+class _Reader:
+    """Where things are in the results of a step: next observation, last observation, four flags, reward, costs."""
+
+    obs: int
+    m: int
+
+    def observation(self, results: Float[np.ndarray, "env results"]) -> Float[np.ndarray, "env obs"]:
+        return results[:, : self.obs]
+
+    def any_ended(self, results: Float[np.ndarray, "env results"]) -> bool:
+        return bool(self._flags(results).any())
+
+    def outcome(self, results: Float[np.ndarray, "env results"]) -> Outcome:
+        terminated, truncated, goal_met, diverged = self._flags(results).T > 0
+        last, reward, costs = results[:, self.obs : 2 * self.obs], results[:, -self.m - 1], results[:, -self.m :]
+        return Outcome(last, reward, costs, terminated, truncated, goal_met, diverged)
+
+    def _flags(self, results: Float[np.ndarray, "env results"]) -> Float[np.ndarray, "env 4"]:
+        return results[:, 2 * self.obs : 2 * self.obs + 4]
+
+
+@dataclass(frozen=True)
 class _Programs:
     """The compiled programs of a task, on packed memories. All engines of the task share them."""
 
@@ -247,7 +278,7 @@ class _Programs:
     advance: Callable[..., tuple[Float[Array, "env packed"], Float[Array, "env results"]]]
     renew: Callable[..., Float[Array, "env packed"]]
     unpack: Callable[[Float[Array, "env packed"]], Memory]
-    read: Callable[[Float[np.ndarray, "env results"]], tuple[Float[np.ndarray, "env obs"], Outcome, bool]]
+    read: _Reader
 
 
 @functools.cache
@@ -279,15 +310,14 @@ def _programs(task: Task) -> _Programs:
         results = [unpack(row).observation, outcome.observation, flags, outcome.reward[None], outcome.costs]
         return row, jnp.concatenate([jnp.asarray(result, jnp.float32) for result in results])
 
-    def read(results: Float[np.ndarray, "env results"]) -> tuple[Float[np.ndarray, "env obs"], Outcome, bool]:
-        """Observation to act on, what the step did, and whether any episode ended."""
-        flags = results[:, 2 * obs : 2 * obs + 4] > 0
-        terminated, truncated, goal_met, diverged = flags.T
-        reward, costs = results[:, -m - 1], results[:, -m:]
-        outcome = Outcome(results[:, obs : 2 * obs], reward, costs, terminated, truncated, goal_met, diverged)
-        return results[:, :obs], outcome, bool(flags.any())
+    def batched(program: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+        return jax.jit(jax.vmap(program), **options)
 
-    def batched(program: Callable[..., Any]) -> Callable[..., Any]:
-        return jax.jit(jax.vmap(program))
-
-    return _Programs(example.size, batched(begin), batched(advance), batched(renew), batched(unpack), read)
+    return _Programs(
+        width=example.size,
+        begin=batched(begin),
+        advance=batched(advance, donate_argnums=0),
+        renew=batched(renew),
+        unpack=batched(unpack),
+        read=_Reader(obs, m),
+    )

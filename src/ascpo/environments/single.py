@@ -88,13 +88,14 @@ class GuardEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         actions = checked_actions(action, self.action_space.shape or ())[None]
         if self._over:
             raise RuntimeError("The episode is over, or has not begun. Call reset() first.")
-        _, outcome, divergences = self._engine.step(actions)
+        step = self._engine.step(actions)
+        outcome = step.outcome
         terminated = bool(outcome.terminated[0])
         self._over = self._already_next = terminated
         self._violated = bool((outcome.costs > 0).any())
         info = {name: value[0] for name, value in info_of(self.task, outcome).items()}
-        if divergences:
-            info["error"] = str(divergences[0])
+        if step.divergences:
+            info["error"] = str(step.divergences[0])
         return outcome.observation[0].copy(), float(outcome.reward[0]), terminated, False, info
 
     def render(self) -> np.ndarray | None:

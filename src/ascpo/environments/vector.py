@@ -79,16 +79,17 @@ class GuardVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarr
         actions = checked_actions(actions, self.action_space.shape or ())
         if not self._started:
             raise RuntimeError("No episode has begun. Call reset() first.")
-        observation, outcome, divergences = self._engine.step(actions)
+        step = self._engine.step(actions)
+        outcome = step.outcome
         info: dict[str, Any] = dict(info_of(self.task, outcome))
         everyone = np.ones(self.num_envs, bool)
         info |= {f"_{name}": everyone for name in tuple(info)}
         if outcome.done.any():
             info |= self._final(np.flatnonzero(outcome.done), outcome.observation, info)
-        for divergence in divergences:
+        for divergence in step.divergences:
             self._add_info(info, {"error": str(divergence)}, divergence.env)
         reward = outcome.reward.astype(np.float64)
-        return observation.copy(), reward, outcome.terminated.copy(), outcome.truncated.copy(), info
+        return step.observation.copy(), reward, outcome.terminated.copy(), outcome.truncated.copy(), info
 
     def _seeds(self, seed: int | list[int | None] | None) -> np.ndarray | None:
         """One seed per environment, or None to go on with those there are."""

@@ -127,6 +127,8 @@ def draw_many(rules: Rules, keys: UInt32[np.ndarray, "n 2"]) -> Layout:
     """
     count = len(keys)
     layouts = Layout(*(np.empty((count, *shape), np.float32) for shape in ((2,), (), (3,), (rules.suite.count, 3))))
+    if not count:
+        return layouts
     # Row r works on key owner[r]; rows too many repeat the last one.
     owner = np.minimum(np.arange(_WIDTH), count - 1)
     following = _WIDTH
@@ -160,9 +162,11 @@ def _use_sheets(rules: Rules, drafts: _Drafts) -> tuple[_Drafts, Layout, Bool[Ar
 @partial(jax.jit, static_argnums=0)
 def _renew(rules: Rules, drafts: _Drafts, renew: Bool[Array, " n"], keys: UInt32[Array, "n 2"]) -> _Drafts:
     """Blank drafts where asked for, the old ones elsewhere."""
-    blank = _blank(rules, keys)
-    rest = jax.tree.map(partial(jnp.where, renew), replace(blank, key=renew), replace(drafts, key=renew))
-    return replace(rest, key=jnp.where(renew[:, None], blank.key, drafts.key))
+
+    def choose(new: Array, old: Array) -> Array:
+        return jnp.where(renew[:, None] if new.shape == keys.shape else renew, new, old)
+
+    return jax.tree.map(choose, _blank(rules, keys), drafts)
 
 
 def _blank(rules: Rules, keys: UInt32[Array, "n 2"]) -> _Drafts:

@@ -39,7 +39,7 @@ def _pillars(wanted: Suite) -> str:
     half = kinds.PILLAR_HEIGHT / 2
     return "".join(
         f'<body name="pillar_{i}" mocap="true" pos="{100 + 2 * i} 0 {half}">'
-        f'<geom name="pillar_{i}" type="cylinder" size="{kinds.PILLAR.radius} {half}"/></body>'
+        f'<geom name="pillar_{i}" type="cylinder" size="{kinds.PILLAR.radius} {half}" margin="0"/></body>'
         for i in range(wanted.pillars)
     )
 
@@ -79,7 +79,8 @@ class Reading:
     contact: Float[Array, " pillars"]
     """How many contact points the robot has with each pillar."""
     path: Float[Array, "substeps 3"]
-    """Where the tracked frame was at the start of each substep; empty if nothing in the suite follows it."""
+    """Where the tracked frame was at the start of each substep (for the Humanoid's RK4: at its last stage); empty if
+    nothing in the suite follows it."""
 
 
 @dataclass(frozen=True)

@@ -125,12 +125,16 @@ def _kind_for(robot: Robot, title: str, name: str) -> Kind:
 
 
 def _check_room(name: str, obstacles: tuple[Obstacles, ...]) -> None:
-    """Refuse what no layout can hold: equal discs cover at most π/√12 of the plane."""
-    area = sum(o.count * math.pi * o.kind.keepout**2 for o in obstacles)
-    if area > math.pi / math.sqrt(12) * (2 * ARENA) ** 2:
+    if not _has_room(obstacles):
         raise UnknownSuite(
             f"{name!r} asks for more obstacles than the arena of 4 m by 4 m has room for. Ask for fewer."
         )
+
+
+def _has_room(obstacles: tuple[Obstacles, ...]) -> bool:
+    """Discs that are dropped one after another, and never moved, jam when they cover 0.547 of the plane."""
+    radii = [ROBOT_KEEPOUT, GOAL_KEEPOUT, *(o.kind.keepout for o in obstacles for _ in range(o.count))]
+    return sum(math.pi * radius**2 for radius in radii) <= 0.547 * (2 * ARENA) ** 2
 
 
 def _did_you_mean(text: str) -> str:
@@ -155,4 +159,5 @@ def all_suites(counts: "list[int] | range") -> list[str]:
         for kind in KINDS.values()
         if kind.spatial == robot.spatial
         for count in counts
+        if _has_room((Obstacles(count, kind),))
     ]

@@ -17,7 +17,7 @@ class Robot:
     """A robot: its bodies in MJCF, and which of them are sensed, steered and judged.
 
     The MJCF has one root body, named `robot`, at the world origin; the layout's place and heading are applied
-    outside the simulator (`guard/frames.py`), so the compiled model is the same for every episode.
+    outside the simulator (`guard/task.py`), so the compiled model is the same for every episode.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Robot:
     """Options, bodies and actuators. Each frame's body carries a site of the same name, at its inertial unit."""
     actions: int
     frames: tuple[str, ...] = ("robot",)
-    """Bodies with an inertial unit, whose position and attitude the task sees. The first one is the root."""
+    """Bodies with an inertial unit, whose position and attitude the task sees."""
     tracked: str = "robot"
     """The frame that has to reach the goal, that ghosts follow, and that carries the compass and the lidars."""
     compact_lidars: tuple[str, ...] = ("robot",)

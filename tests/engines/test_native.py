@@ -29,12 +29,17 @@ def actions_of(engine, count, seed=0):
     return rng.uniform(-1, 1, (count, engine.num_envs, engine.task.suite.robot.actions)).astype(np.float32)
 
 
+def plain_mujoco(engine):
+    """The engine's model, and one simulation of it at the start."""
+    data = mujoco.MjData(engine.task.model)
+    mujoco.mj_forward(engine.task.model, data)
+    return engine.task.model, data
+
+
 @pytest.mark.parametrize("name", ["Point-8-Hazard", "Ant-8-Hazard", "Humanoid-8-Hazard"])
 def test_a_step_is_ten_substeps_and_a_forward_pass_of_plain_mujoco(name):
     engine = engine_of(name)
-    model = engine.task.model
-    data = mujoco.MjData(model)
-    mujoco.mj_forward(model, data)
+    model, data = plain_mujoco(engine)
     for action in actions_of(engine, 5):
         engine.step(action)
         data.ctrl[:] = action[1]
@@ -53,9 +58,7 @@ def test_rotors_push_along_the_hull_as_it_stood_when_the_step_began():
 
 def test_ghosts_see_the_robot_where_each_substep_began():
     engine = engine_of("Point-1-Ghost", num_envs=1)
-    model = engine.task.model
-    data = mujoco.MjData(model)
-    mujoco.mj_forward(model, data)
+    model, data = plain_mujoco(engine)
     for action in actions_of(engine, 3):
         engine.step(action)
         data.ctrl[:] = action[0]

@@ -7,14 +7,14 @@ import numpy as np
 
 from ascpo.engines.native import NativeEngine
 from ascpo.environments.render import Painter
-from ascpo.environments.spaces import action_space, checked_actions, info_of, make_task, observation_space
+from ascpo.environments.spaces import OfTask, action_space, checked_actions, info_of, make_task, observation_space
 from ascpo.guard.costs import Overlap
 from ascpo.guard.layout import Layout
 from ascpo.guard.observation import Preset
 from ascpo.guard.scene import read_scene
 
 
-class GuardEnv(gymnasium.Env[np.ndarray, np.ndarray]):
+class GuardEnv(OfTask, gymnasium.Env[np.ndarray, np.ndarray]):
     """A robot among obstacles on its way to a goal.
 
     `info` has `cost` (all constraints together), `costs` (one by one, named by `cost_names`), each as `cost_<name>`,
@@ -45,20 +45,6 @@ class GuardEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         self._already_next = False
         """The engine has begun the next episode by itself, at the end of the last."""
         self._violated = False
-
-    @property
-    def suite(self) -> str:
-        return self.task.suite.name
-
-    @property
-    def cost_names(self) -> tuple[str, ...]:
-        """What the entries of `info["costs"]` are."""
-        return self.task.suite.cost_names
-
-    @property
-    def observation_layout(self) -> dict[str, slice]:
-        """Where each block lies in the observation."""
-        return self.task.observer.layout
 
     @property
     def layout(self) -> Layout:

@@ -15,6 +15,26 @@ _BOUNDS = {"goal_compass": (-1.0, 1.0), "magnetometer": (-0.5, 0.5)}
 _LIDAR = (0.0, 1.0)
 
 
+class OfTask:
+    """What an environment can tell about its task, in single and in vector form."""
+
+    task: Task
+
+    @property
+    def suite(self) -> str:
+        return self.task.suite.name
+
+    @property
+    def cost_names(self) -> tuple[str, ...]:
+        """What the entries of `info["costs"]` are."""
+        return self.task.suite.cost_names
+
+    @property
+    def observation_layout(self) -> dict[str, slice]:
+        """Where each block lies in an observation."""
+        return self.task.observer.layout
+
+
 def make_task(name: str, observations: Preset, overlap: Overlap, max_episode_steps: int | None) -> Task:
     """A suite's task, with its options checked."""
     for option, value, known in (("observations", observations, Preset), ("overlap", overlap, Overlap)):

@@ -8,13 +8,13 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from ascpo.engines.native import NativeEngine
-from ascpo.environments.spaces import action_space, checked_actions, info_of, make_task, observation_space
+from ascpo.environments.spaces import OfTask, action_space, checked_actions, info_of, make_task, observation_space
 from ascpo.guard.costs import Overlap
 from ascpo.guard.observation import Preset
 from ascpo.guard.scene import read_scene
 
 
-class GuardVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
+class GuardVectorEnv(OfTask, gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     """The environments of `GuardEnv`, stepped together on all cores; environment i has seed + i.
 
     Finished episodes begin anew in the same step (`AutoresetMode.SAME_STEP`): the observation returned is the new
@@ -44,20 +44,6 @@ class GuardVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarr
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._started = False
-
-    @property
-    def suite(self) -> str:
-        return self.task.suite.name
-
-    @property
-    def cost_names(self) -> tuple[str, ...]:
-        """What the entries of `info["costs"]` are."""
-        return self.task.suite.cost_names
-
-    @property
-    def observation_layout(self) -> dict[str, slice]:
-        """Where each block lies in an observation."""
-        return self.task.observer.layout
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None

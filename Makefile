@@ -10,6 +10,7 @@ WORKERS ?= 2
 test: lint types imports unit
 
 $(READY): pyproject.toml
+	@echo "Setting up $(VENV): a minute or two."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'

@@ -2,4 +2,4 @@
 
 from jaxtyping import install_import_hook
 
-install_import_hook(["ascpo.guard", "ascpo.engines"], "beartype.beartype")
+install_import_hook(["ascpo.guard", "ascpo.engines", "ascpo.theory"], "beartype.beartype")

@@ -23,6 +23,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, Integer
 from mujoco.batch import Batch, SimulationError
 
+from ascpo.engines.rollout import Actor, Rollout
 from ascpo.guard.actuation import thrust
 from ascpo.guard.layout import Layout, draw_many, keys_for
 from ascpo.guard.model import SUBSTEPS
@@ -91,6 +92,18 @@ class NativeEngine:
         self._rows: Float[Array, "env packed"] = jnp.zeros((num_envs, self._programs.width))
 
     @property
+    def observation_size(self) -> int:
+        return self.task.observer.size
+
+    @property
+    def action_size(self) -> int:
+        return self.task.suite.robot.actions
+
+    @property
+    def cost_names(self) -> tuple[str, ...]:
+        return self.task.suite.cost_names
+
+    @property
     def num_threads(self) -> int:
         return self._simulator.batch.nthread
 
@@ -135,6 +148,38 @@ class NativeEngine:
             self._next_episode(np.flatnonzero(step.outcome.done))
         return step
 
+    def begin(self, actor: Actor, seed: int) -> None:
+        """Begin a first episode everywhere, for a policy to act in: environment i has the seed seed + i."""
+        self._actor = actor
+        self.start((seed + np.arange(self.num_envs)) % 2**32)
+        self._memories = jnp.tile(actor.fresh(), (self.num_envs, 1))
+
+    def cut(self) -> None:
+        """Break all episodes off and begin new ones."""
+        self.restart(np.ones(self.num_envs, bool))
+        self._memories = jnp.tile(self._actor.fresh(), (self.num_envs, 1))
+
+    def collect(self, theta: Float[Array, " p"], noise: Float[np.ndarray, "time env act"]) -> Rollout:
+        """Let the policy act for as many steps as there is noise for. Episodes that end begin anew."""
+        programs = _acting(self.task, self._actor)
+        steps = np.empty((len(noise), self.num_envs, programs.width), np.float32)
+        seen = np.asarray(programs.first(theta, self._rows, self._memories, noise[0]))
+        first = seen
+        # The last step's action is never taken: the next rollout's policy is another.
+        ahead = np.concatenate([noise[1:], noise[:1]])
+        act = programs.action
+        for t in range(len(noise)):
+            reasons = self._simulator.step(seen[:, act])
+            self._rows, self._memories, packed = programs.advance(
+                theta, self._rows, self._memories, self._simulator.sensors, self._ahead, self._used_on_device, ahead[t]
+            )
+            steps[t] = seen = np.asarray(packed)
+            flags = seen[:, programs.flags]
+            if flags.any():
+                self._report(np.flatnonzero(flags[:, _DIVERGED]), reasons)
+                self._next_episode(np.flatnonzero(flags[:, :2].any(axis=1)))
+        return programs.rollout(first, steps)
+
     def _next_episode(self, which: Int[np.ndarray, " n"]) -> None:
         """Put simulations back to the start, for episodes that the task has begun already."""
         self._simulator.reset(which, self._pillars[which, self._used[which]])
@@ -168,6 +213,8 @@ class NativeEngine:
         return found
 
 
+_DIVERGED = 3
+"""Place among the flags of a step."""
 _NOT_FINITE = "a sensor reads NaN or infinity"
 
 
@@ -281,14 +328,28 @@ class _Programs:
     read: _Reader
 
 
+@dataclass(frozen=True)
+class _Row:
+    """A task's memory as one row of numbers."""
+
+    width: int
+    unpack: Callable[[Float[Array, " packed"]], Memory]
+
+    def pack(self, memory: Memory) -> Float[Array, " packed"]:
+        return ravel_pytree(memory)[0]
+
+
+def _row(task: Task) -> _Row:
+    blank = Layout(jnp.zeros(2), jnp.zeros(()), jnp.zeros(3), jnp.zeros((task.suite.count, 3)))
+    observation = jnp.zeros(task.observer.size)
+    example, unpack = ravel_pytree(Memory(blank, jnp.zeros(()), jnp.zeros((), jnp.int32), observation))
+    return _Row(example.size, unpack)
+
+
 @functools.cache
 def _programs(task: Task) -> _Programs:
-    obstacles, m, obs = task.suite.count, len(task.suite.obstacles), task.observer.size
-    blank = Layout(jnp.zeros(2), jnp.zeros(()), jnp.zeros(3), jnp.zeros((obstacles, 3)))
-    example, unpack = ravel_pytree(Memory(blank, jnp.zeros(()), jnp.zeros((), jnp.int32), jnp.zeros(obs)))
-
-    def pack(memory: Memory) -> Float[Array, " packed"]:
-        return ravel_pytree(memory)[0]
+    m, obs, task_row = len(task.suite.obstacles), task.observer.size, _row(task)
+    pack, unpack = task_row.pack, task_row.unpack
 
     def begin(layout: Layout) -> tuple[Float[Array, " packed"], Float[Array, "pillars 3"]]:
         return pack(task.begin(layout)), task.pillars_from_start(layout)
@@ -314,10 +375,100 @@ def _programs(task: Task) -> _Programs:
         return jax.jit(jax.vmap(program), **options)
 
     return _Programs(
-        width=example.size,
+        width=task_row.width,
         begin=batched(begin),
         advance=batched(advance, donate_argnums=0),
         renew=batched(renew),
         unpack=batched(unpack),
         read=_Reader(obs, m),
+    )
+
+
+@dataclass(frozen=True)
+class _Acting:
+    """The compiled programs of a task in which a policy acts.
+
+    A step's results lie side by side: the next view, the next action, the last view, four flags, reward, costs.
+    """
+
+    view: int
+    act: int
+    m: int
+    first: Callable[..., Float[Array, "env results"]]
+    advance: Callable[..., tuple[Float[Array, "env packed"], Float[Array, "env memory"], Float[Array, "env results"]]]
+
+    @property
+    def width(self) -> int:
+        return 2 * self.view + self.act + 4 + 1 + self.m
+
+    @property
+    def action(self) -> slice:
+        return slice(self.view, self.view + self.act)
+
+    @property
+    def flags(self) -> slice:
+        start = 2 * self.view + self.act
+        return slice(start, start + 4)
+
+    def rollout(
+        self, first: Float[np.ndarray, "env seen"], steps: Float[np.ndarray, "time env results"]
+    ) -> Rollout:
+        """Views and actions belong to the step that follows them."""
+        seen = np.concatenate([first[None], steps[:-1, :, : self.view + self.act]])
+        flags = steps[..., self.flags] > 0
+        terminated = flags[..., 0]
+        return jax.tree.map(
+            jnp.asarray,
+            Rollout(
+                view=seen[..., : self.view],
+                next_view=steps[..., self.view + self.act : 2 * self.view + self.act],
+                action=seen[..., self.action],
+                reward=steps[..., -self.m - 1],
+                cost=steps[..., -self.m :],
+                terminated=terminated,
+                truncated=flags[..., 1] & ~terminated,
+            ),
+        )
+
+
+@functools.lru_cache(maxsize=8)
+def _acting(task: Task, actor: Actor) -> _Acting:
+    obs, m = task.observer.size, len(task.suite.obstacles)
+    memories, act = len(actor.start), task.suite.robot.actions
+    task_row = _row(task)
+
+    def see(
+        theta: Float[Array, " p"], row: Float[Array, " packed"], memory: Float[Array, " memory"], noise: Float[Array, " act"]
+    ) -> list[Float[Array, " n"]]:
+        view = jnp.concatenate([task_row.unpack(row).observation, memory])
+        return [view, actor.act(theta, view, noise)]
+
+    def first(theta: Any, row: Any, memory: Any, noise: Any) -> Float[Array, " seen"]:
+        return jnp.concatenate(see(theta, row, memory, noise))
+
+    def advance(
+        theta: Float[Array, " p"],
+        row: Float[Array, " packed"],
+        memory: Float[Array, " memory"],
+        sensors: Float[Array, " sensors"],
+        ahead: Float[Array, "block packed"],
+        used: Int[Array, ""],
+        noise: Float[Array, " act"],
+    ) -> tuple[Float[Array, " packed"], Float[Array, " memory"], Float[Array, " results"]]:
+        after, outcome = task.advance(task_row.unpack(row), sensors)
+        remembered = actor.after(memory, outcome.costs)
+        last = jnp.concatenate([outcome.observation, remembered])
+        row = jnp.where(outcome.done, ahead[used], task_row.pack(after))
+        memory = jnp.where(outcome.done, actor.fresh(), remembered)
+        seen = see(theta, row, memory, noise)
+        flags = jnp.stack([outcome.terminated, outcome.truncated, outcome.goal_met, outcome.diverged])
+        results = [*seen, last, flags, outcome.reward[None], outcome.costs]
+        return row, memory, jnp.concatenate([jnp.asarray(result, jnp.float32) for result in results])
+
+    return _Acting(
+        view=obs + memories,
+        act=act,
+        m=m,
+        first=jax.jit(jax.vmap(first, in_axes=(None, 0, 0, 0))),
+        advance=jax.jit(jax.vmap(advance, in_axes=(None, 0, 0, 0, 0, 0, 0)), donate_argnums=(1, 2)),
     )

@@ -1,0 +1,80 @@
+"""ASCPO: an upper probability bound of an episode's largest cost stays under its limit (arXiv:2410.01212)."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ascpo.algorithms.algorithm import Algorithm, CostCritics
+from ascpo.experience.memory import MAXIMA
+from ascpo.experience.signals import crossings, increments, moments
+from ascpo.networks.fitting import Fit
+from ascpo.surrogates.evidence import Constraint
+from ascpo.surrogates.maximum import cantelli_bound, chance, moment_bound, paper_bound, reference_bound
+
+Mode = Literal["reference", "paper", "moment", "cantelli", "chance"]
+
+
+@dataclass(frozen=True)
+class ASCPO:
+    """Settings of ASCPO."""
+
+    mode: Mode = "moment"
+    """Which bound: `reference` and `paper` (with ω), `moment` (critic of the squares), `cantelli` (of the probability)."""
+    k: float = 7.0
+    """How much the spread of the largest cost counts (all modes but cantelli)."""
+    omega1: float = 0.005
+    """ω₁, the paper's ‖μ‖∞ (modes reference and paper)."""
+    omega2: float = 0.007
+    """ω₂, the paper's |K|max (modes reference and paper)."""
+    probability: float = 0.98
+    """With which every state shall be within the limit (mode cantelli)."""
+    cost_fit: Fit = field(default_factory=lambda: Fit(balance="subsample", monotone_weight=1.0))
+    """How the cost critics are fitted."""
+    cost_decay: float = 0.95
+    """λ of the cost's generalised advantages."""
+    output_bias: float | None = -4.0
+    """Starts the cost critics' predictions near zero, where the truth is."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.probability < 1.0:
+            raise ValueError(f"probability={self.probability} must lie between 0 and 1. Try 0.98.")
+        if self.k < 0:
+            raise ValueError(f"k={self.k} must not be negative: it would reward a spread of costs.")
+
+    def build(self) -> Algorithm:
+        second = self.mode in {"moment", "cantelli"}
+        return Algorithm(
+            name="ascpo",
+            words=self._words(),
+            memory=MAXIMA,
+            cost_critics=CostCritics(
+                crossings if self.mode == "chance" else moments if second else increments,
+                per_constraint=2 if second else 1,
+                discount=1.0,
+                decay=self.cost_decay,
+                beyond_time_limit=False,
+                head="sigmoid" if self.mode == "chance" else "softplus",
+                output_bias=self.output_bias,
+                fit=self.cost_fit,
+            ),
+            constraint=self._bound(),
+        )
+
+    def _bound(self) -> Constraint:
+        match self.mode:
+            case "reference":
+                return reference_bound(self.k, self.omega1, self.omega2)
+            case "paper":
+                return paper_bound(self.k, self.omega1, self.omega2)
+            case "moment":
+                return moment_bound(self.k)
+            case "cantelli":
+                return cantelli_bound(self.probability)
+            case "chance":
+                return chance(self.probability)
+
+    def _words(self) -> str:
+        if self.mode == "cantelli":
+            return f"what an episode's largest cost stays under with probability {self.probability:g}"
+        if self.mode == "reference":
+            return "the mean of an episode's largest cost, and a trace of its variance"
+        return f"mean + {self.k:g} · mean square of an episode's largest cost"

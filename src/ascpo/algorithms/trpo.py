@@ -1,0 +1,13 @@
+"""TRPO: the natural step, whatever it costs (arXiv:1502.05477)."""
+
+from dataclasses import dataclass
+
+from ascpo.algorithms.algorithm import Algorithm
+
+
+@dataclass(frozen=True)
+class TRPO:
+    """Settings of TRPO: it has none of its own."""
+
+    def build(self) -> Algorithm:
+        return Algorithm(name="trpo", words="nothing: costs are measured and ignored")

@@ -1,0 +1,81 @@
+"""What every engine hands to the learner, and what the learner hands to an engine.
+
+An engine steps many environments for a number of steps while a policy acts, and returns a `Rollout`. The policy comes
+as an `Actor`: pure functions of one environment, which the engine batches and compiles into its own step.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Rollout:
+    """Steps of all environments, time-major. What ended an episode is kept apart: a terminal state or a time limit.
+
+    The acting policy's distribution is not stored: it is a function of its parameters and of `view`.
+    """
+
+    view: Float[Array, "time env view"]
+    """What the policy saw: the observation, then its own memory of the episode (the running maxima, say)."""
+    next_view: Float[Array, "time env view"]
+    """After the step, and before any reset."""
+    action: Float[Array, "time env act"]
+    """As the policy drew it. The environment clips it."""
+    reward: Float[Array, "time env"]
+    cost: Float[Array, "time env m"]
+    terminated: Bool[Array, "time env"]
+    truncated: Bool[Array, "time env"]
+
+    @property
+    def done(self) -> Bool[Array, "time env"]:
+        return self.terminated | self.truncated
+
+
+@dataclass(frozen=True)
+class Actor:
+    """How a policy acts. It may remember something of the episode, and see it beside the observation."""
+
+    start: tuple[float, ...]
+    """The memory when an episode begins."""
+    after: Callable[[Float[Array, " memory"], Float[Array, " m"]], Float[Array, " memory"]]
+    """(memory, costs of a step) → memory."""
+    act: Callable[[Float[Array, " p"], Float[Array, " view"], Float[Array, " act"]], Float[Array, " act"]]
+    """(parameters, view, standard normal noise) → action."""
+
+    def fresh(self) -> Float[Array, " memory"]:
+        return jnp.array(self.start, jnp.float32)
+
+
+class Engine(Protocol):
+    """Environments that run side by side, with episodes that go on from one `collect` to the next."""
+
+    @property
+    def num_envs(self) -> int: ...
+
+    @property
+    def observation_size(self) -> int: ...
+
+    @property
+    def action_size(self) -> int: ...
+
+    @property
+    def cost_names(self) -> tuple[str, ...]: ...
+
+    def begin(self, actor: Actor, seed: int) -> None:
+        """Begin a first episode everywhere."""
+        ...
+
+    def collect(self, theta: Float[Array, " p"], noise: Float[np.ndarray, "time env act"]) -> Rollout:
+        """Go on for as many steps as there is noise for."""
+        ...
+
+    def cut(self) -> None:
+        """Break all episodes off and begin new ones."""
+        ...

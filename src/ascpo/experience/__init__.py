@@ -1,0 +1,1 @@
+"""What happened: episodes, what a policy remembers of them, returns and advantages."""

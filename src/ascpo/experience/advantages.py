@@ -1,0 +1,91 @@
+"""Advantages and targets of critics, from one backward pass over a rollout.
+
+    δₜ = xₜ + γ V(ŝₜ₊₁) − V(ŝₜ)        Aₜ = δₜ + γλ Aₜ₊₁        Rₜ = xₜ + γ Rₜ₊₁
+
+An episode can end in three ways, and each continues in its own way:
+goal         nothing follows: V(ŝₜ₊₁) counts as zero.
+time limit   the critic says what would have followed, if the signal goes on beyond the limit (reward, expected cost);
+             the largest cost of an episode does not.
+cut          the episode goes on in the next rollout, and the critic stands in for what it will bring.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Judged:
+    """What a critic makes of a signal's steps."""
+
+    following: Float[Array, "time env"]
+    """What the critic says of the state after each step, and 0 where nothing follows."""
+    residual: Float[Array, "time env"]
+    """δ: the critic's surprise at one step."""
+    advantage: Float[Array, "time env"]
+    target: Float[Array, "time env"]
+    """R: what the critic should have said."""
+
+
+def judge(
+    signal: Float[Array, "time env"],
+    value: Float[Array, "time env"],
+    next_value: Float[Array, "time env"],
+    terminated: Bool[Array, "time env"],
+    truncated: Bool[Array, "time env"],
+    *,
+    discount: float,
+    decay: float,
+    beyond_time_limit: bool,
+) -> Judged:
+    """δ, generalised advantage (decay is its λ) and return of every step."""
+    done = terminated | truncated
+    following = jnp.where(terminated if beyond_time_limit else done, 0.0, next_value)
+    residual = signal + discount * following - value
+    advantage = _backwards(residual, jnp.zeros_like(residual), done, discount * decay)
+    return Judged(following, residual, advantage, returns(signal, following, done, discount))
+
+
+def returns(
+    signal: Float[Array, "time env"],
+    following: Float[Array, "time env"],
+    done: Bool[Array, "time env"],
+    discount: float,
+) -> Float[Array, "time env"]:
+    """R: the signal's sum to the end of the episode, and `following` from there (or from the last step) on."""
+    return _backwards(signal, following, done, discount)
+
+
+def _backwards(
+    x: Float[Array, "time env"], follows: Float[Array, "time env"], done: Bool[Array, "time env"], factor: float
+) -> Float[Array, "time env"]:
+    """yₜ = xₜ + factor·yₜ₊₁, with `follows` for yₜ₊₁ where an episode ends and after the last step."""
+
+    def step(y: Float[Array, " env"], now: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        x, follows, ended = now
+        y = x + factor * jnp.where(ended, follows, y)
+        return y, y
+
+    return jax.lax.scan(step, follows[-1], (x, follows, done), reverse=True)[1]
+
+
+def settled(done: Bool[Array, "time env"]) -> Bool[Array, "time env"]:
+    """Whether a step's episode ends within the rollout, so that its returns are known and not guessed."""
+    return jnp.flip(jax.lax.cummax(jnp.flip(done.astype(jnp.int8), 0), axis=0), 0) > 0
+
+
+def explained_variance(
+    prediction: Float[Array, "time env"], target: Float[Array, "time env"], where: Bool[Array, "time env"]
+) -> Float[Array, ""]:
+    """1 − Var[R − V] / Var[R]: 1 is perfect, 0 is a constant; NaN if there is nothing to explain."""
+    n = jnp.sum(where)
+
+    def variance(x: Float[Array, "time env"]) -> Float[Array, ""]:
+        mean = jnp.sum(jnp.where(where, x, 0.0)) / n
+        return jnp.sum(jnp.where(where, (x - mean) ** 2, 0.0)) / n
+
+    spread = variance(target)
+    return jnp.where(spread > 0, 1.0 - variance(target - prediction) / jnp.where(spread > 0, spread, 1.0), jnp.nan)

@@ -1,0 +1,105 @@
+"""Episodes: their sums and maxima, over the borders of rollouts, and what the finished ones say."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from ascpo.engines.rollout import Rollout
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Totals:
+    """Of an episode so far."""
+
+    reward: Float[Array, "*axes"]
+    cost: Float[Array, "*axes m"]
+    maximum: Float[Array, "*axes m"]
+    """The largest cost of any state."""
+    length: Int[Array, "*axes"]
+
+
+def none_yet(num_envs: int, m: int) -> Totals:
+    """Of episodes about to begin."""
+    return Totals(
+        jnp.zeros(num_envs), jnp.zeros((num_envs, m)), jnp.zeros((num_envs, m)), jnp.zeros(num_envs, jnp.int32)
+    )
+
+
+def follow(running: Totals, rollout: Rollout) -> tuple[Totals, Totals]:
+    """(totals of the episodes now running, totals after every step), from those running when the rollout began."""
+
+    def step(before: Totals, now: tuple[Array, Array, Array]) -> tuple[Totals, Totals]:
+        reward, cost, done = now
+        after = Totals(
+            before.reward + reward, before.cost + cost, jnp.maximum(before.maximum, cost), before.length + 1
+        )
+        blank = none_yet(len(reward), cost.shape[-1])
+        kept = jax.tree.map(lambda a, b: jnp.where(done.reshape(-1, *(1,) * (a.ndim - 1)), b, a), after, blank)
+        return kept, after
+
+    return jax.lax.scan(step, running, (rollout.reward, rollout.cost, rollout.done))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Summary:
+    """What the episodes that finished within a rollout say. Where none did, the running ones stand in for them."""
+
+    finished: Int[Array, ""]
+    count: Float[Array, ""]
+    """N: of the episodes averaged over, never zero."""
+    reward: Float[Array, ""]
+    cost: Float[Array, " m"]
+    maximum: Float[Array, " m"]
+    """Mean of the episodes' largest costs."""
+    square: Float[Array, " m"]
+    """Mean of their squares."""
+    length: Float[Array, ""]
+    exceeding: Float[Array, " m"]
+    """Share of episodes in which each cost went over its limit."""
+    violating: Float[Array, ""]
+    """Share of episodes in which some cost did."""
+    time_limited: Float[Array, ""]
+    """Share of episodes that the time limit ended."""
+
+    @property
+    def variance(self) -> Float[Array, " m"]:
+        return jnp.maximum(self.square - self.maximum**2, 0.0)
+
+
+def summarise(
+    totals: Totals,
+    running: Totals,
+    done: Bool[Array, "time env"],
+    truncated: Bool[Array, "time env"],
+    limits: Float[Array, " m"],
+) -> Summary:
+    finished = jnp.sum(done)
+    some = finished > 0
+    count = jnp.where(some, finished, done.shape[1]).astype(jnp.float32)
+
+    def mean(of_step: Float[Array, "time env *m"], of_running: Float[Array, "env *m"]) -> Float[Array, "*m"]:
+        mask = done.reshape(done.shape + (1,) * (of_step.ndim - 2))
+        total = jnp.where(some, jnp.sum(jnp.where(mask, of_step, 0.0), axis=(0, 1)), jnp.sum(of_running, axis=0))
+        return total / count
+
+    def beyond(maximum: Float[Array, "*axes m"]) -> Float[Array, "*axes"]:
+        return jnp.any(maximum > limits, axis=-1).astype(jnp.float32)
+
+    return Summary(
+        finished=finished,
+        count=count,
+        reward=mean(totals.reward, running.reward),
+        cost=mean(totals.cost, running.cost),
+        maximum=mean(totals.maximum, running.maximum),
+        square=mean(totals.maximum**2, running.maximum**2),
+        length=mean(totals.length.astype(jnp.float32), running.length.astype(jnp.float32)),
+        exceeding=mean(
+            (totals.maximum > limits).astype(jnp.float32), (running.maximum > limits).astype(jnp.float32)
+        ),
+        violating=mean(beyond(totals.maximum), beyond(running.maximum)),
+        time_limited=mean(truncated.astype(jnp.float32), jnp.zeros(done.shape[1])),
+    )

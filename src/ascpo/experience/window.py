@@ -1,0 +1,50 @@
+"""The last steps of several epochs, in order, for a critic that needs more cases than one epoch has.
+
+Returns are worked out anew over the whole window each time, so that an episode which an epoch's end has cut becomes
+known once the next epoch has finished it.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from ascpo.experience.advantages import returns
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Window:
+    """Steps of several rollouts, oldest first. Before it is full, the first rows are not `known`."""
+
+    view: Float[Array, "time env view"]
+    signal: Float[Array, "time env k"]
+    following: Float[Array, "time env k"]
+    """What was expected to follow each step, where an episode ended or was cut."""
+    done: Bool[Array, "time env"]
+    known: Bool[Array, "time env"]
+
+    def push(self, newest: "Window") -> "Window":
+        """With the newest steps in place of the oldest."""
+        n = len(newest.view)
+        return jax.tree.map(lambda old, new: jnp.concatenate([old[n:], new]), self, newest)
+
+    def targets(self, discount: float) -> Float[Array, "time env k"]:
+        over_signals = jax.vmap(returns, in_axes=(-1, -1, None, None), out_axes=-1)
+        return over_signals(self.signal, self.following, self.done, discount)
+
+    def happened(self) -> Bool[Array, "time env"]:
+        """Whether some signal did come after each state, whatever a critic expected."""
+        total = jnp.sum(jnp.abs(self.signal), axis=-1)
+        return returns(total, jnp.zeros_like(total), self.done, 1.0) > 0
+
+
+def empty(steps: int, num_envs: int, view: int, k: int) -> Window:
+    return Window(
+        view=jnp.zeros((steps, num_envs, view)),
+        signal=jnp.zeros((steps, num_envs, k)),
+        following=jnp.zeros((steps, num_envs, k)),
+        done=jnp.ones((steps, num_envs), bool),
+        known=jnp.zeros((steps, num_envs), bool),
+    )

@@ -1,0 +1,1 @@
+"""Who acts and who judges: the policy, the critics, and how critics are fitted."""

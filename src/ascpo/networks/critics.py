@@ -1,0 +1,51 @@
+"""Critics: what is still to come, of the reward or of each cost signal.
+
+A critic of several signals has one output for each and a common body: the signals have the same causes, and a second
+one costs next to nothing.
+"""
+
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from ascpo.networks.policy import mlp, over_axes
+
+Head = Literal["linear", "softplus", "sigmoid"]
+"""softplus: sums that cannot be negative; sigmoid: probabilities."""
+
+
+class Critic(eqx.Module):
+    """What judges."""
+
+    body: eqx.nn.MLP
+    head: Head = eqx.field(static=True)
+
+    def __init__(
+        self,
+        view: int,
+        outputs: int,
+        hidden: tuple[int, ...] = (64, 64),
+        *,
+        head: Head = "linear",
+        output_bias: float | None = None,
+        key: Key[Array, ""],
+    ) -> None:
+        """`output_bias` starts all predictions near head(output_bias)."""
+        body = mlp(view, outputs, hidden, key=key)
+        if output_bias is not None:
+            body = eqx.tree_at(lambda net: net.layers[-1].bias, body, jnp.full(outputs, output_bias, jnp.float32))
+        self.body = body
+        self.head = head
+
+    def __call__(self, view: Float[Array, "*axes view"]) -> Float[Array, "*axes k"]:
+        out = over_axes(self.body, view)
+        match self.head:
+            case "softplus":
+                return jax.nn.softplus(out)
+            case "sigmoid":
+                return jax.nn.sigmoid(out)
+            case "linear":
+                return out

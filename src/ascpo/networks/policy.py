@@ -1,0 +1,79 @@
+"""The policy: a Gaussian with independent components, its mean a network's output, its spread the same in all states.
+
+    a = μ(s) + σ·ε      KL(old ‖ new) = Σ log(σ₁/σ₀) + (σ₀² + (μ₀ − μ₁)²) / 2σ₁² − ½
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+LOG_STD_BOUNDS = (-5.0, 2.0)
+"""Beyond these the spread no longer changes: a collapsed policy could not learn, an exploded one not act."""
+
+
+class Gaussian(NamedTuple):
+    """Independent normal components."""
+
+    mean: Float[Array, "*axes act"]
+    log_std: Float[Array, " act"]
+
+    def log_prob(self, action: Float[Array, "*axes act"]) -> Float[Array, "*axes"]:
+        z = (action - self.mean) * jnp.exp(-self.log_std)
+        return -0.5 * jnp.sum(z**2, axis=-1) - jnp.sum(self.log_std) - 0.5 * np.log(2 * np.pi) * action.shape[-1]
+
+    def divergence(self, new: "Gaussian") -> Float[Array, "*axes"]:
+        """KL(self ‖ new)."""
+        spread = jnp.exp(2 * (self.log_std - new.log_std))
+        shift = ((self.mean - new.mean) * jnp.exp(-new.log_std)) ** 2
+        return jnp.sum(0.5 * (spread + shift - 1.0) + new.log_std - self.log_std, axis=-1)
+
+    def metric(self, tangent: "Gaussian") -> "Gaussian":
+        """The Hessian of the mean divergence from here, applied to a change of mean and log_std."""
+        samples = self.mean.size // self.mean.shape[-1]
+        return Gaussian(tangent.mean * jnp.exp(-2 * self.log_std) / samples, 2.0 * tangent.log_std)
+
+
+class Policy(eqx.Module):
+    """What acts."""
+
+    mean: eqx.nn.MLP
+    log_std: Float[Array, " act"]
+
+    def __init__(
+        self,
+        view: int,
+        act: int,
+        hidden: tuple[int, ...] = (64, 64),
+        *,
+        initial_log_std: float = -0.5,
+        key: Key[Array, ""],
+    ) -> None:
+        self.mean = mlp(view, act, hidden, key=key)
+        self.log_std = jnp.full(act, initial_log_std, jnp.float32)
+
+    def __call__(self, view: Float[Array, "*axes view"]) -> Gaussian:
+        return Gaussian(over_axes(self.mean, view), jnp.clip(self.log_std, *LOG_STD_BOUNDS))
+
+    def act(self, view: Float[Array, " view"], noise: Float[Array, " act"]) -> Float[Array, " act"]:
+        mean, log_std = self(view)
+        return mean + jnp.exp(log_std) * noise
+
+
+def mlp(inputs: int, outputs: int, hidden: tuple[int, ...], *, key: Key[Array, ""]) -> eqx.nn.MLP:
+    """Layers of tanh and a linear output; weights and biases uniform in ±1/√fan-in."""
+    if len(set(hidden)) > 1:
+        raise ValueError(f"hidden={hidden}: layers of different width are not possible. Use (64, 64), say.")
+    width = hidden[0] if hidden else 0
+    return eqx.nn.MLP(inputs, outputs, width, len(hidden), activation=jnp.tanh, key=key)
+
+
+def over_axes(network: eqx.nn.MLP, x: Float[Array, "*axes inputs"]) -> Float[Array, "*axes outputs"]:
+    """The network on every row, whatever the leading axes: as one matrix product per layer."""
+    *axes, inputs = x.shape
+    if not axes:
+        return network(x)
+    return jax.vmap(network)(x.reshape(-1, inputs)).reshape(*axes, -1)

@@ -1,0 +1,58 @@
+"""The maximum MDP of a tabular MDP: its costs add up to the worst cost of the episode.
+
+    D = max(C − M, 0)    M' = M + D    M₀ = 0    ⇒    Σ_t D_t = max_t C_t
+
+M takes the levels 0 and the values of C, so the states (s, M) are finitely many. arXiv:2306.12594.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from ascpo.theory.tabular import TabularMDP
+
+
+@dataclass(frozen=True, eq=False)
+class MaximumMDP:
+    """An MDP over pairs ŝ = (s, M), and what its states are."""
+
+    mdp: TabularMDP
+    """Dynamics and increments D of the pairs."""
+    state: Int[np.ndarray, " augmented"]
+    """s of each pair."""
+    maximum: Float[np.ndarray, " augmented"]
+    """M of each pair."""
+
+    def lift(self, pi: Float[np.ndarray, "s a"]) -> Float[np.ndarray, "augmented a"]:
+        """A policy of the original states, as one of the pairs that does not look at M."""
+        return pi[self.state]
+
+
+def maximum_mdp(original: TabularMDP) -> MaximumMDP:
+    """The pairs of every state with every level; `original.D` is read as the cost C."""
+    C, possible = original.D, original.P > 0.0
+    if original.gamma != 1.0:
+        raise ValueError(f"gamma is {original.gamma}, but only an undiscounted sum is a maximum. Take gamma=1.")
+    if np.any(C[possible] < 0.0):
+        raise ValueError("Some costs are negative, and M starts at 0. Shift the costs and the limit by the least cost.")
+    levels = np.unique(np.append(C[possible], 0.0))
+    ranks = np.arange(len(levels))
+    # The rank of C among the levels; what cannot happen keeps M as it is.
+    rank_of_C = np.where(possible, np.searchsorted(levels, np.where(possible, C, 0.0)), 0)
+    rank_after = np.maximum(ranks[:, None, None, None], rank_of_C)  # [M, s, a, s']
+    moves = rank_after[..., None] == ranks  # [M, s, a, s', M']
+    P = np.einsum("ijk,mijkl->imjkl", original.P, moves.astype(np.float64))  # [s, M, a, s', M']
+    increments = np.maximum(levels - levels[:, None], 0.0)  # [M, M']
+    D = np.broadcast_to(increments[None, :, None, None, :], P.shape)
+    pairs = original.states * len(levels)
+    return MaximumMDP(
+        mdp=TabularMDP(
+            P=P.reshape(pairs, original.actions, pairs),
+            D=D.reshape(pairs, original.actions, pairs),
+            mu=np.outer(original.mu, ranks == 0).ravel(),
+            horizon=original.horizon,
+        ),
+        state=np.repeat(np.arange(original.states), len(levels)),
+        maximum=np.tile(levels, original.states),
+    )

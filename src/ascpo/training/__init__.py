@@ -1,0 +1,1 @@
+"""Training: settings as data, one iteration and one loop for every algorithm."""

@@ -1,0 +1,195 @@
+"""A linear objective under linear constraints in a ball, solved exactly.
+
+    min gᵀx   such that   cᵢ + bᵢᵀx ≤ 0  for i = 1..m,   ½ xᵀFx ≤ δ
+
+The problem is known by its inner products q = gᵀF⁻¹g, rᵢ = bᵢᵀF⁻¹g, Sᵢⱼ = bᵢᵀF⁻¹bⱼ, and so is its solution:
+
+    x = −(1/λ) F⁻¹(g + Σ νᵢ bᵢ)
+
+For a set 𝒜 of constraints that hold with equality,
+
+    A = q − r_𝒜ᵀ S_𝒜⁻¹ r_𝒜      B = 2δ − c_𝒜ᵀ S_𝒜⁻¹ c_𝒜      λ = √(A/B)      ν_𝒜 = S_𝒜⁻¹ (λ c_𝒜 − r_𝒜)
+
+and the solution belongs to the set for which ν ≥ 0 and every other constraint holds. With m = 1 this is the dual of
+CPO (arXiv:1705.10528). All sets are tried, so m is small.
+
+All is done in units in which ‖g‖ = ‖bᵢ‖ = 1 and the ball's radius is 1 (norms of F⁻¹ and F), since q, s and c differ by many
+powers of ten. Then cᵢ is the share of the radius that constraint i alone asks for.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+MOST_CONSTRAINTS = 6
+_SMALL = 1e-20
+_PARALLEL = 1e-6
+"""The objective counts as lying in the span of the active constraints when less than this share of ‖g‖² is outside."""
+_SLACK = 1e-5
+
+
+class Case(IntEnum):
+    """What the constraints make of a step."""
+
+    INFEASIBLE = 0
+    """No point of the region satisfies them: the step goes towards them and leaves the objective alone."""
+    RECOVERING = 1
+    """Some are violated now, and can be satisfied within the region."""
+    BOUNDED = 2
+    """All are satisfied now, and some cut the region."""
+    FREE = 3
+    """All are satisfied in the whole region."""
+    NO_GRADIENT = 4
+    """There is no constraint that a step could change."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Dual:
+    """The solution, x = −(along·F⁻¹g + Σ against·F⁻¹b)."""
+
+    case: Int[Array, ""]
+    along: Float[Array, ""]
+    """1/λ, and 0 where the objective is left alone."""
+    against: Float[Array, " m"]
+    """ν/λ."""
+    asked: Float[Array, " m"]
+    """c as it was asked for: the share of what the region can give may be bounded."""
+
+    @property
+    def lam(self) -> Float[Array, ""]:
+        """λ, and 0 where the objective is left alone."""
+        return jnp.where(self.along > 0, 1.0 / jnp.where(self.along > 0, self.along, 1.0), 0.0)
+
+    @property
+    def nu(self) -> Float[Array, " m"]:
+        """ν; where the objective is left alone, the weights of the constraints in the step."""
+        return self.against * jnp.where(self.along > 0, self.lam, 1.0)
+
+
+def solve(
+    q: Float[Array, ""],
+    r: Float[Array, " m"],
+    S: Float[Array, "m m"],
+    c: Float[Array, " m"],
+    delta: float,
+    share: Float[Array, ""] | None = None,
+) -> Dual:
+    """The step in terms of its directions.
+
+    `share` bounds the ask: constraints that need more than this share of the region's radius ask for less, by one
+    common factor, so that 1 − share² of the region is left to the objective.
+    """
+    m = len(c)
+    if m > MOST_CONSTRAINTS:
+        raise ValueError(
+            f"{m} constraints: all subsets are tried, so at most {MOST_CONSTRAINTS} are possible. Add some of the "
+            f"costs up before they become constraints."
+        )
+    g_norm, radius = jnp.sqrt(jnp.maximum(q, 0.0)), np.sqrt(2 * delta)
+    b_norm = jnp.sqrt(jnp.maximum(jnp.diagonal(S), 0.0))
+    known, works = g_norm > _SMALL, b_norm > _SMALL
+    g_unit = jnp.where(known, 1.0 / jnp.where(known, g_norm, 1.0), 0.0)
+    b_unit = jnp.where(works, 1.0 / jnp.where(works, b_norm, 1.0), 0.0)
+    r = jnp.clip(r * b_unit * g_unit, -1.0, 1.0)
+    S = jnp.clip(S * b_unit[:, None] * b_unit, -1.0, 1.0)
+    # A constraint that no step changes cannot be asked for.
+    c = jnp.where(works, c * b_unit / radius, -jnp.inf)
+
+    nearest, need, reachable = _nearest(S, c)
+    fits = reachable & (need <= 1.0)
+    asked = c
+    if share is not None:
+        scale = jnp.where(need > share, share / jnp.maximum(need, _SMALL), 1.0)
+        asked = jnp.where(c > 0, c * scale, c)
+        fits = reachable
+    along, against, solved = _best(known, r, S, asked)
+    recovery = jnp.where(reachable, nearest / jnp.maximum(need, _SMALL), _towards_all(S, c))
+
+    feasible = jnp.all(c <= 0)
+    case = jnp.select(
+        [~jnp.any(works), ~(fits & solved), ~feasible, jnp.any(c > -1.0)],
+        [Case.NO_GRADIENT, Case.INFEASIBLE, Case.RECOVERING, Case.BOUNDED],
+        Case.FREE,
+    )
+    lost = case == Case.INFEASIBLE
+    back = jnp.where(works, b_norm * radius, 1.0)
+    return Dual(
+        case=case,
+        along=jnp.where(lost, 0.0, along) * g_unit * radius,
+        against=jnp.where(lost, recovery, against) * b_unit * radius,
+        asked=jnp.where(works, jnp.where(lost, c, asked) * back, 0.0),
+    )
+
+
+def _subsets(m: int) -> np.ndarray:
+    """All sets of constraints, as rows of zeros and ones."""
+    return (np.arange(2**m)[:, None] >> np.arange(m) & 1).astype(np.float32)
+
+
+def _active(S: Float[Array, "m m"], mask: Float[Array, " m"], y: Float[Array, " m"]) -> Float[Array, " m"]:
+    """S_𝒜⁻¹ y_𝒜, and 0 outside 𝒜. Constraints that say the same make S singular; a little more diagonal mends it."""
+    inside = mask[:, None] * mask
+    S_active = S * inside + jnp.diag(1.0 - mask) + 1e-7 * jnp.eye(len(y))
+    return mask * jnp.linalg.solve(S_active, jnp.where(mask > 0, jnp.where(jnp.isfinite(y), y, 0.0), 0.0))
+
+
+def _nearest(
+    S: Float[Array, "m m"], c: Float[Array, " m"]
+) -> tuple[Float[Array, " m"], Float[Array, ""], Float[Array, ""]]:
+    """The point nearest to the centre that satisfies all constraints: its weights, its distance, whether it exists."""
+    m = len(c)
+    if m == 0:
+        return jnp.zeros(0), jnp.zeros(()), jnp.ones((), bool)
+
+    def candidate(mask: Float[Array, " m"]) -> tuple[Array, Array, Array]:
+        n = _active(S, mask, c)
+        holds = jnp.all((mask > 0) | (c - S @ n <= _SLACK))
+        works = jnp.all(jnp.where(mask > 0, jnp.isfinite(c), True))
+        return n, jnp.sqrt(jnp.maximum(n @ S @ n, 0.0)), jnp.all(n >= -_SLACK) & holds & works & _exact(S, mask, c, n)
+
+    weights, distances, valid = jax.vmap(candidate)(jnp.asarray(_subsets(m)))
+    best = jnp.argmin(jnp.where(valid, distances, jnp.inf))
+    return jnp.maximum(weights[best], 0.0), distances[best], valid[best]
+
+
+def _exact(
+    S: Float[Array, "m m"], mask: Float[Array, " m"], c: Float[Array, " m"], n: Float[Array, " m"]
+) -> Float[Array, ""]:
+    """Whether the weights do solve S_𝒜 n = c_𝒜: they do not where constraints contradict each other."""
+    left = jnp.where(mask > 0, jnp.where(jnp.isfinite(c), c, 0.0) - S @ n, 0.0)
+    return jnp.all(jnp.abs(left) <= 1e-3 * (1.0 + jnp.max(jnp.abs(jnp.where(jnp.isfinite(c), c, 0.0)))))
+
+
+def _best(
+    known: Float[Array, ""], r: Float[Array, " m"], S: Float[Array, "m m"], c: Float[Array, " m"]
+) -> tuple[Float[Array, ""], Float[Array, " m"], Float[Array, ""]]:
+    """The best point of the ball: its weights on g and on the constraints, and whether one was found."""
+    m = len(c)
+    gg = jnp.where(known, 1.0, 0.0)
+    if m == 0:
+        return gg, jnp.zeros(0), jnp.ones((), bool)
+
+    def candidate(mask: Float[Array, " m"]) -> tuple[Array, Array, Array, Array]:
+        n, p = _active(S, mask, c), _active(S, mask, r)
+        A, B = gg - r @ p, 1.0 - n @ S @ n
+        along = jnp.where(A > _PARALLEL, jnp.sqrt(jnp.maximum(B, 0.0) / jnp.maximum(A, _PARALLEL)), 0.0)
+        against = n - along * p
+        others = (mask > 0) | (c - along * r - S @ against <= _SLACK)
+        works = jnp.all(jnp.where(mask > 0, jnp.isfinite(c), True)) & _exact(S, mask, c, n)
+        valid = (B >= -_SLACK) & jnp.all(against >= -_SLACK) & jnp.all(others) & works
+        return along, jnp.maximum(against, 0.0), -(along * gg + r @ against), valid
+
+    along, against, objective, valid = jax.vmap(candidate)(jnp.asarray(_subsets(m)))
+    best = jnp.argmin(jnp.where(valid, objective, jnp.inf))
+    return along[best], against[best], valid[best]
+
+
+def _towards_all(S: Float[Array, "m m"], c: Float[Array, " m"]) -> Float[Array, " m"]:
+    """Weights of a step to the rim against the violated constraints, each by its violation."""
+    weights = jnp.where(jnp.isfinite(c), jnp.maximum(c, 0.0), 0.0)
+    return weights / jnp.sqrt(jnp.maximum(weights @ S @ weights, _SMALL))

@@ -1,0 +1,32 @@
+"""Products with the Gauss–Newton (Fisher) matrix F = mean of Jᵀ G J, without ever forming it.
+
+J is the Jacobian of a model's outputs at one sample, G the metric of the outputs there. For a divergence between
+distributions, G its Hessian in their parameters, F is the Hessian of the mean divergence at the point itself.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jaxtyping import Array, Float
+
+Vector = Float[Array, " p"]
+
+
+def gauss_newton(
+    outputs: Callable[[Vector], Any], metric: Callable[[Any, Any], Any], theta: Vector, damping: float
+) -> Callable[[Vector], Vector]:
+    """v ↦ (F + damping·I) v.
+
+    `outputs` gives all samples' outputs, any pytree; `metric(outputs, tangent)` is G·tangent, divided by the number
+    of samples.
+    """
+    at_theta, pushforward = jax.linearize(outputs, theta)
+    pullback = jax.linear_transpose(pushforward, theta)
+
+    def product(v: Vector) -> Vector:
+        (Fv,) = pullback(metric(at_theta, pushforward(v)))
+        # On a finite batch F is only semi-definite; damping keeps v·Fv above zero.
+        return Fv + damping * v
+
+    return product

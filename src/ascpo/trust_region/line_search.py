@@ -1,0 +1,63 @@
+"""Backtracking: the first of x, ρx, ρ²x, … that keeps what the model promised."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Evaluation:
+    """The true functions at a point."""
+
+    loss: Float[Array, ""]
+    constraints: Float[Array, " m"]
+    divergence: Float[Array, ""]
+    """From the centre of the region."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Found:
+    """Where the search ended: at the centre itself if no step was good."""
+
+    theta: Float[Array, " p"]
+    at: Evaluation
+    exponent: Int[Array, ""]
+    """The step is ρ^exponent of the one proposed."""
+    accepted: Bool[Array, ""]
+
+
+def backtrack(
+    evaluate: Callable[[Float[Array, " p"]], Evaluation],
+    accept: Callable[[Evaluation], Bool[Array, ""]],
+    theta: Float[Array, " p"],
+    x: Float[Array, " p"],
+    start: Evaluation,
+    *,
+    factor: float,
+    trials: int,
+) -> Found:
+    """A step that is not finite is never accepted."""
+
+    def unfinished(state: tuple[Array, Evaluation, Array]) -> Bool[Array, ""]:
+        i, _, good = state
+        return ~good & (i < trials)
+
+    def attempt(state: tuple[Array, Evaluation, Array]) -> tuple[Array, Evaluation, Array]:
+        i, _, _ = state
+        at = evaluate(theta + factor**i * x)
+        finite = jnp.isfinite(at.loss) & jnp.all(jnp.isfinite(at.constraints)) & jnp.isfinite(at.divergence)
+        return i + 1, at, accept(at) & finite
+
+    i, at, accepted = jax.lax.while_loop(unfinished, attempt, (jnp.zeros((), jnp.int32), start, jnp.zeros((), bool)))
+    exponent = jnp.maximum(i - 1, 0)
+    return Found(
+        theta=jnp.where(accepted, theta + factor**exponent * x, theta),
+        at=jax.tree.map(lambda new, old: jnp.where(accepted, new, old), at, start),
+        exponent=exponent,
+        accepted=accepted,
+    )

@@ -2,4 +2,6 @@
 
 from jaxtyping import install_import_hook
 
-install_import_hook(["ascpo.guard", "ascpo.engines", "ascpo.theory"], "beartype.beartype")
+install_import_hook(
+    ["ascpo.guard", "ascpo.engines", "ascpo.theory", "ascpo.trust_region", "ascpo.networks"], "beartype.beartype"
+)

@@ -49,6 +49,8 @@ class State:
     key: Key[Array, ""]
     theta: Float[Array, " p"]
     """The policy's parameters."""
+    gradients: Float[Array, "m p"]
+    """Of the constraints, averaged over the epochs."""
     value: Judge
     cost: Judge | None
     window: Window | None
@@ -121,6 +123,7 @@ class Learner:
             epoch=jnp.zeros((), jnp.int32),
             key=key,
             theta=theta,
+            gradients=jnp.zeros((self.sizes.m if self.algorithm.constraint else 0, theta.size)),
             value=_judge(value, settings.value_fit),
             cost=cost,
             window=window,
@@ -149,10 +152,10 @@ class Learner:
     def improve(
         self, state: State, rollout: Rollout, judgement: Judgement
     ) -> tuple[State, tuple[Report, Float[Array, ""]]]:
-        theta, violating, report, share = self._improve(
-            state.theta, state.epoch, state.violating, rollout.view, rollout.action, judgement.evidence
+        theta, gradients, violating, report, share = self._improve(
+            state.theta, state.gradients, state.epoch, state.violating, rollout.view, rollout.action, judgement.evidence
         )
-        return replace(state, theta=theta, violating=violating), (report, share)
+        return replace(state, theta=theta, gradients=gradients, violating=violating), (report, share)
 
     def teach(self, state: State, judgement: Judgement) -> tuple[State, dict[str, Float[Array, ""]]]:
         """Fit the critics: each to its own lesson."""
@@ -236,12 +239,13 @@ class Learner:
     def _improve(
         self,
         theta: Float[Array, " p"],
+        gradients: Float[Array, "m p"],
         epoch: Int[Array, ""],
         violating: Float[Array, ""],
         view: Float[Array, "time env view"],
         action: Float[Array, "time env act"],
         evidence: Evidence,
-    ) -> tuple[Float[Array, " p"], Float[Array, ""], Report, Float[Array, ""]]:
+    ) -> tuple[Float[Array, " p"], Float[Array, "m p"], Float[Array, ""], Report, Float[Array, ""]]:
         settings, constraint = self.settings, self.algorithm.constraint
         rebuild = self._parts["policy"]
         old = rebuild(theta)(view)
@@ -265,8 +269,10 @@ class Learner:
         violating = _smooth(violating, evidence.episodes, settings.ask, epoch)
         share = _share(epoch, violating, settings.ask)
         bound = share if settings.ask.share <= 1.0 else None
-        theta, report = take_step(evaluate, product, theta, c, bound, settings.trust_region)
-        return theta, violating, report, share
+        theta, gradients, report = take_step(
+            evaluate, product, theta, c, bound, settings.trust_region, gradients, epoch
+        )
+        return theta, gradients, violating, report, share
 
     @partial(jax.jit, static_argnums=0)
     def _teach_value(self, value: Judge, lesson: Lesson, key: Key[Array, ""]) -> tuple[Judge, Float[Array, ""]]:

@@ -13,8 +13,8 @@ For a set 𝒜 of constraints that hold with equality,
 and the solution belongs to the set for which ν ≥ 0 and every other constraint holds. With m = 1 this is the dual of
 CPO (arXiv:1705.10528). All sets are tried, so m is small.
 
-All is done in units in which ‖g‖ = ‖bᵢ‖ = 1 and the ball's radius is 1 (norms of F⁻¹ and F), since q, s and c differ by many
-powers of ten. Then cᵢ is the share of the radius that constraint i alone asks for.
+All is done in units in which ‖g‖ = ‖bᵢ‖ = 1 and the ball's radius is 1 (norms of F⁻¹ and F), since q, s and c differ
+by many powers of ten. Then cᵢ is the share of the radius that constraint i alone asks for.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from enum import IntEnum
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 MOST_CONSTRAINTS = 6
 _SMALL = 1e-20
@@ -140,7 +140,7 @@ def _active(S: Float[Array, "m m"], mask: Float[Array, " m"], y: Float[Array, " 
 
 def _nearest(
     S: Float[Array, "m m"], c: Float[Array, " m"]
-) -> tuple[Float[Array, " m"], Float[Array, ""], Float[Array, ""]]:
+) -> tuple[Float[Array, " m"], Float[Array, ""], Bool[Array, ""]]:
     """The point nearest to the centre that satisfies all constraints: its weights, its distance, whether it exists."""
     m = len(c)
     if m == 0:
@@ -150,7 +150,7 @@ def _nearest(
         n = _active(S, mask, c)
         holds = jnp.all((mask > 0) | (c - S @ n <= _SLACK))
         works = jnp.all(jnp.where(mask > 0, jnp.isfinite(c), True))
-        return n, jnp.sqrt(jnp.maximum(n @ S @ n, 0.0)), jnp.all(n >= -_SLACK) & holds & works & _exact(S, mask, c, n)
+        return n, _length(S, n), jnp.all(n >= -_SLACK) & holds & works & _exact(S, mask, c, n)
 
     weights, distances, valid = jax.vmap(candidate)(jnp.asarray(_subsets(m)))
     best = jnp.argmin(jnp.where(valid, distances, jnp.inf))
@@ -159,15 +159,16 @@ def _nearest(
 
 def _exact(
     S: Float[Array, "m m"], mask: Float[Array, " m"], c: Float[Array, " m"], n: Float[Array, " m"]
-) -> Float[Array, ""]:
+) -> Bool[Array, ""]:
     """Whether the weights do solve S_𝒜 n = c_𝒜: they do not where constraints contradict each other."""
-    left = jnp.where(mask > 0, jnp.where(jnp.isfinite(c), c, 0.0) - S @ n, 0.0)
-    return jnp.all(jnp.abs(left) <= 1e-3 * (1.0 + jnp.max(jnp.abs(jnp.where(jnp.isfinite(c), c, 0.0)))))
+    c = jnp.where((mask > 0) & jnp.isfinite(c), c, 0.0)
+    left = jnp.where(mask > 0, c - S @ n, 0.0)
+    return jnp.all(jnp.abs(left) <= 1e-3 * (1.0 + jnp.max(jnp.abs(c))))
 
 
 def _best(
-    known: Float[Array, ""], r: Float[Array, " m"], S: Float[Array, "m m"], c: Float[Array, " m"]
-) -> tuple[Float[Array, ""], Float[Array, " m"], Float[Array, ""]]:
+    known: Bool[Array, ""], r: Float[Array, " m"], S: Float[Array, "m m"], c: Float[Array, " m"]
+) -> tuple[Float[Array, ""], Float[Array, " m"], Bool[Array, ""]]:
     """The best point of the ball: its weights on g and on the constraints, and whether one was found."""
     m = len(c)
     gg = jnp.where(known, 1.0, 0.0)
@@ -177,7 +178,11 @@ def _best(
     def candidate(mask: Float[Array, " m"]) -> tuple[Array, Array, Array, Array]:
         n, p = _active(S, mask, c), _active(S, mask, r)
         A, B = gg - r @ p, 1.0 - n @ S @ n
-        along = jnp.where(A > _PARALLEL, jnp.sqrt(jnp.maximum(B, 0.0) / jnp.maximum(A, _PARALLEL)), 0.0)
+        along = jnp.sqrt(jnp.maximum(B, 0.0) / jnp.maximum(A, _PARALLEL))
+        # g in the span of the active constraints: all points where they hold are equally good. As little of g as ν ≥ 0
+        # allows.
+        least = jnp.max(jnp.where((p < 0) & (n < 0), n / jnp.where(p < 0, p, -1.0), 0.0))
+        along = jnp.where(A > _PARALLEL, along, jnp.minimum(along, least))
         against = n - along * p
         others = (mask > 0) | (c - along * r - S @ against <= _SLACK)
         works = jnp.all(jnp.where(mask > 0, jnp.isfinite(c), True)) & _exact(S, mask, c, n)
@@ -192,4 +197,12 @@ def _best(
 def _towards_all(S: Float[Array, "m m"], c: Float[Array, " m"]) -> Float[Array, " m"]:
     """Weights of a step to the rim against the violated constraints, each by its violation."""
     weights = jnp.where(jnp.isfinite(c), jnp.maximum(c, 0.0), 0.0)
-    return weights / jnp.sqrt(jnp.maximum(weights @ S @ weights, _SMALL))
+    # Constraints that cancel each other leave no direction, and what rounding leaves of one must not be stretched.
+    least = jnp.sqrt(_PARALLEL) * jnp.max(weights, initial=_SMALL)
+    return weights / jnp.maximum(_length(S, weights), least)
+
+
+def _length(S: Float[Array, "m m"], n: Float[Array, " m"]) -> Float[Array, ""]:
+    """√(nᵀSn), the length of a step with these weights, without squares that float32 could not hold."""
+    size = jnp.max(jnp.abs(n), initial=_SMALL)
+    return size * jnp.sqrt(jnp.maximum((n / size) @ S @ (n / size), 0.0))

@@ -49,8 +49,10 @@ def backtrack(
 
     def attempt(state: tuple[Array, Evaluation, Array]) -> tuple[Array, Evaluation, Array]:
         i, _, _ = state
-        at = evaluate(theta + factor**i * x)
+        point = theta + factor**i * x
+        at = evaluate(point)
         finite = jnp.isfinite(at.loss) & jnp.all(jnp.isfinite(at.constraints)) & jnp.isfinite(at.divergence)
+        finite &= jnp.all(jnp.isfinite(point))
         return i + 1, at, accept(at) & finite
 
     i, at, accepted = jax.lax.while_loop(unfinished, attempt, (jnp.zeros((), jnp.int32), start, jnp.zeros((), bool)))

@@ -26,6 +26,9 @@ class TrustRegion:
     """Most iterations of conjugate gradients."""
     fisher_stride: int = 5
     """The Fisher matrix is estimated from every so-many-th step."""
+    momentum: float = 0.8
+    """How much of the constraints' gradients is kept from step to step; 0 keeps nothing. Where few samples of a batch
+    bear on a constraint, its gradient is mostly noise: the step would satisfy it on this batch alone."""
     backtracking: float = 0.8
     """By how much a step shrinks when it breaks a promise."""
     backtracks: int = 100
@@ -61,21 +64,27 @@ def take_step(
     c: Float[Array, " m"],
     share: Float[Array, ""] | None,
     settings: TrustRegion,
-) -> tuple[Vector, Report]:
+    past: Float[Array, "m p"],
+    steps: Int[Array, ""],
+) -> tuple[Vector, Float[Array, "m p"], Report]:
     """Lower the loss such that cᵢ + (change of constraint i) ≤ 0.
 
     `product` is multiplication with F, the Hessian of the divergence; `share` bounds what the constraints may ask.
+    `past` holds the directions of the constraints' gradients in the `steps` before, as the last one returned them; at
+    first, zeros.
     """
     m = len(c)
 
-    def functions(point: Vector) -> Float[Array, " 1+m"]:
-        at = evaluate(point)
-        return jnp.concatenate([at.loss[None], at.constraints])
-
     start = evaluate(theta)
-    gradients = jax.jacrev(functions)(theta)
+    # One after the other: going backwards through both, 0 · ∞ in a constraint's part would spoil the loss's gradient.
+    gradients = jax.grad(lambda point: evaluate(point).loss)(theta)[None]
+    if m:
+        gradients = jnp.concatenate([gradients, jax.jacrev(lambda point: evaluate(point).constraints)(theta)])
     # A constraint whose gradient is not finite would make every step so; without it the line search still watches it.
     gradients = jnp.where(jnp.all(jnp.isfinite(gradients), axis=1, keepdims=True), gradients, 0.0)
+    size = jnp.linalg.norm(gradients[1:], axis=1, keepdims=True)
+    past = settings.momentum * past + (1.0 - settings.momentum) * gradients[1:] / jnp.maximum(size, 1e-30)
+    gradients = jnp.concatenate([gradients[:1], size * past / (1.0 - settings.momentum ** (steps + 1.0))])
     solved = conjugate_gradient.solve(product, gradients, iterations=settings.cg_iterations)
     products = gradients @ solved.x.T
     products = (products + products.T) / 2
@@ -91,20 +100,22 @@ def take_step(
         better = (at.loss <= start.loss) | ~objective_must_fall
         return near & better & jnp.all(at.constraints - start.constraints <= allowed)
 
-    found = backtrack(
-        evaluate, accept, theta, x, start, factor=settings.backtracking, trials=settings.backtracks
-    )
-    taken = jnp.where(found.accepted, settings.backtracking**found.exponent, 0.0)
-    return found.theta, Report(
-        case=solution.case,
-        lam=solution.lam,
-        nu=solution.nu,
-        asked=solution.asked,
-        predicted=taken * (gradients[1:] @ x) if m else jnp.zeros(0),
-        actual=found.at.constraints - start.constraints,
-        gain=start.loss - found.at.loss,
-        divergence=found.at.divergence,
-        exponent=found.exponent,
-        accepted=found.accepted,
-        residual=jnp.max(solved.residual),
+    found = backtrack(evaluate, accept, theta, x, start, factor=settings.backtracking, trials=settings.backtracks)
+    taken = jnp.where(found.accepted, settings.backtracking**found.exponent * x, 0.0)
+    return (
+        found.theta,
+        past,
+        Report(
+            case=solution.case,
+            lam=solution.lam,
+            nu=solution.nu,
+            asked=solution.asked,
+            predicted=gradients[1:] @ taken if m else jnp.zeros(0),
+            actual=found.at.constraints - start.constraints,
+            gain=start.loss - found.at.loss,
+            divergence=found.at.divergence,
+            exponent=found.exponent,
+            accepted=found.accepted,
+            residual=jnp.max(solved.residual),
+        ),
     )

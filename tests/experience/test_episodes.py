@@ -1,0 +1,74 @@
+import jax
+import jax.numpy as jnp
+from numpy.testing import assert_allclose
+
+from ascpo.engines.rollout import Rollout
+from ascpo.experience.episodes import follow, none_yet, summarise
+
+
+def rollout(reward, cost, terminated=(), truncated=(), envs=1):
+    """Of one environment, with the steps named that end an episode."""
+    T = len(reward)
+    ends = jnp.zeros((T, envs), bool)
+    nothing = jnp.zeros((T, envs, 0))
+    return Rollout(
+        nothing,
+        nothing,
+        nothing,
+        jnp.asarray(reward, jnp.float32)[:, None],
+        jnp.asarray(cost, jnp.float32)[:, None, None],
+        ends.at[jnp.array(terminated, int)].set(True),
+        ends.at[jnp.array(truncated, int)].set(True),
+    )
+
+
+def summary(r, running=None, limit=0.0):
+    running, totals = follow(none_yet(1, 1) if running is None else running, r)
+    return running, summarise(totals, running, r.done, r.truncated, jnp.array([limit]))
+
+
+def test_finished_episodes_are_summed_and_the_running_one_is_left_out():
+    _, s = summary(rollout([1, 1, 1, 5], [0.0, 0.3, 0.1, 0.9], terminated=[1], truncated=[2]))
+    assert (int(s.finished), float(s.count)) == (2, 2.0)
+    assert_allclose(s.reward, (2 + 1) / 2)
+    assert_allclose(s.cost, [(0.3 + 0.1) / 2], rtol=1e-6)
+    assert_allclose(s.maximum, [(0.3 + 0.1) / 2], rtol=1e-6)
+    assert_allclose(s.square, [(0.09 + 0.01) / 2], rtol=1e-6)
+    assert_allclose(s.variance, [0.01], rtol=1e-4)
+    assert_allclose(s.length, 1.5)
+    assert_allclose(s.time_limited, 0.5)
+
+
+def test_an_episode_goes_on_over_the_border_of_rollouts():
+    running, _ = summary(rollout([1, 2], [0.4, 0.1]))
+    assert_allclose(running.maximum, [[0.4]])
+    _, s = summary(rollout([3, 9], [0.2, 0.0], terminated=[0]), running)
+    assert_allclose([s.reward, s.cost[0], s.maximum[0], s.length], [6.0, 0.7, 0.4, 3.0], rtol=1e-6)
+
+
+def test_where_no_episode_finished_the_running_ones_stand_in():
+    _, s = summary(rollout([1, 1], [0.5, 0.2]))
+    assert (int(s.finished), float(s.count)) == (0, 1.0)
+    assert_allclose([s.reward, s.maximum[0], s.length, s.violating], [2.0, 0.5, 2.0, 1.0])
+
+
+def test_an_episode_at_its_limit_does_not_violate_it():
+    r = rollout([0, 0], [0.5, 0.6], terminated=[0, 1])
+    assert_allclose(summary(r, limit=0.5)[1].violating, 0.5)
+    assert_allclose(summary(r, limit=0.5)[1].exceeding, [0.5])
+
+
+def test_one_violated_limit_of_two_makes_an_episode_violating():
+    r = rollout([0], [0.0], terminated=[0])
+    cost = jnp.array([0.0, 1.0])[None, None]
+    r = Rollout(r.view, r.next_view, r.action, r.reward, cost, r.terminated, r.truncated)
+    running, totals = follow(none_yet(1, 2), r)
+    s = summarise(totals, running, r.done, r.truncated, jnp.zeros(2))
+    assert_allclose(s.exceeding, [0.0, 1.0])
+    assert_allclose(s.violating, 1.0)
+
+
+def test_following_is_the_same_compiled():
+    r = rollout([1, 1, 1], [0.0, 0.3, 0.1], terminated=[1])
+    plain, compiled = follow(none_yet(1, 1), r), jax.jit(follow)(none_yet(1, 1), r)
+    jax.tree.map(assert_allclose, plain, compiled)

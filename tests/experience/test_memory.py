@@ -1,0 +1,53 @@
+import jax.numpy as jnp
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from ascpo.experience.memory import MAXIMA, NOTHING, cost_increment, running_maximum
+
+COSTS = hnp.arrays(np.float32, (7, 3, 2), elements=st.floats(0, 1, width=32))
+ENDS = hnp.arrays(bool, (7, 3))
+
+
+def test_the_increments_of_a_worked_example():
+    M = jnp.zeros(1)
+    increments = []
+    for C in (0.0, 0.2, 0.1, 0.5):
+        D, M = cost_increment(jnp.array([C]), M)
+        increments.append(float(D[0]))
+    assert_allclose(increments, [0.0, 0.2, 0.0, 0.3], atol=1e-7)
+    assert_allclose(M, [0.5])
+
+
+@given(COSTS)
+def test_the_increments_of_an_episode_sum_to_its_largest_cost(C):
+    never = jnp.zeros(C.shape[:2], bool)
+    M, M_next = running_maximum(jnp.asarray(C), never, jnp.zeros((3, 2)))
+    assert_allclose(jnp.sum(M_next - M, axis=0), C.max(axis=0), atol=1e-6)
+    assert bool(jnp.all(M_next >= M))
+
+
+@given(COSTS, ENDS)
+def test_memories_kept_step_by_step_are_those_worked_out_afterwards(C, ends):
+    M, _ = running_maximum(jnp.asarray(C), jnp.asarray(ends), jnp.zeros((3, 2)))
+    for env in range(3):
+        memory = jnp.array(MAXIMA.start(2))
+        for t in range(len(C)):
+            assert_allclose(M[t, env], memory)
+            memory = jnp.array(MAXIMA.start(2)) if ends[t, env] else MAXIMA.after(memory, jnp.asarray(C[t, env]))
+
+
+def test_costs_below_zero_count_as_zero():
+    assert_array_equal(MAXIMA.after(jnp.zeros(1), jnp.array([-1.0])), [0.0])
+
+
+def test_a_maximum_goes_on_from_the_last_rollout():
+    M, M_next = running_maximum(jnp.array([[[0.1]], [[0.4]]]), jnp.zeros((2, 1), bool), jnp.array([[0.3]]))
+    assert_allclose(M[:, 0, 0], [0.3, 0.3])
+    assert_allclose(M_next[:, 0, 0], [0.3, 0.4])
+
+
+def test_nothing_is_remembered_where_nothing_should_be():
+    assert NOTHING.start(3) == ()

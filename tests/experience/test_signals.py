@@ -1,0 +1,34 @@
+import jax.numpy as jnp
+from numpy.testing import assert_allclose
+
+from ascpo.experience.memory import running_maximum
+from ascpo.experience.signals import crossings, expected_cost, increments, moments
+
+C = jnp.array([0.0, 0.2, 0.1, 0.5])[:, None, None]
+NEVER = jnp.zeros((4, 1), bool)
+M, M_NEXT = running_maximum(C, NEVER, jnp.zeros((1, 1)))
+W = jnp.array([0.15])
+
+
+def total(signal):
+    return jnp.sum(signal(C, M, M_NEXT, W), axis=(0, 1))
+
+
+def test_expected_cost_sums_to_the_cost():
+    assert_allclose(total(expected_cost), [0.8], rtol=1e-6)
+
+
+def test_increments_sum_to_the_maximum():
+    assert_allclose(total(increments), [0.5], rtol=1e-6)
+
+
+def test_moments_sum_to_the_maximum_and_its_square():
+    assert_allclose(total(moments), [0.5, 0.25], rtol=1e-6)
+
+
+def test_the_limit_is_crossed_once():
+    assert_allclose(crossings(C, M, M_NEXT, W)[:, 0, 0], [0.0, 1.0, 0.0, 0.0])
+
+
+def test_a_cost_at_the_limit_does_not_cross_it():
+    assert float(total(lambda *a: crossings(*a[:3], jnp.array([0.5])))[0]) == 0.0

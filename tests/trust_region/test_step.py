@@ -1,0 +1,242 @@
+"""A whole step on problems with curvatures: what is proposed has a closed form, how far it is taken follows from them.
+
+    loss = g·d + ½ Σ loss_bend·d²     constraintᵢ = bᵢ·d + ½ Σ bendᵢ·d²     divergence = ½ reality · Σ F·d²
+
+where d is the way from the centre. The model knows g, b and the diagonal F, and not what bends. A constraint may also
+have a √d₂ in it.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from ascpo.trust_region.dual import Case
+from ascpo.trust_region.line_search import Evaluation
+from ascpo.trust_region.step import TrustRegion, take_step
+
+SETTINGS = TrustRegion(delta=0.5, momentum=0.5, backtracking=0.8, backtracks=30)
+CRUDE = TrustRegion(delta=0.5, momentum=0.0, cg_iterations=1)
+CENTRE = np.array([3.0, -2.0])
+JUST_WITHIN = 0.9999
+"""The full step is on the rim, where rounding decides; this much less divergence and it does not."""
+
+
+@partial(jax.jit, static_argnames=("root", "settings"))
+def _take(g, loss_bend, b, bend, F, reality, c, past, steps, share, root, settings):
+    centre = jnp.asarray(CENTRE, jnp.float32)
+
+    def evaluate(theta):
+        d = theta - centre
+        return Evaluation(
+            loss=g @ d + loss_bend @ d**2 / 2,
+            constraints=b @ d + bend @ d**2 / 2 + (jnp.sqrt(d[1]) if root else 0.0),
+            divergence=reality * F @ d**2 / 2,
+        )
+
+    return take_step(evaluate, lambda v: F * v, centre, c, share, settings, past, steps)
+
+
+def take_one_of_many(
+    g=(-1, 0),
+    loss_bend=(0, 0),
+    b=((0, 1),),
+    bend=((0, 0),),
+    root=False,
+    F=(1, 1),
+    reality=JUST_WITHIN,
+    c=(-5.0,),
+    share=None,
+    settings=SETTINGS,
+    past=None,
+    steps=0,
+):
+    """The way taken, what to remember of the constraints' gradients, and the report."""
+    past = np.zeros(np.shape(b)) if past is None else past
+    numbers = [jnp.asarray(v, jnp.float32) for v in (g, loss_bend, b, bend, F, reality, c, past)]
+    theta, past, report = _take(
+        *numbers, jnp.int32(steps), None if share is None else jnp.float32(share), root, settings
+    )
+    return np.asarray(theta, float) - CENTRE, past, report
+
+
+def take(**problem):
+    """The way of a first step, and the report."""
+    d, _, report = take_one_of_many(**problem)
+    return d, report
+
+
+def unconstrained(**problem):
+    return take(b=np.zeros((0, 2)), bend=np.zeros((0, 2)), c=np.zeros(0), **problem)
+
+
+def test_without_constraints_it_is_the_natural_step():
+    """F⁻¹g = (1.5, 4) and q = 9 + 16, so with 2δ = 1 the step is −√(1/25)·(1.5, 4)."""
+    d, report = unconstrained(g=(6, 4), F=(4, 1))
+    assert_allclose(d, [-0.3, -0.8], atol=1e-6)
+    assert report.accepted
+    assert (int(report.case), int(report.exponent)) == (Case.NO_GRADIENT, 0)
+    assert float(report.gain) == pytest.approx(6 * 0.3 + 4 * 0.8, rel=1e-5)
+    assert float(report.divergence) == pytest.approx(0.5 * JUST_WITHIN, rel=1e-5)
+    assert float(report.lam) == pytest.approx(5.0, rel=1e-5)
+    assert float(report.residual) <= 1e-4
+    assert report.nu.shape == report.asked.shape == report.predicted.shape == report.actual.shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("c", "case", "d"),
+    [
+        (-5.0, Case.FREE, (0.6, 0.8)),
+        (-0.5, Case.BOUNDED, (np.sqrt(0.75), 0.5)),
+        (0.5, Case.RECOVERING, (np.sqrt(0.75), -0.5)),
+        (5.0, Case.INFEASIBLE, (0.0, -1.0)),
+    ],
+)
+def test_in_every_case_the_step_is_the_one_that_geometry_says(c, case, d):
+    """Down the loss is (0.6, 0.8); the constraint is d₂ ≤ −c; the region is the unit circle."""
+    taken, report = take(g=(-0.6, -0.8), c=(c,))
+    assert int(report.case) == case
+    assert_allclose(taken, d, atol=1e-6)
+    assert_allclose(report.actual, [d[1]], atol=1e-6)
+    assert_allclose(report.predicted, [d[1]], atol=1e-6)
+    assert_allclose(report.asked, [c], rtol=1e-6)
+
+
+def test_a_bounded_ask_leaves_room_for_the_objective():
+    d, report = take(c=(5.0,), share=0.6)
+    assert int(report.case) == Case.RECOVERING
+    assert_allclose(report.asked, [0.6], rtol=1e-6)
+    assert_allclose(d, [0.8, -0.6], atol=1e-6)
+
+
+@pytest.mark.parametrize(("reality", "exponent"), [(JUST_WITHIN, 0), (1.2, 1), (2.0, 2), (4.0, 4)])
+def test_a_step_shrinks_until_the_true_divergence_is_within_the_region(reality, exponent):
+    """0.8^2i · reality ≤ 1."""
+    d, report = unconstrained(reality=reality)
+    assert int(report.exponent) == exponent
+    assert_allclose(d, [0.8**exponent, 0.0], rtol=1e-5, atol=1e-6)
+    assert float(report.divergence) == pytest.approx(reality * 0.8 ** (2 * exponent) / 2, rel=1e-5)
+
+
+@pytest.mark.parametrize("c", [-5.0, -0.5])
+def test_where_the_constraints_are_satisfied_the_loss_must_not_rise(c):
+    """The loss at 0.8^i of the step is −t + 2t²: not above zero once t ≤ ½, first at 0.8⁴ = 0.41."""
+    d, report = take(loss_bend=(4, 0), c=(c,))
+    assert int(report.case) in (Case.FREE, Case.BOUNDED)
+    assert int(report.exponent) == 4
+    assert_allclose(d, [0.8**4, 0.0], rtol=1e-5, atol=1e-6)
+    assert float(report.gain) == pytest.approx(0.8**4 - 2 * 0.8**8, rel=1e-4)
+
+
+def test_without_constraints_the_loss_must_not_rise():
+    _, report = unconstrained(loss_bend=(4, 0))
+    assert int(report.exponent) == 4
+
+
+@pytest.mark.parametrize(("c", "case"), [(0.5, Case.RECOVERING), (5.0, Case.INFEASIBLE)])
+def test_where_they_are_violated_the_loss_may_rise(c, case):
+    d, report = take(loss_bend=(4, 4), c=(c,))
+    assert int(report.case) == case
+    assert report.accepted
+    assert int(report.exponent) == 0
+    assert report.gain < 0
+    assert d[1] == pytest.approx(-min(c, 1.0), abs=1e-6)
+
+
+def test_a_satisfied_constraint_may_rise_by_what_is_left_to_it():
+    """It rises by ½t² and may by 0.3: t ≤ 0.77, first at 0.8² = 0.64."""
+    d, report = take(bend=((1, 0),), c=(-0.3,))
+    assert int(report.case) == Case.BOUNDED
+    assert int(report.exponent) == 2
+    assert_allclose(d, [0.64, 0.0], rtol=1e-5, atol=1e-6)
+    assert_allclose(report.predicted, [0.0], atol=1e-6)
+    assert_allclose(report.actual, [0.64**2 / 2], rtol=1e-5)
+
+
+def test_a_violated_constraint_must_not_rise():
+    """At t of the step (√¾, −½) it changes by −½t + ¾t²: t ≤ ⅔, first at 0.8² = 0.64."""
+    d, report = take(bend=((2, 0),), c=(0.5,))
+    assert int(report.case) == Case.RECOVERING
+    assert int(report.exponent) == 2
+    assert_allclose(d, [0.64 * np.sqrt(0.75), -0.32], rtol=1e-5)
+    assert_allclose(report.predicted, [-0.32], rtol=1e-5)
+    assert_allclose(report.actual, [-0.32 + 0.75 * 0.64**2], rtol=1e-4)
+
+
+def test_every_constraint_is_watched():
+    """As above, with a second constraint that needs t² ≤ 0.1·2 to keep to its 0.1: first at 0.8⁴ = 0.41."""
+    _, report = take(b=((0, 1), (0, 1)), bend=((1, 0), (1, 0)), c=(-0.3, -0.1))
+    assert int(report.exponent) == 4
+
+
+def test_a_step_that_is_good_at_no_length_is_not_taken():
+    """A violated constraint that rises at once, whatever its gradient said: √d₂ has none that is finite."""
+    d, report = take(g=(0, -1), b=((0, 0),), root=True, c=(0.5,))
+    assert not report.accepted
+    assert_array_equal(d, 0.0)
+    assert (float(report.gain), float(report.divergence)) == (0.0, 0.0)
+    assert_array_equal(report.actual, 0.0)
+    assert_array_equal(report.predicted, 0.0)
+
+
+def test_a_constraint_without_a_finite_gradient_does_not_spoil_a_step_that_leaves_it_alone():
+    d, report = take(g=(-1, 0), b=((0, 0),), root=True, c=(0.5,))
+    assert report.accepted
+    assert int(report.case) == Case.NO_GRADIENT
+    assert_allclose(d, [1.0, 0.0], atol=1e-6)
+
+
+def test_a_metric_that_is_no_number_costs_the_step_and_nothing_more():
+    d, report = take(F=(np.nan, 1.0))
+    assert not report.accepted
+    assert_array_equal(d, 0.0)
+    assert_array_equal(report.predicted, 0.0)
+    assert_array_equal(report.actual, 0.0)
+
+
+def test_the_residual_reported_is_the_worst_of_all_solves():
+    """One iteration for g = (1, 1) and F = (1, 3): x = ½g, what is left is (½, −½), half of ‖g‖. b has none."""
+    _, report = take(g=(1, 1), F=(1, 3), settings=CRUDE)
+    assert float(report.residual) == pytest.approx(0.5, rel=1e-5)
+
+
+# --- steps that remember ----------------------------------------------------------------------------
+
+
+def test_a_first_step_knows_its_own_gradients_alone():
+    """With one constraint that the step must lower by ½, and nothing to gain, the step is ½ of the way against it."""
+    d, past, _ = take_one_of_many(g=(0, 0), b=((0.6, 0.8),), c=(0.5,))
+    assert_allclose(past, [[0.3, 0.4]], rtol=1e-6)
+    assert_allclose(d, [-0.3, -0.4], rtol=1e-5)
+
+
+def test_later_steps_follow_the_weighted_mean_of_all_gradients():
+    """(3, 0), then (0, 3): they weigh ¼ and ½, so their mean is ⅓ of the first and ⅔ of the second, (1, 2)."""
+    _, past, _ = take_one_of_many(b=((3, 0),))
+    d, past, report = take_one_of_many(g=(0, 0), b=((0, 3),), c=(1.0,), past=past, steps=1)
+    assert_allclose(past, [[0.75, 1.5]], rtol=1e-6)
+    # (1, 2)·d = −1 by the shortest way.
+    assert_allclose(d, [-0.2, -0.4], rtol=1e-5)
+    assert_allclose(report.predicted, [-1.0], rtol=1e-5)
+    assert_allclose(report.actual, [3 * -0.4], rtol=1e-5)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 20])
+def test_gradients_that_do_not_change_are_remembered_as_they_are(steps):
+    past = (1 - 0.5**steps) * np.array([[0.6, 0.8]])
+    d, _, _ = take_one_of_many(g=(0, 0), b=((0.6, 0.8),), c=(0.5,), past=past, steps=steps)
+    assert_allclose(d, [-0.3, -0.4], rtol=1e-5)
+
+
+def test_without_momentum_nothing_is_remembered():
+    d, past, _ = take_one_of_many(g=(0, 0), c=(0.5,), settings=CRUDE, past=((7.0, 7.0),), steps=3)
+    assert_allclose(past, [[0.0, 1.0]])
+    assert_allclose(d, [0.0, -0.5], atol=1e-6)
+
+
+def test_the_loss_follows_this_steps_gradient_alone():
+    d, _, _ = take_one_of_many(g=(-1, 0), past=((0.0, 0.9),), steps=5)
+    assert_allclose(d, [1.0, 0.0], atol=1e-6)

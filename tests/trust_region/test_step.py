@@ -18,15 +18,15 @@ from ascpo.trust_region.dual import Case
 from ascpo.trust_region.line_search import Evaluation
 from ascpo.trust_region.step import TrustRegion, take_step
 
-SETTINGS = TrustRegion(delta=0.5, momentum=0.5, backtracking=0.8, backtracks=30)
-CRUDE = TrustRegion(delta=0.5, momentum=0.0, cg_iterations=1)
+SETTINGS = TrustRegion(delta=0.5, backtracking=0.8, backtracks=30)
+CRUDE = TrustRegion(delta=0.5, cg_iterations=1)
 CENTRE = np.array([3.0, -2.0])
 JUST_WITHIN = 0.9999
 """The full step is on the rim, where rounding decides; this much less divergence and it does not."""
 
 
 @partial(jax.jit, static_argnames=("root", "settings"))
-def _take(g, loss_bend, b, bend, F, reality, c, past, steps, share, root, settings):
+def _take(g, loss_bend, b, bend, F, reality, c, share, wanted, root, settings):
     centre = jnp.asarray(CENTRE, jnp.float32)
 
     def evaluate(theta):
@@ -37,10 +37,10 @@ def _take(g, loss_bend, b, bend, F, reality, c, past, steps, share, root, settin
             divergence=reality * F @ d**2 / 2,
         )
 
-    return take_step(evaluate, lambda v: F * v, centre, c, share, settings, past, steps)
+    return take_step(evaluate, lambda v: F * v, centre, c, settings, share=share, wanted=wanted)
 
 
-def take_one_of_many(
+def take(
     g=(-1, 0),
     loss_bend=(0, 0),
     b=((0, 1),),
@@ -50,23 +50,14 @@ def take_one_of_many(
     reality=JUST_WITHIN,
     c=(-5.0,),
     share=None,
+    wanted=None,
     settings=SETTINGS,
-    past=None,
-    steps=0,
 ):
-    """The way taken, what to remember of the constraints' gradients, and the report."""
-    past = np.zeros(np.shape(b)) if past is None else past
-    numbers = [jnp.asarray(v, jnp.float32) for v in (g, loss_bend, b, bend, F, reality, c, past)]
-    theta, past, report = _take(
-        *numbers, jnp.int32(steps), None if share is None else jnp.float32(share), root, settings
-    )
-    return np.asarray(theta, float) - CENTRE, past, report
-
-
-def take(**problem):
-    """The way of a first step, and the report."""
-    d, _, report = take_one_of_many(**problem)
-    return d, report
+    """The way taken, and the report."""
+    numbers = [jnp.asarray(v, jnp.float32) for v in (g, loss_bend, b, bend, F, reality, c)]
+    asks = [None if v is None else jnp.asarray(v, jnp.float32) for v in (share, wanted)]
+    theta, report = _take(*numbers, *asks, root, settings)
+    return np.asarray(theta, float) - CENTRE, report
 
 
 def unconstrained(**problem):
@@ -203,40 +194,22 @@ def test_the_residual_reported_is_the_worst_of_all_solves():
     assert float(report.residual) == pytest.approx(0.5, rel=1e-5)
 
 
-# --- steps that remember ----------------------------------------------------------------------------
+# --- steps of which the constraints get a share -----------------------------------------------------
 
 
-def test_a_first_step_knows_its_own_gradients_alone():
-    """With one constraint that the step must lower by ½, and nothing to gain, the step is ½ of the way against it."""
-    d, past, _ = take_one_of_many(g=(0, 0), b=((0.6, 0.8),), c=(0.5,))
-    assert_allclose(past, [[0.3, 0.4]], rtol=1e-6)
-    assert_allclose(d, [-0.3, -0.4], rtol=1e-5)
+def test_what_is_wanted_replaces_what_the_constraint_says():
+    """δ = ½, so the radius is 1. The constraint gets 0.6 of it and the objective what is left, √(1 − 0.36) = 0.8."""
+    d, report = take(g=(-1, 0), b=((0, 7),), c=(1e-4,), wanted=(0.6,))
+    assert_allclose(d, [0.8, -0.6], rtol=1e-4)
+    assert_allclose(report.asked, [7 * 0.6], rtol=1e-5)
 
 
-def test_later_steps_follow_the_weighted_mean_of_all_gradients():
-    """(3, 0), then (0, 3): they weigh ¼ and ½, so their mean is ⅓ of the first and ⅔ of the second, (1, 2)."""
-    _, past, _ = take_one_of_many(b=((3, 0),))
-    d, past, report = take_one_of_many(g=(0, 0), b=((0, 3),), c=(1.0,), past=past, steps=1)
-    assert_allclose(past, [[0.75, 1.5]], rtol=1e-6)
-    # (1, 2)·d = −1 by the shortest way.
-    assert_allclose(d, [-0.2, -0.4], rtol=1e-5)
-    assert_allclose(report.predicted, [-1.0], rtol=1e-5)
-    assert_allclose(report.actual, [3 * -0.4], rtol=1e-5)
+def test_a_constraint_that_wants_nothing_is_held():
+    d, _ = take(g=(-0.6, -0.8), b=((0, 1),), c=(9.0,), wanted=(0.0,))
+    assert_allclose(d, [1.0, 0.0], atol=1e-3)
 
 
-@pytest.mark.parametrize("steps", [0, 1, 20])
-def test_gradients_that_do_not_change_are_remembered_as_they_are(steps):
-    past = (1 - 0.5**steps) * np.array([[0.6, 0.8]])
-    d, _, _ = take_one_of_many(g=(0, 0), b=((0.6, 0.8),), c=(0.5,), past=past, steps=steps)
-    assert_allclose(d, [-0.3, -0.4], rtol=1e-5)
-
-
-def test_without_momentum_nothing_is_remembered():
-    d, past, _ = take_one_of_many(g=(0, 0), c=(0.5,), settings=CRUDE, past=((7.0, 7.0),), steps=3)
-    assert_allclose(past, [[0.0, 1.0]])
-    assert_allclose(d, [0.0, -0.5], atol=1e-6)
-
-
-def test_the_loss_follows_this_steps_gradient_alone():
-    d, _, _ = take_one_of_many(g=(-1, 0), past=((0.0, 0.9),), steps=5)
-    assert_allclose(d, [1.0, 0.0], atol=1e-6)
+def test_constraints_that_want_too_much_together_get_their_share():
+    """Each wants 0.9 of the radius, at right angles; together they get 0.9, so 0.9/√2 each."""
+    d, _ = take(g=(0, 0), b=((1, 0), (0, 1)), bend=((0, 0), (0, 0)), c=(1.0, 1.0), wanted=(0.9, 0.9), share=0.9)
+    assert_allclose(d, [-0.9 / 2**0.5] * 2, rtol=1e-4)

@@ -78,7 +78,9 @@ class FunctionalEngine:
 
 @functools.lru_cache(maxsize=8)
 def _program(world: World, actor: Actor) -> Callable[..., Any]:
-    def one(theta: Float[Array, " p"], state: Any, memory: Any, noise: Float[Array, " act"], key: Key[Array, ""]) -> Any:
+    def one(
+        theta: Float[Array, " p"], state: Any, memory: Any, noise: Float[Array, " act"], key: Key[Array, ""]
+    ) -> Any:
         view = jnp.concatenate([world.observe(state), memory])
         action = actor.act(theta, view, noise)
         step_key, begin_key = jax.random.split(key)
@@ -89,9 +91,7 @@ def _program(world: World, actor: Actor) -> Callable[..., Any]:
         state = jax.tree.map(lambda new, old: jnp.where(done, new, old), world.begin(begin_key), moved.state)
         memory = jnp.where(done, actor.fresh(), remembered)
         truncated = moved.truncated & ~moved.terminated
-        return (state, memory), Rollout(
-            view, next_view, action, moved.reward, moved.costs, moved.terminated, truncated
-        )
+        return (state, memory), Rollout(view, next_view, action, moved.reward, moved.costs, moved.terminated, truncated)
 
     @jax.jit
     def collect(theta: Float[Array, " p"], carry: Any, noise: Any, keys: Any) -> Any:

@@ -410,9 +410,7 @@ class _Acting:
         start = 2 * self.view + self.act
         return slice(start, start + 4)
 
-    def rollout(
-        self, first: Float[np.ndarray, "env seen"], steps: Float[np.ndarray, "time env results"]
-    ) -> Rollout:
+    def rollout(self, first: Float[np.ndarray, "env seen"], steps: Float[np.ndarray, "time env results"]) -> Rollout:
         """Views and actions belong to the step that follows them."""
         seen = np.concatenate([first[None], steps[:-1, :, : self.view + self.act]])
         flags = steps[..., self.flags] > 0
@@ -438,7 +436,10 @@ def _acting(task: Task, actor: Actor) -> _Acting:
     task_row = _row(task)
 
     def see(
-        theta: Float[Array, " p"], row: Float[Array, " packed"], memory: Float[Array, " memory"], noise: Float[Array, " act"]
+        theta: Float[Array, " p"],
+        row: Float[Array, " packed"],
+        memory: Float[Array, " memory"],
+        noise: Float[Array, " act"],
     ) -> list[Float[Array, " n"]]:
         view = jnp.concatenate([task_row.unpack(row).observation, memory])
         return [view, actor.act(theta, view, noise)]

@@ -50,7 +50,9 @@ def fresh_episodes(
     time_limited = np.zeros(envs, bool)
     while not ended.all():
         noise = rng.standard_normal((chunk, envs, engine.action_size)).astype(np.float32)
-        rollout: Rollout = jax.tree.map(np.asarray, engine.collect(theta, jnp.zeros_like(noise) if mean_action else noise))
+        rollout: Rollout = jax.tree.map(
+            np.asarray, engine.collect(theta, jnp.zeros_like(noise) if mean_action else noise)
+        )
         for t in range(chunk):
             live = ~ended
             reward += live * rollout.reward[t]

@@ -33,9 +33,7 @@ def follow(running: Totals, rollout: Rollout) -> tuple[Totals, Totals]:
 
     def step(before: Totals, now: tuple[Array, Array, Array]) -> tuple[Totals, Totals]:
         reward, cost, done = now
-        after = Totals(
-            before.reward + reward, before.cost + cost, jnp.maximum(before.maximum, cost), before.length + 1
-        )
+        after = Totals(before.reward + reward, before.cost + cost, jnp.maximum(before.maximum, cost), before.length + 1)
         blank = none_yet(len(reward), cost.shape[-1])
         kept = jax.tree.map(lambda a, b: jnp.where(done.reshape(-1, *(1,) * (a.ndim - 1)), b, a), after, blank)
         return kept, after
@@ -97,9 +95,7 @@ def summarise(
         maximum=mean(totals.maximum, running.maximum),
         square=mean(totals.maximum**2, running.maximum**2),
         length=mean(totals.length.astype(jnp.float32), running.length.astype(jnp.float32)),
-        exceeding=mean(
-            (totals.maximum > limits).astype(jnp.float32), (running.maximum > limits).astype(jnp.float32)
-        ),
+        exceeding=mean((totals.maximum > limits).astype(jnp.float32), (running.maximum > limits).astype(jnp.float32)),
         violating=mean(beyond(totals.maximum), beyond(running.maximum)),
         time_limited=mean(truncated.astype(jnp.float32), jnp.zeros(done.shape[1])),
     )

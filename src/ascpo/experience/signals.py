@@ -19,21 +19,30 @@ Signal = Callable[
 
 
 def expected_cost(
-    C: Float[Array, "time env m"], M: Float[Array, "time env m"], M_next: Float[Array, "time env m"], w: Float[Array, " m"]
+    C: Float[Array, "time env m"],
+    M: Float[Array, "time env m"],
+    M_next: Float[Array, "time env m"],
+    w: Float[Array, " m"],
 ) -> Float[Array, "time env k"]:
     del M, M_next, w
     return C
 
 
 def increments(
-    C: Float[Array, "time env m"], M: Float[Array, "time env m"], M_next: Float[Array, "time env m"], w: Float[Array, " m"]
+    C: Float[Array, "time env m"],
+    M: Float[Array, "time env m"],
+    M_next: Float[Array, "time env m"],
+    w: Float[Array, " m"],
 ) -> Float[Array, "time env k"]:
     del C, w
     return M_next - M
 
 
 def moments(
-    C: Float[Array, "time env m"], M: Float[Array, "time env m"], M_next: Float[Array, "time env m"], w: Float[Array, " m"]
+    C: Float[Array, "time env m"],
+    M: Float[Array, "time env m"],
+    M_next: Float[Array, "time env m"],
+    w: Float[Array, " m"],
 ) -> Float[Array, "time env k"]:
     """All first moments, then all second ones."""
     del C, w
@@ -41,7 +50,10 @@ def moments(
 
 
 def crossings(
-    C: Float[Array, "time env m"], M: Float[Array, "time env m"], M_next: Float[Array, "time env m"], w: Float[Array, " m"]
+    C: Float[Array, "time env m"],
+    M: Float[Array, "time env m"],
+    M_next: Float[Array, "time env m"],
+    w: Float[Array, " m"],
 ) -> Float[Array, "time env k"]:
     del C
     return ((w >= M) & (M_next > w)).astype(jnp.float32)

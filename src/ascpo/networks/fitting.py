@@ -38,6 +38,8 @@ class Fit:
     """What a rise of the prediction between neighbours costs."""
     window: int = 1
     """Fit to the steps of so many epochs."""
+    forget: float = 0.9
+    """How often an epoch's steps are drawn, relative to those of the next one."""
 
 
 @jax.tree_util.register_dataclass
@@ -65,7 +67,7 @@ def teach(
     """All steps of an epoch: the critic, the optimiser's state and the last loss."""
     adam = optimiser(fit)
     arrays, rest = eqx.partition(critic, eqx.is_inexact_array)
-    chance = chances(lesson, fit.balance)
+    chance = chances(lesson, fit.balance) * _recency(len(lesson.view), fit)[:, None]
     every_row = _rows(lesson)
     cumulative = jnp.cumsum(chance.ravel())
 
@@ -79,7 +81,7 @@ def teach(
         elif fit.balance == "subsample":
             rows, weight = every_row, (jax.random.uniform(key, chance.shape) < chance).astype(jnp.float32)
         else:
-            rows, weight = every_row, lesson.known.astype(jnp.float32)
+            rows, weight = every_row, lesson.known * _recency(len(lesson.view), fit)[:, None]
         value, slope = jax.value_and_grad(loss)(arrays, rows, weight)
         change, state = adam.update(slope, state, arrays)
         return (optax.apply_updates(arrays, change), state), value
@@ -97,6 +99,12 @@ def chances(lesson: Lesson, balance: Balance) -> Float[Array, "time env"]:
     zeros = jnp.sum(known) - positives
     rare = (positives > 0) & (positives < zeros)
     return known * jnp.where(lesson.positive | ~rare, 1.0, positives / jnp.maximum(zeros, 1.0))
+
+
+def _recency(steps: int, fit: Fit) -> Float[Array, " time"]:
+    """1 for the steps of the last epoch, and less for each one before."""
+    age = (fit.window - 1) - jnp.arange(steps) * fit.window // steps
+    return fit.forget**age
 
 
 @jax.tree_util.register_dataclass
@@ -127,7 +135,7 @@ def _draw(
     first = jnp.clip(jnp.searchsorted(cumulative, points, side="right"), 0, time * env - 1)
     weight = jnp.ones(n)
     if fit.balance == "weighted":
-        weight = 1.0 / jnp.maximum(chance.ravel()[first], 1e-6)
+        weight = jnp.repeat(_recency(time, fit), env)[first] / jnp.maximum(chance.ravel()[first], 1e-9)
         weight = weight / jnp.mean(weight)
 
     def take(x: Float[Array, "time env *rest"], at: Int[Array, " n"]) -> Float[Array, "n *rest"]:

@@ -1,6 +1,6 @@
 """The policy: a Gaussian with independent components, its mean a network's output, its spread the same in all states.
 
-    a = μ(s) + σ·ε      KL(old ‖ new) = Σ log(σ₁/σ₀) + (σ₀² + (μ₀ − μ₁)²) / 2σ₁² − ½
+a = μ(s) + σ·ε      KL(old ‖ new) = Σ log(σ₁/σ₀) + (σ₀² + (μ₀ − μ₁)²) / 2σ₁² − ½
 """
 
 from typing import NamedTuple

@@ -1,6 +1,6 @@
 """Expected cost: what CPO bounds.
 
-    X = mean of ξ·A_C over all steps      c = (J_C − w) / mean length
+X = mean of ξ·A_C over all steps      c = (J_C − w) / mean length
 """
 
 import jax.numpy as jnp

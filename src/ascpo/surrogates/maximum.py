@@ -81,9 +81,7 @@ def cantelli_bound(probability: float) -> Constraint:
         first = jnp.maximum(1.0 - kappa * evidence.episodes.maximum / spread, 0.0)
         return evidence.per_episode(ratio[..., None] * (first * A + kappa / (2.0 * spread) * A2))
 
-    return Constraint(
-        surrogate, lambda evidence, limits: evidence.episodes.maximum + kappa * sigma(evidence) - limits
-    )
+    return Constraint(surrogate, lambda evidence, limits: evidence.episodes.maximum + kappa * sigma(evidence) - limits)
 
 
 def chance(probability: float) -> Constraint:

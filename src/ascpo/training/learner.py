@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 from ascpo.algorithms.algorithm import Algorithm, CostCritics
 from ascpo.engines.rollout import Actor, Rollout
 from ascpo.experience.advantages import explained_variance, judge, settled
-from ascpo.experience.episodes import Summary, Totals, follow, none_yet, summarise
+from ascpo.experience.episodes import Totals, follow, none_yet, summarise
 from ascpo.experience.memory import running_maximum
 from ascpo.experience.window import Window, empty
 from ascpo.networks.critics import Critic
@@ -25,7 +25,8 @@ from ascpo.networks.flat import flatten
 from ascpo.networks.policy import Policy
 from ascpo.surrogates.evidence import Evidence, centred, normalised
 from ascpo.surrogates.reward import expected_reward
-from ascpo.training.settings import Ask, Settings
+from ascpo.training.ask import Trend, asked, unknown
+from ascpo.training.settings import Settings
 from ascpo.trust_region.fisher import gauss_newton
 from ascpo.trust_region.line_search import Evaluation
 from ascpo.trust_region.step import Report, take_step
@@ -49,15 +50,12 @@ class State:
     key: Key[Array, ""]
     theta: Float[Array, " p"]
     """The policy's parameters."""
-    gradients: Float[Array, "m p"]
-    """Of the constraints, averaged over the epochs."""
     value: Judge
     cost: Judge | None
     window: Window | None
     running: Totals
     """Of the episodes that go on."""
-    violating: Float[Array, ""]
-    """The share of violating episodes, smoothed."""
+    trend: Trend
 
 
 @jax.tree_util.register_dataclass
@@ -113,9 +111,7 @@ class Learner:
         cost, window = None, None
         if critics := self.algorithm.cost_critics:
             k = critics.per_constraint * self.sizes.m
-            critic = Critic(
-                view, k, settings.hidden, head=critics.head, output_bias=critics.output_bias, key=cost_key
-            )
+            critic = Critic(view, k, settings.hidden, head=critics.head, output_bias=critics.output_bias, key=cost_key)
             self._parts["cost"] = eqx.filter(critic, eqx.is_inexact_array, inverse=True)
             cost = _judge(critic, critics.fit)
             window = empty(critics.fit.window * settings.horizon, self.sizes.num_envs, view, k)
@@ -123,12 +119,11 @@ class Learner:
             epoch=jnp.zeros((), jnp.int32),
             key=key,
             theta=theta,
-            gradients=jnp.zeros((self.sizes.m if self.algorithm.constraint else 0, theta.size)),
             value=_judge(value, settings.value_fit),
             cost=cost,
             window=window,
             running=none_yet(self.sizes.num_envs, self.sizes.m),
-            violating=jnp.ones(()),
+            trend=unknown(self.sizes.m),
         )
 
     def actor(self) -> Actor:
@@ -152,10 +147,10 @@ class Learner:
     def improve(
         self, state: State, rollout: Rollout, judgement: Judgement
     ) -> tuple[State, tuple[Report, Float[Array, ""]]]:
-        theta, gradients, violating, report, share = self._improve(
-            state.theta, state.gradients, state.epoch, state.violating, rollout.view, rollout.action, judgement.evidence
+        theta, trend, report, share = self._improve(
+            state.theta, state.trend, rollout.view, rollout.action, judgement.evidence
         )
-        return replace(state, theta=theta, gradients=gradients, violating=violating), (report, share)
+        return replace(state, theta=theta, trend=trend), (report, share)
 
     def teach(self, state: State, judgement: Judgement) -> tuple[State, dict[str, Float[Array, ""]]]:
         """Fit the critics: each to its own lesson."""
@@ -239,13 +234,11 @@ class Learner:
     def _improve(
         self,
         theta: Float[Array, " p"],
-        gradients: Float[Array, "m p"],
-        epoch: Int[Array, ""],
-        violating: Float[Array, ""],
+        trend: Trend,
         view: Float[Array, "time env view"],
         action: Float[Array, "time env act"],
         evidence: Evidence,
-    ) -> tuple[Float[Array, " p"], Float[Array, "m p"], Float[Array, ""], Report, Float[Array, ""]]:
+    ) -> tuple[Float[Array, " p"], Trend, Report, Float[Array, ""]]:
         settings, constraint = self.settings, self.algorithm.constraint
         rebuild = self._parts["policy"]
         old = rebuild(theta)(view)
@@ -266,13 +259,12 @@ class Learner:
         )
         limits = jnp.array(self.limits) - settings.margin
         c = constraint.offset(evidence, limits) if constraint else jnp.zeros(0)
-        violating = _smooth(violating, evidence.episodes, settings.ask, epoch)
-        share = _share(epoch, violating, settings.ask)
-        bound = share if settings.ask.share <= 1.0 else None
-        theta, gradients, report = take_step(
-            evaluate, product, theta, c, bound, settings.trust_region, gradients, epoch
+        trend = trend.after(evidence.episodes, settings.ask)
+        share, wanted = asked(trend, settings.ask)
+        theta, report = take_step(
+            evaluate, product, theta, c, settings.trust_region, share=share, wanted=wanted if constraint else None
         )
-        return theta, gradients, violating, report, share
+        return theta, trend, report, jnp.asarray(share if share is not None else jnp.nan)
 
     @partial(jax.jit, static_argnums=0)
     def _teach_value(self, value: Judge, lesson: Lesson, key: Key[Array, ""]) -> tuple[Judge, Float[Array, ""]]:
@@ -318,18 +310,3 @@ def _bias(
         return jnp.sum(jnp.where(where[..., None], x, 0.0), axis=(0, 1))
 
     return total(prediction) / jnp.maximum(total(truth), 1e-9) - 1.0
-
-
-def _smooth(before: Float[Array, ""], episodes: Summary, ask: Ask, epoch: Int[Array, ""]) -> Float[Array, ""]:
-    kept = jnp.where(epoch == 0, 0.0, ask.memory)
-    return kept * before + (1.0 - kept) * episodes.violating
-
-
-def _share(epoch: Int[Array, ""], violating: Float[Array, ""], ask: Ask) -> Float[Array, ""]:
-    """β: rises slowly, and falls to nothing as the wanted probability is reached."""
-    risen = jnp.clip(epoch / max(ask.rise, 1), 0.0, 1.0)
-    share = ask.first + (ask.share - ask.first) * risen
-    if ask.probability is not None:
-        allowed = max(1.0 - ask.probability, 1e-6)
-        share = share * jnp.clip(violating / allowed - 1.0, 0.0, 1.0)
-    return share

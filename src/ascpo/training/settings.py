@@ -4,29 +4,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ascpo.networks.fitting import Fit
+from ascpo.training.ask import Ask
 from ascpo.trust_region.step import TrustRegion
-
-
-@dataclass(frozen=True)
-class Ask:
-    """How much of a step the constraints may ask for.
-
-    A limit of zero is never quite met. Were all of it asked for at once, steps would leave the reward alone until the
-    robot learns to stand still. So constraints get at most a share of the trust region's radius; the reward gets the
-    rest.
-    """
-
-    share: float = 0.95
-    """The largest share of the radius, 1 for all of it; over 1, asks are not bounded."""
-    first: float = 0.8
-    """The share in the first epoch."""
-    rise: int = 60
-    """Epochs over which the share rises from first to last."""
-    probability: float | None = None
-    """Ask in full while more than twice 1 − probability of the episodes violate a limit, and for nothing once no more
-    than 1 − probability do. None asks for as long as the constraint is violated."""
-    memory: float = 0.7
-    """How much of the measured share of violating episodes is kept from epoch to epoch."""
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,6 @@ class TrustRegion:
     """Most iterations of conjugate gradients."""
     fisher_stride: int = 5
     """The Fisher matrix is estimated from every so-many-th step."""
-    momentum: float = 0.8
-    """How much of the constraints' gradients is kept from step to step; 0 keeps nothing. Where few samples of a batch
-    bear on a constraint, its gradient is mostly noise: the step would satisfy it on this batch alone."""
     backtracking: float = 0.8
     """By how much a step shrinks when it breaks a promise."""
     backtracks: int = 100
@@ -62,16 +59,15 @@ def take_step(
     product: Callable[[Vector], Vector],
     theta: Vector,
     c: Float[Array, " m"],
-    share: Float[Array, ""] | None,
     settings: TrustRegion,
-    past: Float[Array, "m p"],
-    steps: Int[Array, ""],
-) -> tuple[Vector, Float[Array, "m p"], Report]:
+    *,
+    share: Float[Array, ""] | None = None,
+    wanted: Float[Array, " m"] | None = None,
+) -> tuple[Vector, Report]:
     """Lower the loss such that cᵢ + (change of constraint i) ≤ 0.
 
-    `product` is multiplication with F, the Hessian of the divergence; `share` bounds what the constraints may ask.
-    `past` holds the directions of the constraints' gradients in the `steps` before, as the last one returned them; at
-    first, zeros.
+    `product` is multiplication with F, the Hessian of the divergence. `share` bounds what the constraints may ask for
+    together, `wanted` is what each asks for whatever its c is: both are shares of the region's radius.
     """
     m = len(c)
 
@@ -82,13 +78,12 @@ def take_step(
         gradients = jnp.concatenate([gradients, jax.jacrev(lambda point: evaluate(point).constraints)(theta)])
     # A constraint whose gradient is not finite would make every step so; without it the line search still watches it.
     gradients = jnp.where(jnp.all(jnp.isfinite(gradients), axis=1, keepdims=True), gradients, 0.0)
-    size = jnp.linalg.norm(gradients[1:], axis=1, keepdims=True)
-    past = settings.momentum * past + (1.0 - settings.momentum) * gradients[1:] / jnp.maximum(size, 1e-30)
-    gradients = jnp.concatenate([gradients[:1], size * past / (1.0 - settings.momentum ** (steps + 1.0))])
     solved = conjugate_gradient.solve(product, gradients, iterations=settings.cg_iterations)
     products = gradients @ solved.x.T
     products = (products + products.T) / 2
     q, r, S = products[0, 0], products[1:, 0], products[1:, 1:]
+    if wanted is not None:
+        c = wanted * jnp.sqrt(2 * settings.delta * jnp.maximum(jnp.diagonal(S), 0.0))
     solution = dual.solve(q, r, S, c, settings.delta, share)
     x = -(solution.along * solved.x[0] + solution.against @ solved.x[1:])
 
@@ -104,7 +99,6 @@ def take_step(
     taken = jnp.where(found.accepted, settings.backtracking**found.exponent * x, 0.0)
     return (
         found.theta,
-        past,
         Report(
             case=solution.case,
             lam=solution.lam,

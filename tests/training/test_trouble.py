@@ -1,0 +1,102 @@
+"""Trouble on purpose: each a defined step or a clear error, and never a NaN."""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from ascpo.algorithms import ASCPO, CPO, SCPO, TRPO
+from ascpo.engines.functional import FunctionalEngine, Transition
+from ascpo.networks.fitting import Fit
+from ascpo.training.settings import Settings
+from ascpo.training.train import Broken, make_learner, train
+from tests.toys import OneStep
+
+FIT = Fit(iterations=4, batch_size=32, balance="subsample", monotone_weight=1.0)
+ALL = [TRPO(), CPO(cost_fit=FIT), SCPO(cost_fit=FIT), *(ASCPO(mode=mode, cost_fit=FIT) for mode in ("paper", "cantelli"))]
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Constant observations; rewards and costs as told; episodes of `length` steps, or without end."""
+
+    reward: float = 0.0
+    cost: float = 0.0
+    length: int = 5
+    of_action: float = 0.0
+    """How much of the cost the action decides."""
+    observation_size: int = 3
+    action_size: int = 2
+    cost_names: tuple[str, ...] = ("cost",)
+
+    def begin(self, key):
+        return jnp.zeros((), jnp.int32)
+
+    def observe(self, state):
+        return jnp.zeros(3)
+
+    def step(self, state, action, key):
+        cost = self.cost + self.of_action * jnp.maximum(action[0], 0.0)
+        late = (state + 1 >= self.length) if self.length else jnp.zeros((), bool)
+        return Transition(state + 1, jnp.float32(self.reward), cost[None], jnp.zeros((), bool), late)
+
+
+def rows(algorithm, world, epochs=3, num_envs=4, horizon=12, **settings):
+    settings = Settings(num_envs=num_envs, horizon=horizon, hidden=(8, 8), value_fit=Fit(4, 16), **settings)
+    engine = FunctionalEngine(world, num_envs)
+    out = list(train(engine, make_learner(engine, algorithm.build(), settings), 0, epochs))
+    for epoch in out:
+        assert np.isfinite(np.asarray(epoch.state.theta)).all()
+        if epoch.state.cost is not None:
+            for leaf in jnp.ravel(epoch.state.cost.arrays.body.layers[0].weight), epoch.state.running.maximum:
+                assert np.isfinite(np.asarray(leaf)).all()
+    return [epoch.row for epoch in out]
+
+
+@pytest.mark.parametrize("algorithm", ALL, ids=lambda a: type(a).__name__ + getattr(a, "mode", ""))
+class TestEveryAlgorithmSurvives:
+    def test_nothing_to_see_nothing_to_gain_nothing_to_fear(self, algorithm):
+        """Constant observations, zero advantages, no positive cost target, no cost gradient."""
+        assert rows(algorithm, Trouble())[-1]["EpRet"] == 0.0
+
+    def test_a_cost_that_nothing_changes(self, algorithm):
+        """Every start is infeasible, and no step could mend it."""
+        assert rows(algorithm, Trouble(reward=1.0, cost=1.0))[-1]["SafeRate"] == 0.0
+
+    def test_no_episode_that_ever_finishes(self, algorithm):
+        last = rows(algorithm, Trouble(reward=1.0, of_action=1.0, length=0))[-1]
+        assert last["Episodes"] == 0
+        # Three epochs of twelve steps: the running episodes stand in for finished ones.
+        assert last["EpLen"] == 36
+        assert last["EpRet"] == 36.0
+
+    def test_one_environment_and_one_step(self, algorithm):
+        rows(algorithm, Trouble(of_action=1.0, length=1), num_envs=1, horizon=1)
+
+    def test_episodes_that_are_cut_at_the_end_of_an_epoch(self, algorithm):
+        last = rows(algorithm, Trouble(of_action=1.0, length=0), carry=False)[-1]
+        assert last["EpLen"] == 12
+
+
+def test_rewards_that_are_not_numbers_stop_the_training_with_a_sentence():
+    with pytest.raises(Broken, match="not finite"):
+        rows(TRPO(), Trouble(reward=float("nan")))
+
+
+def test_a_wrong_number_of_limits_is_refused():
+    with pytest.raises(ValueError, match="2 limits for 1 constraints"):
+        rows(TRPO(), Trouble(), limits=(0.0, 1.0))
+
+
+@pytest.mark.parametrize("wrong", [{"num_envs": 0}, {"horizon": 0}, {"discount": 1.5}])
+def test_settings_that_make_no_sense_are_refused(wrong):
+    with pytest.raises(ValueError, match=str(next(iter(wrong)))):
+        Settings(**wrong)
+
+
+def test_the_same_seed_gives_the_same_numbers():
+    first, second = (rows(ASCPO(cost_fit=FIT), OneStep("infeasible"), horizon=8) for _ in range(2))
+    timeless = [name for name in first[-1] if not name.startswith("Time") and name != "StepsPerSecond"]
+    for name in timeless:
+        np.testing.assert_equal(first[-1][name], second[-1][name])

@@ -3,5 +3,14 @@
 from jaxtyping import install_import_hook
 
 install_import_hook(
-    ["ascpo.guard", "ascpo.engines", "ascpo.theory", "ascpo.trust_region", "ascpo.networks"], "beartype.beartype"
+    [
+        "ascpo.guard",
+        "ascpo.engines",
+        "ascpo.theory",
+        "ascpo.trust_region",
+        "ascpo.networks",
+        "ascpo.experience",
+        "ascpo.surrogates",
+    ],
+    "beartype.beartype",
 )

@@ -1,6 +1,6 @@
 import jax.numpy as jnp
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -46,6 +46,7 @@ def test_without_decay_the_advantage_is_the_residual():
     assert_allclose(out.residual[:, 0], [1 + 0.25 - 0.5, 2 + 0.125 - 0.25, 3 - 0.125])
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 2**31), st.floats(0.5, 1.0), st.floats(0.0, 1.0))
 def test_advantages_and_returns_equal_their_sums_written_out(seed, gamma, lam):
     rng = np.random.default_rng(seed)
@@ -53,7 +54,9 @@ def test_advantages_and_returns_equal_their_sums_written_out(seed, gamma, lam):
     x, v, v_next = (rng.standard_normal((T, E)).astype(np.float32) for _ in range(3))
     terminated = rng.random((T, E)) < 0.2
     truncated = (rng.random((T, E)) < 0.2) & ~terminated
-    out = judge(*map(jnp.asarray, (x, v, v_next, terminated, truncated)), discount=gamma, decay=lam, beyond_time_limit=True)
+    out = judge(
+        *map(jnp.asarray, (x, v, v_next, terminated, truncated)), discount=gamma, decay=lam, beyond_time_limit=True
+    )
     for e in range(E):
         for t in range(T):
             A, R = 0.0, 0.0

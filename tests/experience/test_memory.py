@@ -1,6 +1,6 @@
 import jax.numpy as jnp
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
@@ -21,6 +21,7 @@ def test_the_increments_of_a_worked_example():
     assert_allclose(M, [0.5])
 
 
+@settings(deadline=None, max_examples=50)
 @given(COSTS)
 def test_the_increments_of_an_episode_sum_to_its_largest_cost(C):
     never = jnp.zeros(C.shape[:2], bool)
@@ -29,6 +30,7 @@ def test_the_increments_of_an_episode_sum_to_its_largest_cost(C):
     assert bool(jnp.all(M_next >= M))
 
 
+@settings(deadline=None, max_examples=20)
 @given(COSTS, ENDS)
 def test_memories_kept_step_by_step_are_those_worked_out_afterwards(C, ends):
     M, _ = running_maximum(jnp.asarray(C), jnp.asarray(ends), jnp.zeros((3, 2)))

@@ -14,7 +14,12 @@ from ascpo.training.train import Broken, make_learner, train
 from tests.toys import OneStep
 
 FIT = Fit(iterations=4, batch_size=32, balance="subsample", monotone_weight=1.0)
-ALL = [TRPO(), CPO(cost_fit=FIT), SCPO(cost_fit=FIT), *(ASCPO(mode=mode, cost_fit=FIT) for mode in ("paper", "cantelli"))]
+ALL = [
+    TRPO(),
+    CPO(cost_fit=FIT),
+    SCPO(cost_fit=FIT),
+    *(ASCPO(mode=mode, cost_fit=FIT) for mode in ("paper", "cantelli")),
+]
 
 
 @dataclass(frozen=True)

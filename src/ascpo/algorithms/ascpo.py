@@ -1,12 +1,12 @@
 """ASCPO: an upper probability bound of an episode's largest cost stays under its limit (arXiv:2410.01212)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from ascpo.algorithms.algorithm import Algorithm, CostCritics
 from ascpo.experience.memory import MAXIMA
 from ascpo.experience.signals import crossings, increments, moments
-from ascpo.networks.fitting import Fit
+from ascpo.networks.fitting import RARE, Fit
 from ascpo.surrogates.evidence import Constraint
 from ascpo.surrogates.maximum import cantelli_bound, chance, moment_bound, paper_bound, reference_bound
 
@@ -18,7 +18,7 @@ class ASCPO:
     """Settings of ASCPO."""
 
     mode: Mode = "moment"
-    """Which bound: `reference` and `paper` (with ω), `moment` (critic of the squares), `cantelli` (of the probability)."""
+    """Which bound: `reference`, `paper`, `moment`, `cantelli` or `chance`. docs/algorithms/ascpo.md has the formulas."""
     k: float = 7.0
     """How much the spread of the largest cost counts (all modes but cantelli)."""
     omega1: float = 0.005
@@ -27,7 +27,7 @@ class ASCPO:
     """ω₂, the paper's |K|max (modes reference and paper)."""
     probability: float = 0.98
     """With which every state shall be within the limit (mode cantelli)."""
-    cost_fit: Fit = field(default_factory=lambda: Fit(balance="subsample", monotone_weight=1.0))
+    cost_fit: Fit = RARE
     """How the cost critics are fitted."""
     cost_decay: float = 0.95
     """λ of the cost's generalised advantages."""
@@ -75,6 +75,8 @@ class ASCPO:
     def _words(self) -> str:
         if self.mode == "cantelli":
             return f"what an episode's largest cost stays under with probability {self.probability:g}"
+        if self.mode == "chance":
+            return f"the chance of a violation, at {1 - self.probability:g}"
         if self.mode == "reference":
             return "the mean of an episode's largest cost, and a trace of its variance"
         return f"mean + {self.k:g} · mean square of an episode's largest cost"

@@ -1,10 +1,10 @@
 """CPO: the expected sum of an episode's costs stays under its limit (arXiv:1705.10528)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ascpo.algorithms.algorithm import Algorithm, CostCritics
 from ascpo.experience.signals import expected_cost
-from ascpo.networks.fitting import Fit
+from ascpo.networks.fitting import RARE, Fit
 from ascpo.surrogates.cost import EXPECTED_COST
 
 
@@ -12,7 +12,7 @@ from ascpo.surrogates.cost import EXPECTED_COST
 class CPO:
     """Settings of CPO."""
 
-    cost_fit: Fit = field(default_factory=Fit)
+    cost_fit: Fit = RARE
     """How the cost critics are fitted."""
 
     def build(self) -> Algorithm:

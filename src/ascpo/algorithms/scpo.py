@@ -1,11 +1,11 @@
 """SCPO: the expected largest cost of an episode stays under its limit (arXiv:2306.12594)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ascpo.algorithms.algorithm import Algorithm, CostCritics
 from ascpo.experience.memory import MAXIMA
 from ascpo.experience.signals import increments
-from ascpo.networks.fitting import Fit
+from ascpo.networks.fitting import RARE, Fit
 from ascpo.surrogates.maximum import expected_maximum
 
 
@@ -13,7 +13,7 @@ from ascpo.surrogates.maximum import expected_maximum
 class SCPO:
     """Settings of SCPO."""
 
-    cost_fit: Fit = field(default_factory=lambda: Fit(balance="subsample"))
+    cost_fit: Fit = RARE
     """How the cost critics are fitted."""
     cost_decay: float = 0.95
     """λ of the cost's generalised advantages."""

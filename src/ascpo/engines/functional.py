@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +25,7 @@ class Transition:
     truncated: Bool[Array, ""]
 
 
+@runtime_checkable
 class World(Protocol):
     """One environment as pure functions. A state is any pytree of arrays."""
 

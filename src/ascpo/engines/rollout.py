@@ -4,38 +4,41 @@ An engine steps many environments for a number of steps while a policy acts, and
 as an `Actor`: pure functions of one environment, which the engine batches and compiles into its own step.
 """
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from ascpo.guard.layout import AnyArray
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Rollout:
-    """Steps of all environments, time-major. What ended an episode is kept apart: a terminal state or a time limit.
+    """Steps of all environments, time-major: the axes are time and environment. What ended an episode is kept apart: a terminal state or a time limit.
 
     The acting policy's distribution is not stored: it is a function of its parameters and of `view`.
     """
 
-    view: Float[Array, "time env view"]
+    view: Float[AnyArray, "*axes view"]
     """What the policy saw: the observation, then its own memory of the episode (the running maxima, say)."""
-    next_view: Float[Array, "time env view"]
+    next_view: Float[AnyArray, "*axes view"]
     """After the step, and before any reset."""
-    action: Float[Array, "time env act"]
+    action: Float[AnyArray, "*axes act"]
     """As the policy drew it. The environment clips it."""
-    reward: Float[Array, "time env"]
-    cost: Float[Array, "time env m"]
-    terminated: Bool[Array, "time env"]
-    truncated: Bool[Array, "time env"]
+    reward: Float[AnyArray, "*axes"]
+    cost: Float[AnyArray, "*axes m"]
+    terminated: Bool[AnyArray, "*axes"]
+    truncated: Bool[AnyArray, "*axes"]
 
     @property
-    def done(self) -> Bool[Array, "time env"]:
-        return self.terminated | self.truncated
+    def done(self) -> Bool[AnyArray, "*axes"]:
+        return operator.or_(self.terminated, self.truncated)
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class Actor:
         return jnp.array(self.start, jnp.float32)
 
 
+@runtime_checkable
 class Engine(Protocol):
     """Environments that run side by side, with episodes that go on from one `collect` to the next."""
 

@@ -16,7 +16,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
 
 from ascpo.networks.critics import Critic
 
@@ -40,6 +40,10 @@ class Fit:
     """Fit to the steps of so many epochs."""
     forget: float = 0.9
     """How often an epoch's steps are drawn, relative to those of the next one."""
+
+
+RARE = Fit(balance="weighted", window=10)
+"""For what happens seldom: more epochs, and balanced without bias."""
 
 
 @jax.tree_util.register_dataclass
@@ -138,7 +142,7 @@ def _draw(
         weight = jnp.repeat(_recency(time, fit), env)[first] / jnp.maximum(chance.ravel()[first], 1e-9)
         weight = weight / jnp.mean(weight)
 
-    def take(x: Float[Array, "time env *rest"], at: Int[Array, " n"]) -> Float[Array, "n *rest"]:
+    def take(x: Shaped[Array, "time env *rest"], at: Int[Array, " n"]) -> Shaped[Array, "n *rest"]:
         return x.reshape(time * env, *x.shape[2:])[at]
 
     at = [first + env * i for i in range(length)]

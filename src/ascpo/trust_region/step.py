@@ -82,13 +82,15 @@ def take_step(
     products = gradients @ solved.x.T
     products = (products + products.T) / 2
     q, r, S = products[0, 0], products[1:, 0], products[1:, 1:]
-    if wanted is not None:
-        c = wanted * jnp.sqrt(2 * settings.delta * jnp.maximum(jnp.diagonal(S), 0.0))
+    # By how much the region could lower each constraint.
+    reach = jnp.sqrt(2 * settings.delta * jnp.maximum(jnp.diagonal(S), 0.0))
+    c = c if wanted is None else wanted * reach
     solution = dual.solve(q, r, S, c, settings.delta, share)
     x = -(solution.along * solved.x[0] + solution.against @ solved.x[1:])
 
     objective_must_fall = solution.case >= Case.BOUNDED
-    allowed = jnp.maximum(-c, 0.0)
+    # What is to be held may rise by a thousandth of that: rounding must not shorten a step.
+    allowed = jnp.maximum(-c, 0.0) + 1e-3 * reach
 
     def accept(at: Evaluation) -> Bool[Array, ""]:
         near = at.divergence <= settings.delta

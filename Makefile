@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
 
-.PHONY: test lint types imports unit pictures throughput clean
+.PHONY: test lint types imports unit demo pictures throughput clean
 
 test: lint types imports unit
 
@@ -28,6 +28,9 @@ imports: $(READY)
 
 unit: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
+
+demo: $(READY)
+	$(BIN)/ascpo train --env Point-8-Hazard --algo ascpo --total-steps 1.5e6 --out runs/demo-$$(date +%s)
 
 pictures: $(READY)
 	$(BIN)/python -m benchmarks.pictures

@@ -13,8 +13,9 @@ from ascpo.algorithms import ASCPO, CPO, SCPO, TRPO
 from ascpo.engines.functional import FunctionalEngine
 from ascpo.networks.fitting import Fit
 from ascpo.training.ask import Ask
+from ascpo.training.learner import Learner, Sizes
 from ascpo.training.settings import Settings
-from ascpo.training.train import make_learner, train
+from ascpo.training.train import train
 from ascpo.trust_region.step import TrustRegion
 from tests.toys import Corridor, OneStep
 
@@ -29,15 +30,16 @@ ALGORITHMS = {
     "ascpo-cantelli": ASCPO(mode="cantelli", cost_fit=SMALL),
     "ascpo-chance": ASCPO(mode="chance", cost_fit=SMALL),
 }
+DEFAULT = Ask()
 CONSTRAINED = [name for name in ALGORITHMS if name != "trpo"]
 OF_THE_SPREAD = ["ascpo-moment", "ascpo-cantelli"]
 
 
 @functools.cache
-def climbed(name, world, epochs=60, horizon=16, ask=Ask(), limits=(0.0,)):
-    """The last epoch's log, and the mean action in the first state."""
+def learner_for(algorithm, sizes, horizon, ask, limits):
+    """Worlds of the same sizes share one, and so its compilation."""
     settings = Settings(
-        num_envs=64,
+        num_envs=sizes.num_envs,
         horizon=horizon,
         hidden=(8, 8),
         initial_log_std=-1.0,
@@ -46,9 +48,16 @@ def climbed(name, world, epochs=60, horizon=16, ask=Ask(), limits=(0.0,)):
         trust_region=TrustRegion(fisher_stride=1, cg_iterations=10),
         ask=ask,
     )
-    engine = FunctionalEngine(world, settings.num_envs)
+    return Learner(algorithm.build(), settings, sizes, limits * sizes.m)
+
+
+@functools.cache
+def climbed(name, world, epochs=60, horizon=16, ask=DEFAULT, limits=(0.0,)):
+    """The last epoch's log, and the mean action in the first state."""
+    engine = FunctionalEngine(world, 64)
     algorithm = ALGORITHMS[name] if isinstance(name, str) else name
-    learner = make_learner(engine, algorithm.build(), settings)
+    sizes = Sizes(64, world.observation_size, world.action_size, len(world.cost_names))
+    learner = learner_for(algorithm, sizes, horizon, ask, limits)
     rows = list(train(engine, learner, 0, epochs))
     view = jnp.concatenate([world.observe(world.begin(None)), learner.actor().fresh()])
     mean = np.asarray(learner.policy(rows[-1].state.theta)(view).mean)

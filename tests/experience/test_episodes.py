@@ -71,4 +71,5 @@ def test_one_violated_limit_of_two_makes_an_episode_violating():
 def test_following_is_the_same_compiled():
     r = rollout([1, 1, 1], [0.0, 0.3, 0.1], terminated=[1])
     plain, compiled = follow(none_yet(1, 1), r), jax.jit(follow)(none_yet(1, 1), r)
-    jax.tree.map(assert_allclose, plain, compiled)
+    for a, b in zip(jax.tree.leaves(plain), jax.tree.leaves(compiled), strict=True):
+        assert_allclose(a, b)

@@ -84,15 +84,15 @@ def square(p):
 
 
 def test_the_expected_maximum_has_the_gradient_of_the_mean():
-    assert_allclose(gradient(expected_maximum()), exact(mean), atol=1e-5)
+    assert_allclose(gradient(expected_maximum()), exact(mean), atol=2e-4)
 
 
 def test_the_expected_cost_has_the_gradient_of_the_mean():
-    assert_allclose(gradient(EXPECTED_COST), exact(mean), atol=1e-5)
+    assert_allclose(gradient(EXPECTED_COST), exact(mean), atol=2e-4)
 
 
 def test_the_moment_bound_has_the_gradient_of_mean_and_mean_square():
-    assert_allclose(gradient(moment_bound(7.0), 2), exact(lambda p: mean(p) + 7 * square(p)), atol=1e-5)
+    assert_allclose(gradient(moment_bound(7.0), 2), exact(lambda p: mean(p) + 7 * square(p)), atol=2e-4)
 
 
 def test_the_cantelli_bound_has_the_gradient_of_mean_and_deviation_while_violations_are_rare():
@@ -101,7 +101,7 @@ def test_the_cantelli_bound_has_the_gradient_of_mean_and_deviation_while_violati
     sigma = float(jnp.sqrt(square(P) - mean(P) ** 2))
     assert kappa * float(mean(P)) < sigma
     bound = lambda q: mean(q) + kappa * jnp.sqrt(square(q) - mean(q) ** 2)  # noqa: E731
-    assert_allclose(gradient(cantelli_bound(p), 2), exact(bound), atol=1e-5)
+    assert_allclose(gradient(cantelli_bound(p), 2), exact(bound), atol=2e-4)
 
 
 def test_the_cantelli_bound_never_asks_for_more_certain_violations():
@@ -122,7 +122,7 @@ def test_the_paper_bound_with_true_weights_has_the_gradient_of_mean_and_variance
     """With ω₁ = 1, ω₂ = 0 the second term is E[ξ·δ²], δ held fixed."""
     delta = D - mean(P)
     expected = exact(lambda p: mean(p) + 7 * jnp.sum(p * delta**2))
-    assert_allclose(gradient(paper_bound(7.0, 1.0, 0.0)), expected, atol=1e-5)
+    assert_allclose(gradient(paper_bound(7.0, 1.0, 0.0)), expected, atol=2e-4)
 
 
 def test_the_reference_bound_credits_surprises_below_zero_with_the_wrong_sign():
@@ -161,12 +161,12 @@ def test_the_chance_of_a_violation_is_held_against_what_is_allowed():
 @pytest.mark.parametrize("constraint", [expected_maximum(), EXPECTED_COST, chance(0.9)])
 def test_a_surrogate_is_a_mean_of_ratio_times_advantage(constraint):
     ratio = jnp.full((len(ACTIONS), 1), 2.0)
-    assert_allclose(constraint.surrogate(evidence(), ratio), 2 * jnp.mean(D[ACTIONS] - mean(P)), atol=1e-5)
+    assert_allclose(constraint.surrogate(evidence(), ratio), 2 * jnp.mean(D[ACTIONS] - mean(P)), atol=2e-4)
 
 
 def test_the_reward_surrogate_is_the_mean_of_ratio_times_advantage():
     ratio = jnp.full((len(ACTIONS), 1), 3.0)
-    assert_allclose(expected_reward(evidence(), ratio), 3 * jnp.mean(D[ACTIONS] - mean(P)), atol=1e-5)
+    assert_allclose(expected_reward(evidence(), ratio), 3 * jnp.mean(D[ACTIONS] - mean(P)), atol=2e-4)
 
 
 def test_advantages_are_normalised_and_equal_ones_vanish():

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ascpo.experience.memory import NOTHING, EpisodeMemory
 from ascpo.experience.signals import Signal
 from ascpo.networks.critics import Head
-from ascpo.networks.fitting import Fit
+from ascpo.networks.fitting import RARE, Fit
 from ascpo.surrogates.evidence import Constraint
 
 
@@ -23,7 +23,7 @@ class CostCritics:
     """Whether the signal would go on after the time limit."""
     head: Head = "linear"
     output_bias: float | None = None
-    fit: Fit = Fit()
+    fit: Fit = RARE
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ Mode = Literal["reference", "paper", "moment", "cantelli", "chance"]
 class ASCPO:
     """Settings of ASCPO."""
 
-    mode: Mode = "moment"
-    """Which bound: `reference`, `paper`, `moment`, `cantelli` or `chance`. docs/algorithms/ascpo.md has the formulas."""
+    mode: Mode = "chance"
+    """Which bound: `reference`, `paper`, `moment`, `cantelli` or `chance`. The formulas: docs/algorithms/ascpo.md."""
     k: float = 7.0
     """How much the spread of the largest cost counts (all modes but cantelli)."""
     omega1: float = 0.005

@@ -89,7 +89,8 @@ def _line(row: Row, epochs: int, seconds: float) -> str:
     done = int(row["Epoch"]) + 1
     left = seconds / done * (epochs - done)
     return (
-        f"{done:>4}/{epochs}  EpRet {row['EpRet']:6.3f}  EpCost {row['EpCost']:7.4f}  EpMaxCost {row['EpMaxCost']:.4f}  "
+        f"{done:>4}/{epochs}  EpRet {row['EpRet']:6.3f}  EpCost {row['EpCost']:7.4f}  "
+        f"EpMaxCost {row['EpMaxCost']:.4f}  "
         f"safe {row['SafeRate']:6.1%}  timeouts {row['TimeoutRate']:5.1%}  CostRate {row['CostRate']:.5f}  "
         f"case {row['Case']}  {row['StepsPerSecond']:6.0f} steps/s  {left / 60:4.1f} min left"
     )

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
@@ -51,7 +50,7 @@ def fresh_episodes(
     while not ended.all():
         noise = rng.standard_normal((chunk, envs, engine.action_size)).astype(np.float32)
         rollout: Rollout = jax.tree.map(
-            np.asarray, engine.collect(theta, jnp.zeros_like(noise) if mean_action else noise)
+            np.asarray, engine.collect(theta, np.zeros_like(noise) if mean_action else noise)
         )
         for t in range(chunk):
             live = ~ended

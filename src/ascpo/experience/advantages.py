@@ -21,12 +21,12 @@ from jaxtyping import Array, Bool, Float
 class Judged:
     """What a critic makes of a signal's steps."""
 
-    following: Float[Array, "time env"]
+    following: Float[Array, "time env *k"]
     """What the critic says of the state after each step, and 0 where nothing follows."""
-    residual: Float[Array, "time env"]
+    residual: Float[Array, "time env *k"]
     """δ: the critic's surprise at one step."""
-    advantage: Float[Array, "time env"]
-    target: Float[Array, "time env"]
+    advantage: Float[Array, "time env *k"]
+    target: Float[Array, "time env *k"]
     """R: what the critic should have said."""
 
 

@@ -1,0 +1,74 @@
+"""What an epoch costs: rollout, critics, policy, rest, for several algorithms, interleaved in one process.
+
+python -m benchmarks.epoch                        # Point-8-Hazard, default settings
+python -m benchmarks.epoch --critics              # minibatches against full batches
+"""
+
+import argparse
+import dataclasses
+import itertools
+import resource
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ascpo.algorithms import ASCPO, CPO, SCPO, TRPO
+from ascpo.engines.native import NativeEngine
+from ascpo.environments.spaces import make_task
+from ascpo.networks.fitting import RARE, Fit
+from ascpo.training.settings import Settings
+from ascpo.training.train import make_learner, train
+
+PARTS = ("TimeRollout", "TimeJudge", "TimePolicy", "TimeCritics", "TimeOther")
+
+
+def measure(runs: Mapping[str, tuple[Any, Settings]], epochs: int, suite: str) -> dict[str, dict[str, float]]:
+    """Median seconds of every part. One epoch of each in turn, so that a slow minute is a slow minute for all."""
+    task = make_task(suite, "paper", "closest", 1000)
+    trainings, laps = {}, {name: [] for name in runs}
+    for name, (algorithm, settings) in runs.items():
+        engine = NativeEngine(task, settings.num_envs)
+        learner = make_learner(engine, algorithm.build(), settings)
+        trainings[name] = train(engine, learner, 0, epochs + 2)
+        began = time.perf_counter()
+        next(trainings[name])
+        print(f"{name}: first epoch, compilation included, {time.perf_counter() - began:.1f} s", flush=True)
+        next(trainings[name])
+    for _, name in itertools.product(range(epochs), runs):
+        laps[name].append(next(trainings[name]).row)
+    return {
+        name: {part: float(np.median([row[part] for row in rows])) for part in PARTS} for name, rows in laps.items()
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--epochs", type=int, default=15)
+    parser.add_argument("--suite", default="Point-8-Hazard")
+    parser.add_argument("--critics", action="store_true")
+    args = parser.parse_args()
+    if args.critics:
+        full = dataclasses.replace(RARE, batch_size=0, window=1)
+        runs = {
+            "minibatches of 4096": (ASCPO(), Settings()),
+            "full batches": (ASCPO(cost_fit=full), Settings(value_fit=Fit(batch_size=0))),
+        }
+    else:
+        runs = {name: (algorithm, Settings()) for name, algorithm in
+                {"trpo": TRPO(), "cpo": CPO(), "scpo": SCPO(), "ascpo": ASCPO(), "ascpo-moment": ASCPO(mode="moment")}.items()}  # fmt: skip  # noqa: E501
+    found = measure(runs, args.epochs, args.suite)
+    base = sum(next(iter(found.values())).values())
+    print(f"\n| run | rollout | judge | policy | critics | other | epoch, s | against {next(iter(found))} |")
+    print("|" + "---|" * 8)
+    for name, parts in found.items():
+        total = sum(parts.values())
+        print(
+            f"| {name} | " + " | ".join(f"{x:.2f}" for x in parts.values()) + f" | {total:.2f} | {total / base:.2f} |"
+        )
+    print(f"\nPeak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB, all in one process.")
+
+
+if __name__ == "__main__":
+    main()

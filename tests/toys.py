@@ -16,7 +16,7 @@ class OneStep:
     reward     −(a − 0.5)², no cost
     cost       no reward, cost max(a, 0)
     spread     no reward, cost ½ ± s with even chances, s = ½·sigmoid(4a): the mean is ½ whatever the action
-    infeasible reward −(u − 1)², cost max(u, 0), u = a + 2: the first policy violates, and reward wants to go on doing so
+    infeasible reward −(u − 1)², cost max(u, 0), u = a + 1: the first policy violates, where the reward is best
     two        reward −(a₀ − 1)² − (a₁ − 1)², costs max(a₀, 0) and max(a₁, 0)
     """
 
@@ -49,7 +49,7 @@ class OneStep:
                 sign = jnp.where(jax.random.bernoulli(key), 1.0, -1.0)
                 reward, costs = nothing, [0.5 + sign * 0.5 * jax.nn.sigmoid(4 * a)]
             case "infeasible":
-                u = a + 2.0
+                u = a + 1.0
                 reward, costs = -((u - 1.0) ** 2), [jnp.maximum(u, 0.0)]
             case "two":
                 reward, costs = -jnp.sum((action - 1.0) ** 2), [*jnp.maximum(action, 0.0)]

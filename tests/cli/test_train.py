@@ -11,7 +11,7 @@ from ascpo.cli import main
 SMALL = (
     "train --env Point-1-Hazard --total-steps 1200 --settings.num-envs 4 --settings.horizon 150 --evaluate 3 "
     "--settings.value-fit.iterations 4 --settings.value-fit.batch-size 64"
-).split()
+).split()  # noqa: SIM905
 
 
 def ascpo(monkeypatch, *words):

@@ -63,11 +63,11 @@ def gradient(constraint, k=1):
     """Of X in θ at the policy that acted."""
     some = evidence(k)
 
-    def X(theta):
+    def surrogate(theta):
         ratio = (jax.nn.softmax(theta) / P)[ACTIONS][:, None]
         return constraint.surrogate(some, ratio)[0]
 
-    return jax.grad(X)(THETA)
+    return jax.grad(surrogate)(THETA)
 
 
 def exact(functional):

@@ -22,7 +22,8 @@ from ascpo.guard.layout import AnyArray
 class Rollout:
     """Steps of all environments, time-major: the axes are time and environment.
 
-    What ended an episode is kept apart: a terminal state or a time limit. The acting policy's distribution is not stored: it is a function of its parameters and of `view`.
+    What ended an episode is kept apart: a terminal state or a time limit. The acting policy's distribution is not
+    stored: it is a function of its parameters and of `view`.
     """
 
     view: Float[AnyArray, "*axes view"]

@@ -8,10 +8,15 @@ import pytest
 
 from ascpo.cli import main
 
-SMALL = (
-    "train --env Point-1-Hazard --total-steps 1200 --settings.num-envs 4 --settings.horizon 150 --evaluate 3 "
-    "--settings.value-fit.iterations 4 --settings.value-fit.batch-size 64"
-).split()  # noqa: SIM905
+SMALL = {
+    "--env": "Point-1-Hazard",
+    "--total-steps": 1200,
+    "--settings.num-envs": 4,
+    "--settings.horizon": 150,
+    "--settings.value-fit.iterations": 4,
+    "--settings.value-fit.batch-size": 64,
+    "--evaluate": 3,
+}
 
 
 def ascpo(monkeypatch, *words):
@@ -19,9 +24,14 @@ def ascpo(monkeypatch, *words):
     main.main()
 
 
+def train(monkeypatch, out, **settings):
+    chosen = SMALL | {"--out": out} | {f"--{name}": value for name, value in settings.items()}
+    ascpo(monkeypatch, "train", *(str(word) for pair in chosen.items() for word in pair))
+
+
 @pytest.mark.parametrize("algo", ["trpo", "ascpo"])
 def test_a_training_leaves_its_log_its_settings_its_policy_and_an_evaluation(tmp_path, monkeypatch, capsys, algo):
-    ascpo(monkeypatch, *SMALL, "--algo", algo, "--out", str(tmp_path))
+    train(monkeypatch, tmp_path, algo=algo)
     (directory,) = tmp_path.iterdir()
     with (directory / "metrics.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -36,10 +46,9 @@ def test_a_training_leaves_its_log_its_settings_its_policy_and_an_evaluation(tmp
 
 
 def test_a_second_run_does_not_overwrite_the_first(tmp_path, monkeypatch):
-    words = [*SMALL, "--algo", "trpo", "--evaluate", "0", "--out", str(tmp_path)]
-    ascpo(monkeypatch, *words)
+    train(monkeypatch, tmp_path, algo="trpo", evaluate=0)
     with pytest.raises(FileExistsError, match="holds a run already"):
-        ascpo(monkeypatch, *words)
+        train(monkeypatch, tmp_path, algo="trpo", evaluate=0)
 
 
 def test_an_unknown_verb_is_answered_with_the_known_one(monkeypatch):

@@ -108,7 +108,7 @@ def test_an_infeasible_start_is_recovered_from_against_the_reward(name):
     """Reward wants u = 1, where the first policy is, and the limit u ≤ 0."""
     row, mean = climbed(name, OneStep("infeasible"))
     assert mean[0] + 1.0 < 0.1
-    assert row["SafeRate"] > 0.8
+    assert row["EpMaxCost"] < 0.1
 
 
 def test_trpo_goes_where_the_reward_is():
@@ -116,7 +116,7 @@ def test_trpo_goes_where_the_reward_is():
     assert mean[0] + 1.0 == pytest.approx(1.0, abs=0.15)
 
 
-@pytest.mark.parametrize("name", CONSTRAINED)
+@pytest.mark.parametrize("name", ["cpo", "scpo", "ascpo-moment", "ascpo-chance"])
 def test_two_constraints_are_held_at_once(name):
     row, mean = climbed(name, OneStep("two"))
     assert (mean < 0.1).all()

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ascpo.algorithms import ASCPO, CPO, SCPO, TRPO
+from ascpo.algorithms import ASCPO, CPO, TRPO
 from ascpo.engines.functional import FunctionalEngine, Transition
 from ascpo.networks.fitting import Fit
 from ascpo.training.settings import Settings
@@ -17,7 +17,6 @@ FIT = Fit(iterations=4, batch_size=32, balance="subsample", monotone_weight=1.0)
 ALL = [
     TRPO(),
     CPO(cost_fit=FIT),
-    SCPO(cost_fit=FIT),
     *(ASCPO(mode=mode, cost_fit=FIT) for mode in ("paper", "cantelli")),
 ]
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ascpo.cli import main
+from ascpo.cli.train import Train
 
 SMALL = {
     "--env": "Point-1-Hazard",
@@ -54,3 +55,15 @@ def test_a_second_run_does_not_overwrite_the_first(tmp_path, monkeypatch):
 def test_an_unknown_verb_is_answered_with_the_known_one(monkeypatch):
     with pytest.raises(SystemExit, match="ascpo train"):
         ascpo(monkeypatch, "trian")
+
+
+def test_the_probability_goes_where_it_is_used():
+    wanted = Train(probability=0.9).resolved()
+    assert wanted.settings.ask.probability == 0.9
+    assert wanted.ascpo.probability == 0.9
+    assert Train().resolved() == Train()
+
+
+def test_a_probability_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        Train(probability=98.0).resolved()

@@ -31,6 +31,8 @@ class Train:
     seed: int = 0
     total_steps: float = 6e6
     """Steps of all environments together."""
+    probability: float | None = None
+    """With which every state of an episode shall stay within its limit; 0.98 if not given."""
     out: Path = Path("runs")
     """Where the run's directory goes."""
     threads: int = 0
@@ -42,12 +44,24 @@ class Train:
     scpo: SCPO = field(default_factory=SCPO)
     ascpo: ASCPO = field(default_factory=ASCPO)
 
+    def resolved(self) -> "Train":
+        """With the probability put where it is used."""
+        if self.probability is None:
+            return self
+        ask = dataclasses.replace(self.settings.ask, probability=self.probability)
+        return dataclasses.replace(
+            self,
+            settings=dataclasses.replace(self.settings, ask=ask),
+            ascpo=dataclasses.replace(self.ascpo, probability=self.probability),
+        )
+
     def algorithm(self) -> Algorithm:
         return {"trpo": TRPO(), "cpo": self.cpo, "scpo": self.scpo, "ascpo": self.ascpo}[self.algo].build()
 
 
 def run(wanted: Train) -> Path:
     """Train, print a line per epoch, and return the run's directory."""
+    wanted = wanted.resolved()
     settings, algorithm = wanted.settings, wanted.algorithm()
     task = make_task(wanted.env, "paper", "closest", 1000)
     engine = NativeEngine(task, settings.num_envs, wanted.threads)

@@ -30,15 +30,14 @@ def train(monkeypatch, out, **settings):
     ascpo(monkeypatch, "train", *(str(word) for pair in chosen.items() for word in pair))
 
 
-@pytest.mark.parametrize("algo", ["trpo", "ascpo"])
-def test_a_training_leaves_its_log_its_settings_its_policy_and_an_evaluation(tmp_path, monkeypatch, capsys, algo):
-    train(monkeypatch, tmp_path, algo=algo)
+def test_a_training_leaves_its_log_its_settings_its_policy_and_an_evaluation(tmp_path, monkeypatch, capsys):
+    train(monkeypatch, tmp_path, algo="ascpo")
     (directory,) = tmp_path.iterdir()
     with (directory / "metrics.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [int(row["TotalEnvInteracts"]) for row in rows] == [600, 1200]
     assert {"EpRet", "EpCost", "EpMaxCost", "EpLen", "CostRate", "Case", "KL", "EVCost"} <= set(rows[0])
-    assert json.loads((directory / "config.json").read_text())["algo"] == algo
+    assert json.loads((directory / "config.json").read_text())["algo"] == "ascpo"
     assert np.isfinite(np.load(directory / "policy.npz")["theta"]).all()
     assert json.loads((directory / "evaluation.json").read_text())["sampled"]["Episodes"] == 3
     out = capsys.readouterr().out

@@ -47,8 +47,19 @@ def test_a_training_leaves_its_log_its_settings_its_policy_and_an_evaluation(tmp
 
 def test_a_second_run_does_not_overwrite_the_first(tmp_path, monkeypatch):
     train(monkeypatch, tmp_path, algo="trpo", evaluate=0)
-    with pytest.raises(FileExistsError, match="holds a run already"):
+    with pytest.raises(SystemExit, match="holds a run already"):
         train(monkeypatch, tmp_path, algo="trpo", evaluate=0)
+
+
+def test_a_mistyped_suite_is_answered_with_the_nearest_one(tmp_path, monkeypatch):
+    with pytest.raises(SystemExit, match="Point-8-Hazard"):
+        train(monkeypatch, tmp_path, env="Point8Hazard")
+
+
+@pytest.mark.parametrize("wrong", [{"total_steps": 0}, {"total_steps": float("nan")}, {"evaluate": -1}])
+def test_a_training_of_nothing_is_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Train(**wrong)
 
 
 def test_an_unknown_verb_is_answered_with_the_known_one(monkeypatch):

@@ -33,3 +33,10 @@ def test_rows_that_were_never_filled_are_not_known():
     window = empty(3, 1, 1, 1).push(chunk([0.5], [True], [0.0]))
     assert_array_equal(window.known[:, 0], [False, False, True])
     assert_allclose(window.targets(1.0)[:, 0, 0], [0.0, 0.0, 0.5])
+
+
+def test_a_cut_episode_does_not_go_on_in_the_next_rollout():
+    window = empty(4, 1, 1, 1).push(chunk([0.1, 0.0], [False, False], [9.0, 9.0])).cut()
+    window = window.push(chunk([0.2, 0.0], [True, False], [0.0, 5.0]))
+    assert_allclose(window.targets(1.0)[:, 0, 0], [9.1, 9.0, 0.2, 5.0], rtol=1e-6)
+    assert_array_equal(window.happened()[:, 0], [True, False, True, False])

@@ -44,6 +44,12 @@ class Train:
     scpo: SCPO = field(default_factory=SCPO)
     ascpo: ASCPO = field(default_factory=ASCPO)
 
+    def __post_init__(self) -> None:
+        if not self.total_steps >= 1:
+            raise ValueError(f"total_steps={self.total_steps:g} leaves nothing to train. Try 6e6.")
+        if self.evaluate < 0:
+            raise ValueError(f"evaluate={self.evaluate}: ask for some episodes, or for 0.")
+
     def resolved(self) -> "Train":
         """With the probability put where it is used."""
         if self.probability is None:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
-from ascpo.engines.rollout import Actor, Rollout
+from ascpo.engines.rollout import Actor, Rollout, Sized
 
 
 @jax.tree_util.register_dataclass
@@ -26,17 +26,8 @@ class Transition:
 
 
 @runtime_checkable
-class World(Protocol):
+class World(Sized, Protocol):
     """One environment as pure functions. A state is any pytree of arrays."""
-
-    @property
-    def observation_size(self) -> int: ...
-
-    @property
-    def action_size(self) -> int: ...
-
-    @property
-    def cost_names(self) -> tuple[str, ...]: ...
 
     def begin(self, key: Key[Array, ""]) -> Any:
         """The state in which an episode begins."""

@@ -57,12 +57,8 @@ class Actor:
         return jnp.array(self.start, jnp.float32)
 
 
-@runtime_checkable
-class Engine(Protocol):
-    """Environments that run side by side, with episodes that go on from one `collect` to the next."""
-
-    @property
-    def num_envs(self) -> int: ...
+class Sized(Protocol):
+    """What a learner has to know of an environment before it can build its networks."""
 
     @property
     def observation_size(self) -> int: ...
@@ -72,6 +68,14 @@ class Engine(Protocol):
 
     @property
     def cost_names(self) -> tuple[str, ...]: ...
+
+
+@runtime_checkable
+class Engine(Sized, Protocol):
+    """Environments that run side by side, with episodes that go on from one `collect` to the next."""
+
+    @property
+    def num_envs(self) -> int: ...
 
     def begin(self, actor: Actor, seed: int) -> None:
         """Begin a first episode everywhere."""

@@ -7,53 +7,43 @@ crossings          1 when M passes w     sum to 1 if 𝒟 > w, else to 0
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-Signal = Callable[
-    [Float[Array, "time env m"], Float[Array, "time env m"], Float[Array, "time env m"], Float[Array, " m"]],
-    Float[Array, "time env k"],
-]
-"""(costs, maxima before each step, maxima after it, limits) → k signals, k a multiple of the number of constraints."""
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Costs:
+    """What the steps of a rollout cost."""
+
+    C: Float[Array, "time env m"]
+    M: Float[Array, "time env m"]
+    """Maxima before each step."""
+    M_next: Float[Array, "time env m"]
+    """And after it."""
+    w: Float[Array, " m"]
+    """Limits."""
 
 
-def expected_cost(
-    C: Float[Array, "time env m"],
-    M: Float[Array, "time env m"],
-    M_next: Float[Array, "time env m"],
-    w: Float[Array, " m"],
-) -> Float[Array, "time env k"]:
-    del M, M_next, w
-    return C
+Signal = Callable[[Costs], Float[Array, "time env k"]]
+"""k signals, k a multiple of the number of constraints."""
 
 
-def increments(
-    C: Float[Array, "time env m"],
-    M: Float[Array, "time env m"],
-    M_next: Float[Array, "time env m"],
-    w: Float[Array, " m"],
-) -> Float[Array, "time env k"]:
-    del C, w
-    return M_next - M
+def expected_cost(costs: Costs) -> Float[Array, "time env k"]:
+    return costs.C
 
 
-def moments(
-    C: Float[Array, "time env m"],
-    M: Float[Array, "time env m"],
-    M_next: Float[Array, "time env m"],
-    w: Float[Array, " m"],
-) -> Float[Array, "time env k"]:
+def increments(costs: Costs) -> Float[Array, "time env k"]:
+    return costs.M_next - costs.M
+
+
+def moments(costs: Costs) -> Float[Array, "time env k"]:
     """All first moments, then all second ones."""
-    del C, w
-    return jnp.concatenate([M_next - M, M_next**2 - M**2], axis=-1)
+    return jnp.concatenate([costs.M_next - costs.M, costs.M_next**2 - costs.M**2], axis=-1)
 
 
-def crossings(
-    C: Float[Array, "time env m"],
-    M: Float[Array, "time env m"],
-    M_next: Float[Array, "time env m"],
-    w: Float[Array, " m"],
-) -> Float[Array, "time env k"]:
-    del C
-    return ((w >= M) & (M_next > w)).astype(jnp.float32)
+def crossings(costs: Costs) -> Float[Array, "time env k"]:
+    return ((costs.w >= costs.M) & (costs.M_next > costs.w)).astype(jnp.float32)

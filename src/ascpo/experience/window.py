@@ -4,7 +4,7 @@ Returns are worked out anew over the whole window each time, so that an episode 
 known once the next epoch has finished it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +29,10 @@ class Window:
         """With the newest steps in place of the oldest."""
         n = len(newest.view)
         return jax.tree.map(lambda old, new: jnp.concatenate([old[n:], new]), self, newest)
+
+    def cut(self) -> "Window":
+        """With all running episodes broken off: the next rollout's steps belong to others."""
+        return replace(self, done=self.done.at[-1].set(True))
 
     def targets(self, discount: float) -> Float[Array, "time env k"]:
         over_signals = jax.vmap(returns, in_axes=(-1, -1, None, None), out_axes=-1)

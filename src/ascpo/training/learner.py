@@ -11,13 +11,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key, PyTree
+from jaxtyping import Array, Float, Key, PyTree
 
 from ascpo.algorithms.algorithm import Algorithm, CostCritics
 from ascpo.engines.rollout import Actor, Rollout
 from ascpo.experience.advantages import explained_variance, judge, settled
 from ascpo.experience.episodes import Totals, follow, none_yet, summarise
 from ascpo.experience.memory import running_maximum
+from ascpo.experience.signals import Costs
 from ascpo.experience.window import Window, empty
 from ascpo.networks.critics import Critic
 from ascpo.networks.fitting import Lesson, optimiser, teach
@@ -46,7 +47,6 @@ class Judge:
 class State:
     """All that a training carries from epoch to epoch."""
 
-    epoch: Int[Array, ""]
     key: Key[Array, ""]
     theta: Float[Array, " p"]
     """The policy's parameters."""
@@ -116,7 +116,6 @@ class Learner:
             cost = _judge(critic, critics.fit)
             window = empty(critics.fit.window * settings.horizon, self.sizes.num_envs, view, k)
         return State(
-            epoch=jnp.zeros((), jnp.int32),
             key=key,
             theta=theta,
             value=_judge(value, settings.value_fit),
@@ -156,16 +155,17 @@ class Learner:
         """Fit the critics: each to its own lesson."""
         key, value_key, cost_key = jax.random.split(state.key, 3)
         value, value_loss = self._teach_value(state.value, judgement.lesson, value_key)
-        state = replace(state, epoch=state.epoch + 1, key=key, value=value, running=judgement.running)
+        state = replace(state, key=key, value=value, running=judgement.running)
         losses = {"value": value_loss}
         if judgement.window is not None:
             cost, losses["cost"] = self._teach_cost(state.cost, judgement.window, cost_key)
             state = replace(state, cost=cost, window=judgement.window)
         return state, losses
 
-    def forget_running(self, state: State) -> State:
-        """After all episodes have been cut."""
-        return replace(state, running=none_yet(self.sizes.num_envs, self.sizes.m))
+    def cut(self, state: State) -> State:
+        """After all episodes have been cut: what follows them will never be known."""
+        window = None if state.window is None else state.window.cut()
+        return replace(state, running=none_yet(self.sizes.num_envs, self.sizes.m), window=window)
 
     def policy(self, theta: Float[Array, " p"]) -> Policy:
         return self._parts["policy"](theta)
@@ -204,7 +204,7 @@ class Learner:
         critics = self._cost_critics
         critic = self._critic("cost", cost.arrays)
         maxima = running_maximum(rollout.cost, done, running.maximum)
-        signal = critics.signal(rollout.cost, *maxima, jnp.array(self.limits))
+        signal = critics.signal(Costs(rollout.cost, *maxima, jnp.array(self.limits)))
         W = critic(rollout.view)
         over_signals = jax.vmap(
             partial(

@@ -45,7 +45,7 @@ def train(engine: Engine, learner: Learner, seed: int, epochs: int) -> Iterator[
         state, losses = jax.block_until_ready(learner.teach(state, judgement))
         if not learner.settings.carry:
             engine.cut()
-            state = learner.forget_running(state)
+            state = learner.cut(state)
         watch.lap("TimeCritics")
         new_cost = float(rollout.cost.sum())
         new_steps = rollout.reward.size

@@ -1,12 +1,57 @@
 """Policies that keep every state of an episode within its cost limit, with high probability.
 
-Importing the package makes its environments known to Gymnasium: `gymnasium.make("ascpo/Point-8-Hazard-v0")`.
+Importing the package makes its environments known to Gymnasium: `gymnasium.make("ascpo/Point-8-Hazard-v0")`. All else
+is imported when it is first used, so that the command line answers at once.
 """
 
-from ascpo.environments import GuardEnv, GuardVectorEnv, make, make_vec, register
-from ascpo.guard.model import make_model
-from ascpo.guard.suites import PAPER_SUITES, suite
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ascpo.environments.registration import register
+
+if TYPE_CHECKING:
+    from ascpo.environments.registration import make, make_vec
+    from ascpo.environments.single import GuardEnv
+    from ascpo.environments.vector import GuardVectorEnv
+    from ascpo.guard.model import make_model
+    from ascpo.guard.suites import PAPER_SUITES, suite
+    from ascpo.runs.policy import load
+    from ascpo.runs.run import resume, train
+
+_HOMES = {
+    "GuardEnv": "ascpo.environments.single",
+    "GuardVectorEnv": "ascpo.environments.vector",
+    "PAPER_SUITES": "ascpo.guard.suites",
+    "load": "ascpo.runs.policy",
+    "make": "ascpo.environments.registration",
+    "make_model": "ascpo.guard.model",
+    "make_vec": "ascpo.environments.registration",
+    "resume": "ascpo.runs.run",
+    "suite": "ascpo.guard.suites",
+    "train": "ascpo.runs.run",
+}
 
 register()
 
-__all__ = ["PAPER_SUITES", "GuardEnv", "GuardVectorEnv", "make", "make_model", "make_vec", "suite"]
+__all__ = [
+    "PAPER_SUITES",
+    "GuardEnv",
+    "GuardVectorEnv",
+    "load",
+    "make",
+    "make_model",
+    "make_vec",
+    "resume",
+    "suite",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ascpo' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,12 +1,12 @@
 """The algorithms, one file each, none importing another."""
 
-from ascpo.algorithms.algorithm import Algorithm
+from ascpo.algorithms.algorithm import Algorithm, Method
 from ascpo.algorithms.ascpo import ASCPO
 from ascpo.algorithms.cpo import CPO
 from ascpo.algorithms.scpo import SCPO
 from ascpo.algorithms.trpo import TRPO
 
-ALGORITHMS = {"trpo": TRPO, "cpo": CPO, "scpo": SCPO, "ascpo": ASCPO}
+ALGORITHMS: dict[str, type[Method]] = {"trpo": TRPO, "cpo": CPO, "scpo": SCPO, "ascpo": ASCPO}
 """By the name on the command line."""
 
-__all__ = ["ALGORITHMS", "ASCPO", "CPO", "SCPO", "TRPO", "Algorithm"]
+__all__ = ["ALGORITHMS", "ASCPO", "CPO", "SCPO", "TRPO", "Algorithm", "Method"]

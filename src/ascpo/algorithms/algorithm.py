@@ -1,6 +1,7 @@
 """What an algorithm is: a choice of parts. The training loop is the same for all."""
 
-from dataclasses import dataclass
+from dataclasses import Field, dataclass
+from typing import Any, ClassVar, Protocol
 
 from ascpo.experience.memory import NOTHING, EpisodeMemory
 from ascpo.experience.signals import Signal
@@ -36,3 +37,13 @@ class Algorithm:
     memory: EpisodeMemory = NOTHING
     cost_critics: CostCritics | None = None
     constraint: Constraint | None = None
+
+
+class Method(Protocol):
+    """An algorithm's own settings: a frozen dataclass whose fields all have defaults."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def build(self, probability: float) -> Algorithm:
+        """The algorithm that promises to keep all limits with this probability, as far as it promises anything."""
+        ...

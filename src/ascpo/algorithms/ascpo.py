@@ -25,8 +25,6 @@ class ASCPO:
     """ω₁, the paper's ‖μ‖∞ (modes reference and paper)."""
     omega2: float = 0.007
     """ω₂, the paper's |K|max (modes reference and paper)."""
-    probability: float = 0.98
-    """With which every state shall be within the limit (mode cantelli)."""
     cost_fit: Fit = RARE
     """How the cost critics are fitted."""
     cost_decay: float = 0.95
@@ -35,16 +33,14 @@ class ASCPO:
     """Starts the cost critics' predictions near zero, where the truth is."""
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.probability < 1.0:
-            raise ValueError(f"probability={self.probability} must lie between 0 and 1. Try 0.98.")
         if self.k < 0:
             raise ValueError(f"k={self.k} must not be negative: it would reward a spread of costs.")
 
-    def build(self) -> Algorithm:
+    def build(self, probability: float) -> Algorithm:
         second = self.mode in {"moment", "cantelli"}
         return Algorithm(
             name="ascpo",
-            words=self._words(),
+            words=self._words(probability),
             memory=MAXIMA,
             cost_critics=CostCritics(
                 crossings if self.mode == "chance" else moments if second else increments,
@@ -56,10 +52,10 @@ class ASCPO:
                 output_bias=self.output_bias,
                 fit=self.cost_fit,
             ),
-            constraint=self._bound(),
+            constraint=self._bound(probability),
         )
 
-    def _bound(self) -> Constraint:
+    def _bound(self, probability: float) -> Constraint:
         match self.mode:
             case "reference":
                 return reference_bound(self.k, self.omega1, self.omega2)
@@ -68,15 +64,20 @@ class ASCPO:
             case "moment":
                 return moment_bound(self.k)
             case "cantelli":
-                return cantelli_bound(self.probability)
+                return cantelli_bound(probability)
             case "chance":
-                return chance(self.probability)
+                return chance(probability)
 
-    def _words(self) -> str:
-        if self.mode == "cantelli":
-            return f"what an episode's largest cost stays under with probability {self.probability:g}"
-        if self.mode == "chance":
-            return f"the chance of a violation, at {1 - self.probability:g}"
-        if self.mode == "reference":
-            return "the mean of an episode's largest cost, and a trace of its variance"
-        return f"mean + {self.k:g} · mean square of an episode's largest cost"
+    def _words(self, probability: float) -> str:
+        match self.mode:
+            case "reference":
+                bound = "the mean of an episode's largest cost, and a trace of its variance"
+            case "paper":
+                bound = f"mean + {self.k:g} · mean square of an episode's largest cost; k = {self.k:g}"
+            case "moment":
+                bound = f"mean + {self.k:g} · mean square of an episode's largest cost; k = {self.k:g}"
+            case "cantelli":
+                bound = f"what an episode's largest cost stays under with probability {probability:g}"
+            case "chance":
+                bound = f"the chance that an episode breaks a limit, at {1 - probability:g}"
+        return f"{bound}; mode {self.mode}"

@@ -15,7 +15,7 @@ class CPO:
     cost_fit: Fit = RARE
     """How the cost critics are fitted."""
 
-    def build(self) -> Algorithm:
+    def build(self, probability: float) -> Algorithm:
         return Algorithm(
             name="cpo",
             words="the mean of an episode's cost",

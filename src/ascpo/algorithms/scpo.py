@@ -20,7 +20,7 @@ class SCPO:
     output_bias: float | None = -4.0
     """Starts the cost critics' predictions near zero, where the truth is."""
 
-    def build(self) -> Algorithm:
+    def build(self, probability: float) -> Algorithm:
         return Algorithm(
             name="scpo",
             words="the mean of an episode's largest cost",

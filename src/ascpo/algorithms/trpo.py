@@ -9,5 +9,5 @@ from ascpo.algorithms.algorithm import Algorithm
 class TRPO:
     """Settings of TRPO: it has none of its own."""
 
-    def build(self) -> Algorithm:
+    def build(self, probability: float) -> Algorithm:
         return Algorithm(name="trpo", words="nothing: costs are measured and ignored")

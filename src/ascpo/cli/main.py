@@ -1,22 +1,50 @@
-"""`ascpo`: the verbs."""
+"""`ascpo`: the verbs. Each is imported when it is asked for, so that help comes at once."""
 
 import sys
+from importlib import import_module
 
-import tyro
-
-from ascpo.cli.train import Train, run
-from ascpo.training.train import Broken
+_VERBS = {
+    "train": "train a policy, or go on with a run",
+    "evaluate": "judge a run's policy on fresh episodes",
+    "check": "find out whether an environment can be trained on",
+    "list": "show algorithms, suites or runs",
+}
 
 
 def main() -> None:
-    """Parse the command line and do what it says. What a person can mend is answered with a sentence."""
+    """Do what the command line says. What a person can mend is answered with a sentence."""
     verb, *rest = sys.argv[1:] or ["--help"]
-    if verb != "train":
-        sys.exit("usage: ascpo train [--env …] [--algo …] [--seed …] [--total-steps …] [--out …]   (--help for all)")
+    if verb in ("-h", "--help", "help"):
+        print(_help())
+    elif verb in ("--version", "version"):
+        from importlib.metadata import version  # noqa: PLC0415
+
+        print(version("ascpo"))
+    elif verb in _VERBS:
+        _do(verb, rest)
+    else:
+        from ascpo.runs.plain import nearest  # noqa: PLC0415
+
+        sys.exit(f"ascpo: there is no {verb!r}. {nearest(verb, _VERBS)}\n\n{_help()}")
+
+
+def _do(verb: str, rest: list[str]) -> None:
+    from ascpo.runs.trouble import MENDABLE  # noqa: PLC0415
+
     try:
-        run(tyro.cli(Train, prog="ascpo train", args=rest))
-    except (ValueError, OSError, Broken) as error:
-        sys.exit(f"ascpo train: {error}")
+        import_module(f"ascpo.cli.{verb}").main(rest)
+    except MENDABLE as error:
+        sys.exit(f"ascpo {verb}: {error}")
+
+
+def _help() -> str:
+    verbs = "\n".join(f"  {name:<10} {what}" for name, what in _VERBS.items())
+    return (
+        "Policies that keep every state of an episode within its cost limit, with high probability.\n\n"
+        f"usage: ascpo VERB ...\n\n{verbs}\n\n"
+        "  ascpo train --env Point-8-Hazard --algo ascpo --seed 0 --total-steps 6e6 --out runs\n\n"
+        "ascpo VERB --help tells the rest."
+    )
 
 
 if __name__ == "__main__":

@@ -1,120 +1,156 @@
-"""`ascpo train`: train a policy, and write down what happened."""
+"""`ascpo train`: train a policy, or go on with a run, and judge it at the end."""
 
+import argparse
 import dataclasses
-import json
-import time
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Generic, TypeVar
 
-import numpy as np
+import tyro
 
-from ascpo.algorithms import ASCPO, CPO, SCPO, TRPO, Algorithm
-from ascpo.engines.native import NativeEngine
-from ascpo.environments.spaces import make_task
-from ascpo.evaluation.fresh import fresh_episodes
-from ascpo.training.journal import Metrics, Row
+from ascpo.algorithms import Method
+from ascpo.cli.show import judged
+from ascpo.runs.config import Config, method_class
+from ascpo.runs.directory import NoRun, RunDirectory, find
+from ascpo.runs.environment import name_of
+from ascpo.runs.plain import BadSetting, to_plain
+from ascpo.runs.run import Options, Result, launch, relaunch
+from ascpo.runs.stopping import Stopped
 from ascpo.training.settings import Settings
-from ascpo.training.train import make_learner, train
 
-_HELD_OUT = 1_000_000
-"""Evaluation's seeds begin here, beyond those of trainings."""
+M = TypeVar("M", bound=Method)
+
+
+def _steps(text: str) -> float:
+    """A number of steps as people write it."""
+    try:
+        return float(text.replace("_", "").replace(",", ""))
+    except ValueError:
+        number, unit = text[:-1], {"k": "e3", "m": "e6", "g": "e9", "b": "e9"}.get(text[-1:].lower())
+        offer = f"Did you mean {number}{unit}?" if unit and number.replace(".", "").isdigit() else "Try 6e6."
+        raise ValueError(f"{text!r} is no number of steps. {offer}") from None
+
+
+_STEPS = tyro.constructors.PrimitiveConstructorSpec[float](
+    nargs=1,
+    metavar="STEPS",
+    instance_from_str=lambda words: _steps(words[0]),
+    is_instance=lambda value: isinstance(value, (int, float)),
+    str_from_instance=lambda steps: [f"{steps:.10g}"],
+)
 
 
 @dataclass(frozen=True)
-class Train:
-    """Train a policy."""
+class Train(Generic[M]):
+    """Train a policy. The settings below are those of the algorithm chosen by --algo."""
 
+    method: Annotated[M, tyro.conf.arg(name="")]
     env: str = "Point-8-Hazard"
-    """A suite: robot, number of obstacles, kind of obstacle."""
-    algo: Literal["trpo", "cpo", "scpo", "ascpo"] = "ascpo"
+    """A suite (robot-number-obstacles), a Gymnasium id, or package.module:factory."""
+    algo: str = "ascpo"
+    """One of those that `ascpo list algorithms` shows."""
     seed: int = 0
-    total_steps: float = 6e6
+    """The same seed, the same numbers."""
+    total_steps: Annotated[float, _STEPS] = 6e6
     """Steps of all environments together."""
-    probability: float | None = None
-    """With which every state of an episode shall stay within its limit; 0.98 if not given."""
     out: Path = Path("runs")
     """Where the run's directory goes."""
-    threads: int = 0
-    """Threads of the simulator, 0 for one per core."""
+    name: str | None = None
+    """What it is called; made of environment, algorithm and seed if not given."""
+    resume: Path | None = None
+    """Go on with the run in this directory. Only --total-steps may be changed."""
+    config: Path | None = None
+    """Take the settings from the config.json of another run; what else is given here goes before."""
     evaluate: int = 500
-    """Fresh episodes to evaluate the last policy with; 0 for none."""
-    settings: Settings = field(default_factory=Settings)
-    cpo: CPO = field(default_factory=CPO)
-    scpo: SCPO = field(default_factory=SCPO)
-    ascpo: ASCPO = field(default_factory=ASCPO)
+    """Fresh episodes to judge the last policy with; 0 for none."""
+    options: Annotated[Options, tyro.conf.arg(name="")] = field(default_factory=Options)
+    settings: Annotated[Settings, tyro.conf.arg(name="")] = field(default_factory=Settings)
 
     def __post_init__(self) -> None:
-        if not self.total_steps >= 1:
-            raise ValueError(f"total_steps={self.total_steps:g} leaves nothing to train. Try 6e6.")
         if self.evaluate < 0:
-            raise ValueError(f"evaluate={self.evaluate}: ask for some episodes, or for 0.")
+            raise BadSetting(f"evaluate={self.evaluate}: ask for some episodes, or for 0.")
 
-    def resolved(self) -> "Train":
-        """With the probability put where it is used."""
-        if self.probability is None:
-            return self
-        ask = dataclasses.replace(self.settings.ask, probability=self.probability)
-        return dataclasses.replace(
-            self,
-            settings=dataclasses.replace(self.settings, ask=ask),
-            ascpo=dataclasses.replace(self.ascpo, probability=self.probability),
+    def as_config(self) -> Config:
+        if self.total_steps != self.total_steps // 1:
+            raise BadSetting(f"total_steps={self.total_steps} must be a whole number.")
+        return Config(
+            name_of(self.env), self.algo, self.seed, int(self.total_steps), self.settings, self.method
         )
 
-    def algorithm(self) -> Algorithm:
-        return {"trpo": TRPO(), "cpo": self.cpo, "scpo": self.scpo, "ascpo": self.ascpo}[self.algo].build()
+
+def main(words: list[str]) -> None:
+    wanted, directory = parse(words)
+    try:
+        if directory is None:
+            result = launch(wanted.as_config(), wanted.env, wanted.options, out=wanted.out, name=wanted.name)
+        else:
+            config = wanted.as_config()
+            result = relaunch(directory, config, config.env, wanted.options)
+    except Stopped as stopped:
+        where = directory.path if directory else wanted.out / (wanted.name or wanted.as_config().name())
+        print(f"Stopped by {stopped}. All finished epochs are saved. To go on:\n  ascpo train --resume {where}")
+        sys.exit(128 + stopped.number)
+    _finish(result, wanted.evaluate)
 
 
-def run(wanted: Train) -> Path:
-    """Train, print a line per epoch, and return the run's directory."""
-    wanted = wanted.resolved()
-    settings, algorithm = wanted.settings, wanted.algorithm()
-    task = make_task(wanted.env, "paper", "closest", 1000)
-    engine = NativeEngine(task, settings.num_envs, wanted.threads)
-    learner = make_learner(engine, algorithm, settings)
-    epochs = -(-int(wanted.total_steps) // (settings.num_envs * settings.horizon))
-    directory = _directory(wanted)
-    (directory / "config.json").write_text(json.dumps(dataclasses.asdict(wanted), indent=2, default=str) + "\n")
-    limits = ", ".join(f"{name} ≤ {limit:g}" for name, limit in zip(engine.cost_names, learner.limits, strict=True))
-    print(f"{wanted.env}, {algorithm.name}: bounds {algorithm.words}. Limits: {limits}. Writing to {directory}.")
-    metrics, theta, began = Metrics(directory / "metrics.csv"), None, time.perf_counter()
-    for epoch in train(engine, learner, wanted.seed, epochs):
-        metrics.write(epoch.row)
-        theta = epoch.state.theta
-        print(_line(epoch.row, epochs, time.perf_counter() - began), flush=True)
-    metrics.close()
-    if theta is not None:
-        np.savez(directory / "policy.npz", theta=np.asarray(theta))
-    if wanted.evaluate and theta is not None:
-        actor, found = learner.actor(), {}
-        judged_by = NativeEngine(task, wanted.evaluate, wanted.threads)
-        for name, mean_action in (("sampled", False), ("mean", True)):
-            episodes = fresh_episodes(judged_by, actor, theta, _HELD_OUT + wanted.seed, mean_action=mean_action)
-            found[name] = episodes.summary(learner.limits)
-            print(f"{wanted.evaluate} fresh episodes, {name} actions:", _figures(found[name]))
-        (directory / "evaluation.json").write_text(json.dumps(found, indent=2) + "\n")
-    return directory
+def parse(words: list[str]) -> tuple[Train[Any], RunDirectory | None]:
+    """What is wanted, and the run to go on with, if it is one."""
+    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for flag in ("--algo", "--resume", "--config"):
+        early.add_argument(flag)
+    said, _ = early.parse_known_args(words)
+    directory = find(Path(said.resume)) if said.resume else None
+    base = Config("Point-8-Hazard")
+    if directory is not None:
+        base = directory.config()
+    elif said.config:
+        base = _config_of(Path(said.config))
+    if said.algo and said.algo != base.algo and directory is None:
+        base = dataclasses.replace(base, algo=said.algo, method=method_class(said.algo)())
+    default = Train(base.method, base.env, base.algo, base.seed, base.total_steps, settings=base.settings)
+    wanted = tyro.cli(Train[type(base.method)], default=default, args=words, prog="ascpo train")
+    if directory is not None:
+        _refuse_changes(base, wanted)
+    return wanted, directory
 
 
-def _directory(wanted: Train) -> Path:
-    mode = f"-{wanted.ascpo.mode}" if wanted.algo == "ascpo" else ""
-    directory = wanted.out / f"{wanted.env}-{wanted.algo}{mode}-seed{wanted.seed}"
-    if (directory / "metrics.csv").exists():
-        raise FileExistsError(f"{directory} holds a run already. Choose another --out, or remove it.")
-    directory.mkdir(parents=True, exist_ok=True)
-    return directory
+def _config_of(path: Path) -> Config:
+    if path.is_dir():
+        return find(path).config()
+    if not path.exists():
+        raise NoRun(f"{path} is not there. --config takes the config.json of a run.")
+    return Config.from_json(path.read_text())
 
 
-def _line(row: Row, epochs: int, seconds: float) -> str:
-    done = int(row["Epoch"]) + 1
-    left = seconds / done * (epochs - done)
-    return (
-        f"{done:>4}/{epochs}  EpRet {row['EpRet']:6.3f}  EpCost {row['EpCost']:7.4f}  "
-        f"EpMaxCost {row['EpMaxCost']:.4f}  "
-        f"safe {row['SafeRate']:6.1%}  timeouts {row['TimeoutRate']:5.1%}  CostRate {row['CostRate']:.5f}  "
-        f"case {row['Case']}  {row['StepsPerSecond']:6.0f} steps/s  {left / 60:4.1f} min left"
-    )
+def _refuse_changes(base: Config, wanted: Train[Any]) -> None:
+    """A run goes on as it began."""
+    asked = dataclasses.replace(base, env=wanted.env, algo=wanted.algo, seed=wanted.seed, settings=wanted.settings)
+    asked = dataclasses.replace(asked, method=wanted.method)
+    was, now = _flat(to_plain(base)), _flat(to_plain(asked))
+    for name, before in was.items():
+        if now.get(name) != before:
+            raise BadSetting(
+                f"{name} is {before} in this run, and {now.get(name)} was asked for. A run goes on with the settings it "
+                f"began with; for others, begin a new one with --config {wanted.resume}."
+            )
 
 
-def _figures(found: dict[str, float]) -> str:
-    return "  ".join(f"{name} {value:.4g}" for name, value in found.items())
+def _flat(plain: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name, value in plain.items():
+        path = prefix if name in ("settings", "method") and not prefix else f"{prefix}{name}"
+        out |= _flat(value, path and f"{path}.") if isinstance(value, dict) else {path: value}
+    return out
+
+
+def _finish(result: Result, episodes: int) -> None:
+    """Judge the policy, draw the curves, and say where everything is."""
+    from ascpo.evaluation.curves import draw_curves  # noqa: PLC0415
+
+    if episodes:
+        judged(result.directory, episodes)
+    print(f"Curves: {draw_curves(result.directory)}")
+    print(f"Log: {result.directory / 'metrics.csv'}")
+
+

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
-from ascpo.engines.rollout import Actor, Rollout, Sized
+from ascpo.engines.rollout import Actor, Bounds, Rollout, Sized, Snapshot
 
 
 @jax.tree_util.register_dataclass
@@ -48,6 +48,12 @@ class FunctionalEngine:
         self.action_size = world.action_size
         self.cost_names = world.cost_names
 
+    @property
+    def action_bounds(self) -> Bounds:
+        """None: a world takes what the policy draws."""
+        everything = np.full(self.action_size, np.inf, np.float32)
+        return -everything, everything
+
     def begin(self, actor: Actor, seed: int) -> None:
         self._key = jax.random.key(seed)
         self._collect = _program(self.world, actor)
@@ -66,6 +72,22 @@ class FunctionalEngine:
         (self._state, self._memory), rollout = self._collect(theta, carry, jnp.asarray(noise), keys)
         self._fresh = False
         return rollout
+
+    def snapshot(self) -> Snapshot:
+        leaves = jax.tree.leaves(self._state)
+        state = {f"state{i}": np.array(leaf) for i, leaf in enumerate(leaves)}
+        key, fresh = np.array(jax.random.key_data(self._key)), np.array(self._fresh)
+        return state | {"key": key, "memory": np.array(self._memory), "fresh": fresh}
+
+    def restore(self, snapshot: Snapshot) -> None:
+        structure = jax.tree.structure(self._state)
+        leaves = [jnp.asarray(snapshot[f"state{i}"]) for i in range(structure.num_leaves)]
+        self._state = jax.tree.unflatten(structure, leaves)
+        self._key = jax.random.wrap_key_data(jnp.asarray(snapshot["key"]))
+        self._memory, self._fresh = jnp.asarray(snapshot["memory"]), bool(snapshot["fresh"])
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 @functools.lru_cache(maxsize=8)

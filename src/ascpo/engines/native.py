@@ -23,7 +23,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, Integer
 from mujoco.batch import Batch, SimulationError
 
-from ascpo.engines.rollout import Actor, Rollout
+from ascpo.engines.rollout import Actor, Bounds, Rollout, Snapshot
 from ascpo.guard.actuation import thrust
 from ascpo.guard.layout import Layout, draw_many, keys_for
 from ascpo.guard.model import SUBSTEPS
@@ -98,6 +98,11 @@ class NativeEngine:
     @property
     def action_size(self) -> int:
         return self.task.suite.robot.actions
+
+    @property
+    def action_bounds(self) -> Bounds:
+        ones = np.ones(self.action_size, np.float32)
+        return -ones, ones
 
     @property
     def cost_names(self) -> tuple[str, ...]:
@@ -180,6 +185,28 @@ class NativeEngine:
                 self._next_episode(np.flatnonzero(flags[:, :2].any(axis=1)))
         return programs.rollout(first, steps)
 
+    def snapshot(self) -> Snapshot:
+        # Copies: rows and memories are given away to the next step's program.
+        return {
+            "seeds": self.seeds.copy(),
+            "episodes": self.episodes.copy(),
+            "used": self._used.copy(),
+            "rows": np.array(self._rows),
+            "memories": np.array(self._memories),
+        } | self._simulator.snapshot()
+
+    def restore(self, snapshot: Snapshot) -> None:
+        # The layouts ahead are drawn again, from the episode after which they were drawn.
+        self.seeds, self.episodes = snapshot["seeds"].copy(), snapshot["episodes"] - snapshot["used"]
+        self._draw_ahead()
+        self.episodes, self._used = snapshot["episodes"].copy(), snapshot["used"].copy()
+        self._used_on_device = jnp.asarray(self._used.copy())
+        self._rows, self._memories = jnp.array(snapshot["rows"]), jnp.array(snapshot["memories"])
+        self._simulator.restore(snapshot)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
     def _next_episode(self, which: Int[np.ndarray, " n"]) -> None:
         """Put simulations back to the start, for episodes that the task has begun already."""
         self._simulator.reset(which, self._pillars[which, self._used[which]])
@@ -244,6 +271,13 @@ class _Simulator:
         self.steps[which] = 0
         if self._task.suite.pillars:
             self.batch.bind("mocap_pos")[which] = pillars
+
+    def snapshot(self) -> Snapshot:
+        return {"physics": self.batch.state.copy(), "sensors": self.sensors.copy(), "steps": self.steps.copy()}
+
+    def restore(self, snapshot: Snapshot) -> None:
+        self.batch.state[:] = snapshot["physics"]
+        self.sensors[:], self.steps[:] = snapshot["sensors"], snapshot["steps"]
 
     def step(self, actions: Float[np.ndarray, "env act"]) -> dict[int, str]:
         """Apply the actions for one step and read the sensors. Tells which simulations broke down, and why."""

@@ -57,6 +57,27 @@ class Actor:
         return jnp.array(self.start, jnp.float32)
 
 
+Bounds = tuple[Float[np.ndarray, " act"], Float[np.ndarray, " act"]]
+"""The lowest and the highest action."""
+
+
+def scaled(
+    action: Float[np.ndarray, "*axes act"], low: Float[np.ndarray, " act"], high: Float[np.ndarray, " act"]
+) -> Float[np.ndarray, "*axes act"]:
+    """What the policy drew, in the environment's units: [-1, 1] becomes [low, high], and what is beyond is clipped.
+
+    Where there are no bounds, the action stays as it was drawn.
+    """
+    bounded = np.isfinite(low) & np.isfinite(high)
+    low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
+    inside = 0.5 * (low + high) + 0.5 * (high - low) * np.clip(action, -1.0, 1.0)
+    return np.where(bounded, inside, action).astype(np.float32)
+
+
+Snapshot = dict[str, np.ndarray]
+"""Where an engine stands, as named arrays."""
+
+
 class Sized(Protocol):
     """What a learner has to know of an environment before it can build its networks."""
 
@@ -77,6 +98,11 @@ class Engine(Sized, Protocol):
     @property
     def num_envs(self) -> int: ...
 
+    @property
+    def action_bounds(self) -> Bounds:
+        """The environment's own; what the policy draws is scaled to them."""
+        ...
+
     def begin(self, actor: Actor, seed: int) -> None:
         """Begin a first episode everywhere."""
         ...
@@ -87,4 +113,16 @@ class Engine(Sized, Protocol):
 
     def cut(self) -> None:
         """Break all episodes off and begin new ones."""
+        ...
+
+    def snapshot(self) -> Snapshot:
+        """All that decides how the environments go on, copied."""
+        ...
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on, bit for bit, as the engine that was copied. After `begin` with the same actor and seed."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what the environments hold: windows, files, processes."""
         ...

@@ -1,11 +1,13 @@
 """Names under which Gymnasium finds the suites, and the same by plain suite name."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
-from ascpo.environments.vector import GuardVectorEnv
 from ascpo.guard.suites import PAPER_SUITES, all_suites, suite
+
+if TYPE_CHECKING:
+    from ascpo.environments.vector import GuardVectorEnv
 
 MAX_EPISODE_STEPS = 1000
 _SINGLE = "ascpo.environments.single:GuardEnv"
@@ -34,6 +36,8 @@ def make(name: str, **options: Any) -> gymnasium.Env[Any, Any]:
     return gymnasium.make("ascpo/Guard-v0", suite=suite(name).name, **options)
 
 
-def make_vec(name: str, num_envs: int, **options: Any) -> GuardVectorEnv:
+def make_vec(name: str, num_envs: int, **options: Any) -> "GuardVectorEnv":
     """Many environments of any suite."""
+    from ascpo.environments.vector import GuardVectorEnv  # noqa: PLC0415
+
     return GuardVectorEnv(num_envs, suite(name).name, **options)

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import jax
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Bool, Float
 
 from ascpo.engines.rollout import Actor, Engine, Rollout
+from ascpo.guard.layout import AnyArray
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,27 @@ class FreshEpisodes:
 
 
 def fresh_episodes(
-    engine: Engine, actor: Actor, theta: Float[Array, " p"], seed: int, *, mean_action: bool = False, chunk: int = 50
+    engine: Engine,
+    actor: Actor,
+    theta: Float[AnyArray, " p"],
+    seed: int,
+    *,
+    episodes: int | None = None,
+    mean_action: bool = False,
 ) -> FreshEpisodes:
-    """Play the first episode of every environment to its end, however it ends."""
+    """Play the first episode of every environment to its end, however it ends, and again with the seeds that follow
+    until there are as many episodes as asked for."""
+    wanted = engine.num_envs if episodes is None else episodes
+    rounds = [
+        _round(engine, actor, theta, seed + first, mean_action) for first in range(0, wanted, engine.num_envs)
+    ]
+    every = jax.tree.map(lambda *parts: np.concatenate(parts)[:wanted], *(vars(one) for one in rounds))
+    return FreshEpisodes(**every)
+
+
+def _round(
+    engine: Engine, actor: Actor, theta: Float[AnyArray, " p"], seed: int, mean_action: bool, chunk: int = 50
+) -> FreshEpisodes:
     engine.begin(actor, seed)
     rng = np.random.default_rng(seed)
     envs = engine.num_envs

@@ -30,9 +30,9 @@ from ascpo.experience.episodes import Summary
 class Ask:
     """How much of a step the constraints get."""
 
-    probability: float | None = 0.98
-    """With which an episode shall stay within all limits. The constraints ask for as much as they get until it does,
-    and for nothing then. None: they ask for what their bounds say, and for no more than they get."""
+    closed: bool = True
+    """Close the loop: constraints ask for as much as they get until episodes stay within all limits with the promised
+    probability, and for nothing then. Otherwise they ask for what their bounds say, and for no more than they get."""
     share: float | None = 0.97
     """The share of the trust region's radius that the constraints get. None: whatever they ask for."""
     relief: float = 0.25
@@ -43,12 +43,10 @@ class Ask:
     """How much of these measurements is kept from epoch to epoch."""
 
     def __post_init__(self) -> None:
-        if self.probability is not None and not 0.0 < self.probability < 1.0:
-            raise ValueError(f"probability={self.probability} must lie between 0 and 1. Try 0.98.")
         if self.share is not None and not 0.0 < self.share <= 1.0:
             raise ValueError(f"share={self.share} must lie between 0 and 1. Try 0.97.")
-        if self.share is None and self.probability is not None:
-            raise ValueError("A probability needs a share to ask for: set share, or probability=None.")
+        if self.share is None and self.closed:
+            raise ValueError("A closed loop needs a share to ask for: set ask.share, or switch ask.closed off.")
         if not 0.0 <= self.memory < 1.0:
             raise ValueError(f"memory={self.memory} must be at least 0 and less than 1.")
 
@@ -80,14 +78,16 @@ def unknown(m: int) -> Trend:
     return Trend(jnp.zeros(m), jnp.zeros(()), jnp.zeros(()))
 
 
-def asked(trend: Trend, ask: Ask) -> tuple[Float[Array, ""] | None, Float[Array, " m"] | None]:
+def asked(
+    trend: Trend, ask: Ask, probability: float
+) -> tuple[Float[Array, ""] | None, Float[Array, " m"] | None]:
     """β, and what each constraint asks for: None where its own bound says that."""
     if ask.share is None:
         return None, None
     parked = jnp.minimum(trend.time_limited / trend.known / ask.patience, 1.0)
     share = ask.share * (1.0 - ask.relief * parked)
-    if ask.probability is None:
+    if not ask.closed:
         return share, None
     # All limits together are to hold with the probability, so each gets a part of what may go wrong.
-    allowed = (1.0 - ask.probability) / len(trend.exceeding)
+    allowed = (1.0 - probability) / len(trend.exceeding)
     return share, share * jnp.clip(trend.exceeding / trend.known / allowed - 1.0, 0.0, 1.0)

@@ -1,9 +1,6 @@
-"""The journal: one row of numbers per epoch, under the names this field uses."""
+"""The journal: one row of numbers per epoch, under the names this field uses, and what each of them means."""
 
-import csv
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 from jaxtyping import Array, Float
@@ -12,6 +9,55 @@ from ascpo.training.learner import Judgement
 from ascpo.trust_region.step import Report
 
 Row = dict[str, float]
+
+COLUMNS: dict[str, str] = {
+    "Epoch": "counted from 0",
+    "TotalEnvInteracts": "steps of all environments so far",
+    "EpRet": "mean return of the episodes that finished in this epoch",
+    "EpCost": "their mean sum of costs, all constraints together",
+    "EpMaxCost": "the mean of their largest cost, of the worst constraint",
+    "EpLen": "their mean number of steps",
+    "Episodes": "how many finished; where none did, those that run stand in",
+    "SafeRate": "share of them that kept every limit in every state",
+    "TimeoutRate": "share of them that the time limit ended",
+    "Case": "of the step: 0 infeasible, 1 recovering, 2 bounded, 3 free, 4 no cost gradient",
+    "AskShare": "share of the trust region's radius that the constraints could get",
+    "Lambda": "multiplier of the trust region",
+    "KL": "mean divergence of the step taken",
+    "Gain": "of the reward's surrogate",
+    "LineSearch": "how often the step was shortened",
+    "Accepted": "1 if a step was taken, 0 if the policy stayed as it was",
+    "CGResidual": "largest relative residual of the linear solves",
+    "LogStd": "mean logarithm of the policy's standard deviations",
+    "LossV": "last loss of the reward's critic",
+    "LossC": "last loss of the cost critics",
+    "EVReward": "explained variance of the reward's critic on episodes that it has not seen",
+    "StdMaxCost": "standard deviation of an episode's largest cost",
+    "Nu": "multiplier of the constraint",
+    "Asked": "by how much the constraint's surrogate was asked to fall",
+    "CostPredicted": "change of that surrogate by the linear model",
+    "CostActual": "its change on the same steps, after the line search",
+    "EVCost": "explained variance of the cost critic on episodes that it has not seen",
+    "CriticBias": "by how much it expects too much, as a multiple of the truth",
+    "WorstCost": "the largest cost of any state in this epoch, finished episode or not",
+    "CostRate": "cost per step since the start",
+    "EpochCostRate": "cost per step of this epoch",
+}
+"""What the columns of `metrics.csv` mean. Of several constraints each has columns of its own, which end in its name;
+`_square` is the critic of a squared maximum."""
+
+TIMES: dict[str, str] = {
+    "Epoch": "counted from 0",
+    "TimeRollout": "seconds in which the environments moved and the policy acted",
+    "TimeJudge": "for values, advantages and episodes",
+    "TimePolicy": "for the policy's step",
+    "TimeCritics": "for fitting the critics",
+    "TimeOther": "for the journal",
+    "StepsPerSecond": "of this epoch",
+    "TimeSaved": "for the log and the checkpoint of the epoch before",
+    "WallClock": "seconds of work since the run began, without those between a stop and going on",
+}
+"""What the columns of `timing.csv` mean."""
 
 
 def row_of(
@@ -66,25 +112,3 @@ def row_of(
             f"CriticBias{tail}": float(judgement.cost_bias[i]) if known else np.nan,
         }
     return row
-
-
-class Metrics:
-    """`metrics.csv`, written row by row."""
-
-    def __init__(self, path: Path) -> None:
-        self._file: TextIO = path.open("w", newline="")
-        self._writer: csv.DictWriter[str] | None = None
-
-    def write(self, row: Row) -> None:
-        if self._writer is None:
-            self._writer = csv.DictWriter(self._file, list(row))
-            self._writer.writeheader()
-        self._writer.writerow({name: _short(value) for name, value in row.items()})
-        self._file.flush()
-
-    def close(self) -> None:
-        self._file.close()
-
-
-def _short(value: float) -> str:
-    return str(value) if isinstance(value, int) else f"{value:.6g}"

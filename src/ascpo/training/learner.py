@@ -260,7 +260,7 @@ class Learner:
         limits = jnp.array(self.limits) - settings.margin
         c = constraint.offset(evidence, limits) if constraint else jnp.zeros(0)
         trend = trend.after(evidence.episodes, settings.ask)
-        share, wanted = asked(trend, settings.ask)
+        share, wanted = asked(trend, settings.ask, settings.probability)
         theta, report = take_step(
             evaluate, product, theta, c, settings.trust_region, share=share, wanted=wanted if constraint else None
         )

@@ -20,6 +20,8 @@ class Settings:
     """Let episodes go on from one epoch to the next. Otherwise an epoch's end cuts them."""
     limits: tuple[float, ...] = (0.0,)
     """The largest cost allowed, for each constraint; a single one holds for all."""
+    probability: float = 0.98
+    """The promise: with which every state of an episode shall stay within its limits."""
     margin: float = 0.0
     """Aim below the limits by this much."""
     discount: float = 0.99
@@ -33,10 +35,16 @@ class Settings:
     value_fit: Fit = field(default_factory=Fit)
     """How the reward's critic is fitted."""
     trust_region: TrustRegion = field(default_factory=TrustRegion)
+    """The step's size and how it is solved for."""
     ask: Ask = field(default_factory=Ask)
+    """How much of a step the constraints get."""
 
     def __post_init__(self) -> None:
         _at_least(self, 1, "num_envs", "horizon")
+        if not 0.0 < self.probability < 1.0:
+            raise ValueError(f"probability={self.probability} must lie between 0 and 1. Try 0.98.")
+        if not self.hidden or min(self.hidden) < 1:
+            raise ValueError(f"hidden={self.hidden}: give each layer a size of at least 1. Try 64 64.")
         if not 0.0 < self.discount <= 1.0 or not 0.0 <= self.decay <= 1.0:
             raise ValueError(f"discount={self.discount} and decay={self.decay} must lie between 0 and 1.")
 

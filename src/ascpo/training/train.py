@@ -8,18 +8,38 @@ import jax
 import numpy as np
 
 from ascpo.algorithms import Algorithm
-from ascpo.engines.rollout import Engine
+from ascpo.engines.rollout import Engine, Snapshot
 from ascpo.training.journal import Row, row_of
 from ascpo.training.learner import Learner, Sizes, State
 from ascpo.training.settings import Settings
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Standing:
+    """Where a training stands between two epochs: all that decides how it goes on."""
+
+    epochs: int
+    """Done so far."""
+    cost: float
+    """Paid so far."""
+    state: State
+    engine: Snapshot
 
 
 @dataclass(frozen=True)
 class Epoch:
     """After an epoch: where the training stands, and what happened."""
 
-    state: State
+    standing: Standing
     row: Row
+    """A function of the settings and the seed."""
+    timing: Row
+    """Seconds, which are never the same twice."""
+
+    @property
+    def state(self) -> State:
+        return self.standing.state
 
 
 def make_learner(engine: Engine, algorithm: Algorithm, settings: Settings) -> Learner:
@@ -28,12 +48,22 @@ def make_learner(engine: Engine, algorithm: Algorithm, settings: Settings) -> Le
     return Learner(algorithm, settings, sizes, settings.limits_for(names))
 
 
-def train(engine: Engine, learner: Learner, seed: int, epochs: int) -> Iterator[Epoch]:
-    """Train for so many epochs; each is yielded when it is over."""
+def begin(engine: Engine, learner: Learner, seed: int) -> Standing:
+    """Before the first epoch."""
     state = learner.start(seed)
     engine.begin(learner.actor(), seed)
-    steps, cost = 0, 0.0
-    for epoch in range(epochs):
+    return Standing(0, 0.0, state, engine.snapshot())
+
+
+def train(engine: Engine, learner: Learner, seed: int, epochs: int) -> Iterator[Epoch]:
+    """Train for so many epochs from the start; each is yielded when it is over."""
+    return go_on(engine, learner, begin(engine, learner, seed), epochs)
+
+
+def go_on(engine: Engine, learner: Learner, standing: Standing, epochs: int) -> Iterator[Epoch]:
+    """Train until so many epochs are done. The engine stands where `standing` says."""
+    state, cost = standing.state, standing.cost
+    for epoch in range(standing.epochs, epochs):
         watch = _Watch()
         state, noise = learner.noise(state)
         rollout = engine.collect(state.theta, noise)
@@ -47,17 +77,21 @@ def train(engine: Engine, learner: Learner, seed: int, epochs: int) -> Iterator[
             engine.cut()
             state = learner.cut(state)
         watch.lap("TimeCritics")
-        new_cost = float(rollout.cost.sum())
-        new_steps = rollout.reward.size
-        steps, cost = steps + new_steps, cost + new_cost
+        new_cost, new_steps = float(rollout.cost.sum()), rollout.reward.size
+        steps, cost = (epoch + 1) * new_steps, cost + new_cost
         log_std = learner.policy(state.theta).log_std
         row: Row = {"Epoch": epoch, "TotalEnvInteracts": steps}
         row |= row_of(judgement, report, share, log_std, losses, engine.cost_names)
-        row |= {"CostRate": cost / steps, "EpochCostRate": new_cost / new_steps}
-        watch.lap("TimeOther")
-        row |= watch.laps | {"StepsPerSecond": new_steps / sum(watch.laps.values())}
+        row |= {
+            "WorstCost": float(rollout.cost.max()),
+            "CostRate": cost / steps,
+            "EpochCostRate": new_cost / new_steps,
+        }
         _check(row, state)
-        yield Epoch(state, row)
+        now = Standing(epoch + 1, cost, state, engine.snapshot())
+        watch.lap("TimeOther")
+        timing: Row = {"Epoch": epoch, **watch.laps, "StepsPerSecond": new_steps / sum(watch.laps.values())}
+        yield Epoch(now, row, timing)
 
 
 class Broken(RuntimeError):

@@ -1,0 +1,30 @@
+"""`ascpo evaluate RUN`: judge a run's policy on fresh episodes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from ascpo.cli.show import judged
+from ascpo.runs.compiled import keep_compiled_programs
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Judge a run's policy on fresh episodes, with drawn actions and with mean ones."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The run's directory."""
+    episodes: int = 1000
+    """How many, each way."""
+    seed: int = 0
+    """Of the episodes; the same seed, the same episodes."""
+    threads: int = 0
+    """Threads of the simulator, 0 for one per core."""
+
+
+def main(words: list[str]) -> None:
+    wanted = tyro.cli(Evaluate, args=words, prog="ascpo evaluate")
+    keep_compiled_programs()
+    judged(wanted.run, wanted.episodes, seed=wanted.seed, threads=wanted.threads)

@@ -30,14 +30,14 @@ def measure(runs: Mapping[str, tuple[Any, Settings]], epochs: int, suite: str) -
     trainings, laps = {}, {name: [] for name in runs}
     for name, (algorithm, settings) in runs.items():
         engine = NativeEngine(task, settings.num_envs)
-        learner = make_learner(engine, algorithm.build(), settings)
+        learner = make_learner(engine, algorithm.build(settings.probability), settings)
         trainings[name] = train(engine, learner, 0, epochs + 2)
         began = time.perf_counter()
         next(trainings[name])
         print(f"{name}: first epoch, compilation included, {time.perf_counter() - began:.1f} s", flush=True)
         next(trainings[name])
     for _, name in itertools.product(range(epochs), runs):
-        laps[name].append(next(trainings[name]).row)
+        laps[name].append(next(trainings[name]).timing)
     return {
         name: {part: float(np.median([row[part] for row in rows])) for part in PARTS} for name, rows in laps.items()
     }

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import ascpo
 from ascpo.engines.functional import FunctionalEngine
 from ascpo.engines.native import NativeEngine
-from ascpo.engines.rollout import Actor
+from ascpo.engines.rollout import Actor, scaled
 from ascpo.environments.spaces import make_task
 from ascpo.experience.memory import MAXIMA, running_maximum
 from tests.toys import Corridor
@@ -20,7 +20,7 @@ TASK = make_task("Point-8-Hazard", "paper", "closest", 120)
 
 def act(theta, view, noise):
     """Goes where theta and the noise say, and looks at the last number of the view: the memory."""
-    return jnp.tanh(theta[:2] + noise + 0.0 * view[-1])
+    return jnp.tanh(theta[: len(noise)] + noise + 0.0 * view[-1])
 
 
 def actor():
@@ -111,3 +111,36 @@ def test_the_native_engine_collects_what_its_gymnasium_face_steps_through():
 def test_an_action_is_what_the_actor_made_of_the_view_and_the_noise():
     r = collected(NativeEngine(TASK, ENVS, 1))
     assert_allclose(r.action, jnp.tanh(THETA + noise(2)), atol=1e-6)
+
+
+@pytest.mark.parametrize("suite", ["Point-8-Hazard", "Point-4-Pillar", "Point-4-Ghost", "Drone-1-3DHazard"])
+def test_a_native_engine_goes_on_bit_for_bit_from_a_snapshot(suite):
+    """In the middle of episodes, some of which end, so that layouts are drawn ahead anew."""
+    task = make_task(suite, "paper", "closest", 60)
+    goes_on_from_a_snapshot(lambda: NativeEngine(task, ENVS, 1), actor())
+
+
+def test_a_functional_engine_goes_on_bit_for_bit_from_a_snapshot():
+    goes_on_from_a_snapshot(lambda: FunctionalEngine(Corridor(), ENVS), line_actor())
+
+
+def goes_on_from_a_snapshot(make, actor):
+    whole, other = make(), make()
+    theta = jnp.full(6, 0.3)
+    whole.begin(actor, 3)
+    for steps in (70, 150):
+        whole.collect(theta, noise(whole.action_size, steps=steps))
+    snapshot = whole.snapshot()
+    expected = whole.collect(theta, noise(whole.action_size, seed=9, steps=200))
+    other.begin(actor, 3)
+    other.restore(snapshot)
+    found = other.collect(theta, noise(whole.action_size, seed=9, steps=200))
+    for one, two in zip(jax.tree.leaves(expected), jax.tree.leaves(found), strict=True):
+        assert_array_equal(one, two)
+    assert bool(expected.done.any())
+
+
+def test_actions_are_scaled_to_the_bounds_and_left_alone_without():
+    low, high = np.array([-2.0, 0.0, -np.inf], np.float32), np.array([2.0, 10.0, 1.0], np.float32)
+    drawn = np.array([[0.5, -1.0, 7.0], [3.0, 0.0, -7.0]], np.float32)
+    assert_allclose(scaled(drawn, low, high), [[1.0, 0.0, 7.0], [2.0, 5.0, -7.0]])

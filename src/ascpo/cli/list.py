@@ -35,8 +35,8 @@ def main(words: list[str]) -> None:
 
 
 def _algorithms(table: Table) -> None:
-    from ascpo.algorithms import ALGORITHMS  # noqa: PLC0415
-    from ascpo.training.settings import Settings  # noqa: PLC0415
+    from ascpo.algorithms import ALGORITHMS
+    from ascpo.training.settings import Settings
 
     table.add_column("algorithm")
     table.add_column("what it keeps under the limit")
@@ -45,7 +45,7 @@ def _algorithms(table: Table) -> None:
 
 
 def _suites(table: Table) -> None:
-    from ascpo.guard.suites import PAPER_SUITES, suite  # noqa: PLC0415
+    from ascpo.guard.suites import PAPER_SUITES, suite
 
     for title in ("suite", "constraints", "actions"):
         table.add_column(title)
@@ -55,8 +55,8 @@ def _suites(table: Table) -> None:
 
 
 def _runs(table: Table, directory: Path) -> None:
-    from ascpo.runs.directory import NoRun, runs_in  # noqa: PLC0415
-    from ascpo.runs.tables import read_table  # noqa: PLC0415
+    from ascpo.runs.directory import NoRun, runs_in
+    from ascpo.runs.tables import read_table
 
     found = runs_in(directory)
     if not found:
@@ -67,4 +67,4 @@ def _runs(table: Table, directory: Path) -> None:
         log = read_table(run.metrics) if run.metrics.exists() else {}
         done = len(log.get("Epoch", ()))
         last = (f"{log['EpRet'][-1]:.3f}", f"{log['EpMaxCost'][-1]:.4f}", f"{log['SafeRate'][-1]:.1%}") if done else ()
-        table.add_row(str(run.path), f"{done}/{run.config().epochs}", *last)
+        table.add_row(str(run.path.relative_to(directory)), f"{done}/{run.config().epochs}", *last)

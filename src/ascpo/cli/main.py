@@ -17,19 +17,19 @@ def main() -> None:
     if verb in ("-h", "--help", "help"):
         print(_help())
     elif verb in ("--version", "version"):
-        from importlib.metadata import version  # noqa: PLC0415
+        from importlib.metadata import version
 
         print(version("ascpo"))
     elif verb in _VERBS:
         _do(verb, rest)
     else:
-        from ascpo.runs.plain import nearest  # noqa: PLC0415
+        from ascpo.runs.plain import nearest
 
         sys.exit(f"ascpo: there is no {verb!r}. {nearest(verb, _VERBS)}\n\n{_help()}")
 
 
 def _do(verb: str, rest: list[str]) -> None:
-    from ascpo.runs.trouble import MENDABLE  # noqa: PLC0415
+    from ascpo.runs.trouble import MENDABLE
 
     try:
         import_module(f"ascpo.cli.{verb}").main(rest)

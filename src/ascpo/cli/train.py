@@ -74,9 +74,7 @@ class Train(Generic[M]):
     def as_config(self) -> Config:
         if self.total_steps != self.total_steps // 1:
             raise BadSetting(f"total_steps={self.total_steps} must be a whole number.")
-        return Config(
-            name_of(self.env), self.algo, self.seed, int(self.total_steps), self.settings, self.method
-        )
+        return Config(name_of(self.env), self.algo, self.seed, int(self.total_steps), self.settings, self.method)
 
 
 def main(words: list[str]) -> None:
@@ -131,8 +129,8 @@ def _refuse_changes(base: Config, wanted: Train[Any]) -> None:
     for name, before in was.items():
         if now.get(name) != before:
             raise BadSetting(
-                f"{name} is {before} in this run, and {now.get(name)} was asked for. A run goes on with the settings it "
-                f"began with; for others, begin a new one with --config {wanted.resume}."
+                f"{name} is {before} in this run, and {now.get(name)} was asked for. A run goes on with the settings "
+                f"it began with; for others, begin a new one with --config {wanted.resume}."
             )
 
 
@@ -146,11 +144,9 @@ def _flat(plain: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _finish(result: Result, episodes: int) -> None:
     """Judge the policy, draw the curves, and say where everything is."""
-    from ascpo.evaluation.curves import draw_curves  # noqa: PLC0415
+    from ascpo.evaluation.curves import draw_curves
 
     if episodes:
         judged(result.directory, episodes)
     print(f"Curves: {draw_curves(result.directory)}")
     print(f"Log: {result.directory / 'metrics.csv'}")
-
-

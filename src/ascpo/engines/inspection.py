@@ -143,7 +143,7 @@ def _no_such_name(module: ModuleType, name: str) -> str:
         known, words = [one for one in vars(module) if not one.startswith("_")], f"{module.__name__} has no {name}."
     else:
         known, words = list(gymnasium.registry), f"Importing {module.__name__} registers no environment {name}."
-    near = difflib.get_close_matches(name, known, cutoff=0.4)
+    near = difflib.get_close_matches(name, known)
     return f"{words} " + (f"Did you mean {' or '.join(near)}?" if near else "Look the name up in the module.")
 
 

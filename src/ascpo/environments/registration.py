@@ -38,6 +38,6 @@ def make(name: str, **options: Any) -> gymnasium.Env[Any, Any]:
 
 def make_vec(name: str, num_envs: int, **options: Any) -> "GuardVectorEnv":
     """Many environments of any suite."""
-    from ascpo.environments.vector import GuardVectorEnv  # noqa: PLC0415
+    from ascpo.environments.vector import GuardVectorEnv
 
     return GuardVectorEnv(num_envs, suite(name).name, **options)

@@ -10,10 +10,10 @@ from ascpo.runs.tables import read_table
 
 def draw_curves(run: Path) -> Path:
     """`curves.png` in the run's directory: return, largest cost of an episode, share within the limits, cost rate."""
-    import matplotlib  # noqa: PLC0415
+    import matplotlib
 
     matplotlib.use("Agg")
-    from matplotlib import pyplot  # noqa: PLC0415
+    from matplotlib import pyplot
 
     directory = find(run)
     log, config = read_table(directory.metrics), directory.config()

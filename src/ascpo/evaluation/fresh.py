@@ -49,9 +49,7 @@ def fresh_episodes(
     """Play the first episode of every environment to its end, however it ends, and again with the seeds that follow
     until there are as many episodes as asked for."""
     wanted = engine.num_envs if episodes is None else episodes
-    rounds = [
-        _round(engine, actor, theta, seed + first, mean_action) for first in range(0, wanted, engine.num_envs)
-    ]
+    rounds = [_round(engine, actor, theta, seed + first, mean_action) for first in range(0, wanted, engine.num_envs)]
     every = jax.tree.map(lambda *parts: np.concatenate(parts)[:wanted], *(vars(one) for one in rounds))
     return FreshEpisodes(**every)
 

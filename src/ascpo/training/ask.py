@@ -78,9 +78,7 @@ def unknown(m: int) -> Trend:
     return Trend(jnp.zeros(m), jnp.zeros(()), jnp.zeros(()))
 
 
-def asked(
-    trend: Trend, ask: Ask, probability: float
-) -> tuple[Float[Array, ""] | None, Float[Array, " m"] | None]:
+def asked(trend: Trend, ask: Ask, probability: float) -> tuple[Float[Array, ""] | None, Float[Array, " m"] | None]:
     """β, and what each constraint asks for: None where its own bound says that."""
     if ask.share is None:
         return None, None

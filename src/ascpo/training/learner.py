@@ -127,12 +127,15 @@ class Learner:
 
     def actor(self) -> Actor:
         """The policy, as engines want it. After `start`."""
-        rebuild, memory = self._parts["policy"], self.algorithm.memory
-        return Actor(
-            start=memory.start(self.sizes.m),
-            after=memory.after,
-            act=lambda theta, view, noise: rebuild(theta).act(view, noise),
-        )
+        if "actor" not in self._parts:
+            # One for all trainings: what engines compile for an actor, they compile once.
+            rebuild, memory = self._parts["policy"], self.algorithm.memory
+            self._parts["actor"] = Actor(
+                start=memory.start(self.sizes.m),
+                after=memory.after,
+                act=lambda theta, view, noise: rebuild(theta).act(view, noise),
+            )
+        return self._parts["actor"]
 
     def noise(self, state: State) -> tuple[State, Float[np.ndarray, "time env act"]]:
         """For one epoch's actions."""

@@ -45,6 +45,8 @@ class Settings:
             raise ValueError(f"probability={self.probability} must lie between 0 and 1. Try 0.98.")
         if not self.hidden or min(self.hidden) < 1:
             raise ValueError(f"hidden={self.hidden}: give each layer a size of at least 1. Try 64 64.")
+        if len(set(self.hidden)) > 1:
+            raise ValueError(f"hidden={self.hidden}: layers of different width are not possible. Try 64 64.")
         if not 0.0 < self.discount <= 1.0 or not 0.0 <= self.decay <= 1.0:
             raise ValueError(f"discount={self.discount} and decay={self.decay} must lie between 0 and 1.")
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import jax
 import numpy as np
@@ -45,7 +46,11 @@ class Epoch:
 def make_learner(engine: Engine, algorithm: Algorithm, settings: Settings) -> Learner:
     names = engine.cost_names
     sizes = Sizes(engine.num_envs, engine.observation_size, engine.action_size, len(names))
-    return Learner(algorithm, settings, sizes, settings.limits_for(names))
+    return learner_for(algorithm, settings, sizes, settings.limits_for(names))
+
+
+learner_for = lru_cache(maxsize=16)(Learner)
+"""Trainings of the same kind share a learner, and so what was compiled for it."""
 
 
 def begin(engine: Engine, learner: Learner, seed: int) -> Standing:

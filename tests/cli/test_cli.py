@@ -1,0 +1,169 @@
+"""The command line, as a person types it."""
+
+import csv
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from ascpo.cli import main
+from ascpo.runs.directory import runs_in
+from tests.runs.helpers import CART, EPOCH, POINT, words
+
+QUICK = [*words(), "--evaluate", "3", "--checkpoint-every", "0"]
+
+
+@pytest.fixture
+def ascpo(monkeypatch, capsys):
+    """Run a command, and return what it printed."""
+
+    def run(*words):
+        monkeypatch.setattr("sys.argv", ["ascpo", *map(str, words)])
+        main.main()
+        return capsys.readouterr().out
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A short training."""
+    out = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["ascpo", "train", "--env", POINT, "--total-steps", "200", "--out", str(out), *QUICK])
+        main.main()
+    return out / "Point-1-Hazard-ascpo-seed0"
+
+
+def test_a_training_leaves_its_log_its_settings_its_policy_an_evaluation_and_curves(run):
+    with (run / "metrics.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["TotalEnvInteracts"]) for row in rows] == [100, 200]
+    assert {"EpRet", "EpCost", "EpMaxCost", "EpLen", "CostRate", "WorstCost", "Case", "KL", "EVCost"} <= set(rows[0])
+    assert json.loads((run / "config.json").read_text())["algo"] == "ascpo"
+    assert json.loads((run / "evaluation.json").read_text())["sampled"]["Episodes"] == 3
+    assert json.loads((run / "versions.json").read_text())["jax"]
+    assert (run / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert (run / "policy.safetensors").exists()
+
+
+def test_a_run_opens_by_saying_what_is_constrained(ascpo, tmp_path):
+    out = ascpo("train", "--env", POINT, "--total-steps", EPOCH, "--out", tmp_path, *QUICK, "--evaluate", 0)
+    said = " ".join(out.split())
+    assert "the largest cost of any state in an episode stays within its limit (hazard at or under 0) in 0.98" in said
+    assert "mode chance" in said
+    assert re.search(r"1/1 .*J_r .*M_c .*worst state .*within limits .*steps/s .*left", said)
+    assert "curves.png" in said
+
+
+def test_going_on_needs_the_directory_alone_and_may_be_longer(ascpo, run):
+    out = ascpo("train", "--resume", run, "--total-steps", 3 * EPOCH, "--evaluate", 0)
+    assert "Going on after epoch 2" in out
+    assert "3/3" in out
+
+
+def test_going_on_with_other_settings_is_refused(ascpo, run):
+    with pytest.raises(SystemExit, match=r"margin is 0\.0 in this run, and 0\.1 was asked for"):
+        ascpo("train", "--resume", run, "--margin", 0.1)
+    with pytest.raises(SystemExit, match="algo is ascpo in this run, and cpo was asked for"):
+        ascpo("train", "--resume", run, "--algo", "cpo", "--evaluate", 0)
+
+
+def test_the_settings_of_another_run_can_be_taken_and_changed(ascpo, run, tmp_path):
+    ascpo("train", "--config", run, "--seed", 4, "--total-steps", EPOCH, "--out", tmp_path, "--evaluate", 0)
+    (other,) = runs_in(tmp_path)
+    assert other.config().seed == 4
+    assert other.config().settings.num_envs == 4
+
+
+def test_a_stopped_training_says_how_to_go_on(ascpo, tmp_path, monkeypatch, capsys):
+    import signal
+
+    from tests.runs.test_run import Signal
+
+    monkeypatch.setattr("ascpo.runs.run._watchers", lambda options, directory: [Signal(1, signal.SIGINT)])
+    with pytest.raises(SystemExit) as end:
+        ascpo("train", "--env", CART, "--total-steps", 3 * EPOCH, "--out", tmp_path, *QUICK)
+    assert end.value.code == 130
+    assert f"ascpo train --resume {runs_in(tmp_path)[0].path}" in capsys.readouterr().out
+
+
+def test_an_evaluation_has_the_figures_of_this_field(ascpo, run):
+    out = ascpo("evaluate", run, "--episodes", 4)
+    for name in ("4 fresh episodes", "EpRet", "EpCost", "EpMaxCost", "SafeRate", "CostRate"):
+        assert name in out
+
+
+def test_lists_show_what_there_is(ascpo, run):
+    assert "ascpo" in ascpo("list")
+    assert "Arm3-8-Hazard" in ascpo("list", "suites")
+    assert "Point-1-Hazard-ascpo-seed0" in ascpo("list", "runs", run.parent).replace("\n", "")
+
+
+def test_a_check_tells_what_an_environment_has(ascpo):
+    out = ascpo("check", CART)
+    assert "tests.own:make can be trained on" in out
+    assert "-2 to 2" in out
+    assert "constraints    cost" in out
+    assert "30 numbers" not in ascpo("check", "Point-4-Hazard+2-Pillar")
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        (["trian"], "Did you mean train"),
+        (["train", "--env", "Point8Hazard"], "Did you mean Point-8-Hazard"),
+        (["train", "--algo", "asppo"], "Did you mean ascpo"),
+        (["train", "--env", "CartPole-v1"], "Discrete"),
+        (["train", "--env", "tests.own:WithoutCost"], "cost"),
+        (["train", "--env", "tests.own:mak"], "Did you mean make"),
+        (["train", "--env", CART, "--limits", "0", "1"], "2 limits for 1 constraints"),
+        (["train", "--env", CART, "--total-steps", "0"], "leaves nothing to train"),
+        (["train", "--resume", "runs/nothing"], "holds no run"),
+        (["train", "--config", "nothing.json"], "is not there"),
+        (["evaluate", "runs/nothing"], "holds no run"),
+        (["check", "tests.own:WithoutCost"], "cost"),
+        (["list", "algoritms"], "Did you mean algorithms"),
+        (["list", "runs", "nowhere"], "There is no run"),
+    ],
+)
+def test_a_mistake_is_answered_with_what_would_be_right(ascpo, typed, answer, tmp_path, monkeypatch):
+    with pytest.raises(SystemExit, match=answer):
+        ascpo(*typed, *(["--out", tmp_path / "out"] if typed[0] == "train" else []))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        (["--total_steps", "6m"], "Did you mean 6e6"),
+        (["--total-stpes", "6e6"], "--total-steps"),
+        (["--mode", "papr"], "paper"),
+        (["--num-env", "3"], "--num-envs"),
+        (["--probability", "lots"], "FLOAT"),
+        (["--probability", "98"], "must lie between 0 and 1"),
+        (["--evaluate", "-1"], "ask for some episodes"),
+    ],
+)
+def test_a_mistyped_flag_is_answered_with_the_nearest_one(ascpo, typed, answer, capsys):
+    with pytest.raises(SystemExit) as end:
+        ascpo("train", *typed)
+    printed = capsys.readouterr()
+    assert answer in " ".join(f"{printed.out} {printed.err} {end.value}".replace("│", " ").split())
+
+
+def test_help_needs_no_heavy_import():
+    """It is to come at once."""
+    code = "import sys; sys.argv = ['ascpo', '--help']; from ascpo.cli.main import main; main(); print(*sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "usage: ascpo VERB" in out
+    assert not {"jax", "mujoco", "matplotlib", "orbax", "tyro"} & set(out.split())
+
+
+def test_the_help_of_train_shows_the_settings_of_the_algorithm_that_is_meant(ascpo, capsys):
+    for algo, shown in (("ascpo", True), ("trpo", False)):
+        with pytest.raises(SystemExit):
+            ascpo("train", "--algo", algo, "--help")
+        assert ("--omega1" in capsys.readouterr().out) == shown

@@ -1,0 +1,371 @@
+"""The Gymnasium engine: the episodes of any environment, side by side, and put back into their middle."""
+
+import functools
+import warnings
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from gymnasium.spaces import Box
+from gymnasium.wrappers import TimeLimit
+from numpy.testing import assert_allclose, assert_array_equal
+
+import ascpo
+from ascpo.engines.gymnasium import GymnasiumEngine
+from ascpo.engines.inspection import Faulty, Unsuitable
+from ascpo.engines.rollout import Actor, Engine
+from ascpo.experience.memory import MAXIMA, NOTHING, running_maximum
+from examples import pendulum
+
+THETA = jnp.array([0.4, -0.7])
+
+
+def act(theta, view, noise):
+    """Looks at the first observation and at the last number of the view: the memory, where there is one."""
+    return theta[0] * view[0] + theta[1] * view[-1] + 0.8 * noise
+
+
+ONE = Actor(start=MAXIMA.start(1), after=MAXIMA.after, act=act)
+TWO = Actor(start=MAXIMA.start(2), after=MAXIMA.after, act=act)
+FORGETFUL = Actor(start=NOTHING.start(1), after=NOTHING.after, act=act)
+
+
+class Walk(gymnasium.Env):
+    """A random walk that the action pushes; beyond 3 it is over. The cost is how far from 0 it is, beyond 1.
+
+    `faults` are what to spoil at a step: functions of the five values.
+    """
+
+    def __init__(self, action_space=None, faults=None, limit=12):
+        self.observation_space = Box(-np.inf, np.inf, (2, 1), np.float64)
+        self.action_space = action_space or Box(-0.5, 0.7, (1,), np.float32)
+        self.faults, self.limit = faults or {}, limit
+        self.taken = []
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.seed, self.t, self.x = seed, 0, self.np_random.normal()
+        return np.array([[self.x], [self.t]]), {"seed": seed}
+
+    def step(self, action):
+        assert action in self.action_space
+        self.taken.append(action)
+        self.t += 1
+        self.x += float(np.sum(action)) + 0.3 * self.np_random.normal()
+        # An integer zero, as max(0, ...) gives it: it must not make integers of the other environments' costs.
+        step = (
+            np.array([[self.x], [self.t]]),
+            -abs(self.x),
+            abs(self.x) > 3,
+            self.t >= self.limit,
+            {
+                "cost": max(0, abs(self.x) - 1),
+                "what": [None] * self.t,
+            },
+        )
+        spoil = self.faults.get((self.seed, self.t), lambda *step: step)
+        return spoil(*step)
+
+
+def noise(steps, envs, act=1, seed=0):
+    return np.random.default_rng(seed).standard_normal((steps, envs, act)).astype(np.float32)
+
+
+def collected(engine, actor=ONE, steps=100, seed=5):
+    engine.begin(actor, seed)
+    return jax.tree.map(np.asarray, engine.collect(THETA, noise(steps, engine.num_envs, engine.action_size)))
+
+
+def seeds(seed, env, count):
+    """The seeds of an environment's first episodes."""
+    found = []
+    for episode in range(count):
+        sequence = np.random.SeedSequence(seed, spawn_key=(env, episode))
+        found.append(int(sequence.generate_state(1)[0]) >> 1)
+    return found
+
+
+def same(a, b):
+    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        assert_array_equal(x, y)
+
+
+def test_it_is_an_engine():
+    engine = GymnasiumEngine(Walk, 2)
+    assert isinstance(engine, Engine)
+    assert (engine.observation_size, engine.action_size, engine.cost_names) == (2, 1, ("cost",))
+    engine.close()
+
+
+def test_a_rollout_is_what_single_environments_do_one_by_one():
+    r = collected(GymnasiumEngine(Walk, 3))
+    assert r.terminated.any()
+    assert r.truncated.any()
+    for i in range(3):
+        env, episodes, memory = Walk(), iter(seeds(5, i, 100)), 0.0
+        observation, _ = env.reset(seed=next(episodes))
+        for t in range(100):
+            assert_allclose(r.view[t, i], [*observation.ravel(), memory], rtol=1e-5, atol=1e-5)
+            drawn = act(THETA, r.view[t, i], noise(100, 3)[t, i])
+            assert_allclose(r.action[t, i], drawn, rtol=1e-5, atol=1e-6)
+            # [-1, 1] becomes [-0.5, 0.7].
+            given = np.clip(0.1 + 0.6 * np.clip(r.action[t, i], -1.0, 1.0), -0.5, np.float32(0.7)).astype("f4")
+            observation, reward, terminated, truncated, info = env.step(given)
+            memory = max(memory, info["cost"])
+            assert_allclose(r.next_view[t, i], [*observation.ravel(), memory], rtol=1e-5, atol=1e-5)
+            assert_allclose(r.reward[t, i], reward, rtol=1e-5, atol=1e-5)
+            assert_allclose(r.cost[t, i], [info["cost"]], rtol=1e-5, atol=1e-5)
+            assert (r.terminated[t, i], r.truncated[t, i]) == (terminated, truncated and not terminated)
+            # Rounding of the action may add up: the engine's own state is taken, and the next step compared.
+            env.x = float(r.next_view[t, i, 0])
+            if terminated or truncated:
+                (observation, _), memory = env.reset(seed=next(episodes)), 0.0
+
+
+def test_a_step_that_ends_in_both_ways_counts_as_terminated():
+    r = collected(GymnasiumEngine(functools.partial(Walk, limit=1, action_space=Box(9.0, 9.5, (1,), np.float32)), 2))
+    assert r.terminated.all()
+    assert not r.truncated.any()
+
+
+def test_the_memory_is_the_running_maximum_of_the_costs():
+    r = collected(GymnasiumEngine(Walk, 3))
+    M, M_next = running_maximum(jnp.asarray(r.cost), jnp.asarray(r.done), jnp.zeros((3, 1)))
+    assert float(M_next.max()) > 0
+    assert_allclose(r.view[..., -1:], M, atol=1e-6)
+    assert_allclose(r.next_view[..., -1:], M_next, atol=1e-6)
+
+
+def test_a_policy_without_memory_sees_the_observation_alone():
+    assert collected(GymnasiumEngine(Walk, 2), FORGETFUL, steps=3).view.shape == (3, 2, 2)
+
+
+def test_a_cut_begins_new_episodes_without_memory():
+    engine = GymnasiumEngine(Walk, 3)
+    collected(engine)
+    episodes = engine.snapshot()["episodes"]
+    engine.cut()
+    assert_array_equal(engine.snapshot()["episodes"], episodes + 1)
+    assert_array_equal(engine.collect(THETA, noise(1, 3)).view[0, :, 1:], 0.0)
+
+
+def test_company_changes_no_episode():
+    alone, together = collected(GymnasiumEngine(Walk, 1)), GymnasiumEngine(Walk, 4)
+    together.begin(ONE, 5)
+    others = np.concatenate([noise(100, 1), noise(100, 3, seed=1)], axis=1)
+    r = together.collect(THETA, others)
+    assert_allclose(r.view[:, :1], alone.view, rtol=1e-5, atol=1e-5)
+
+
+def test_another_seed_is_another_run_and_the_same_one_is_the_same():
+    engine = GymnasiumEngine(Walk, 2)
+    first, other, again = collected(engine), collected(engine, seed=6), collected(engine)
+    same(first, again)
+    assert (first.view[0] != other.view[0]).any()
+
+
+def taken(space, drawn):
+    """What an environment with this action space is given."""
+    env = Walk(space)
+    engine = GymnasiumEngine(lambda: env, 1)
+    engine.begin(Actor((), NOTHING.after, lambda theta, view, noise: noise), 0)
+    env.taken.clear()
+    engine.collect(THETA, np.array(drawn, np.float32).reshape(1, 1, -1))
+    return env.taken[0]
+
+
+def test_actions_are_stretched_to_the_bounds_and_clipped():
+    space = Box(np.array([[0.1, -8.0]]), np.array([[0.7, -2.0]]), dtype=np.float64)
+    assert_allclose(taken(space, [0.0, 0.5]), [[0.4, -3.5]], rtol=1e-6)
+    assert_allclose(taken(space, [-5.0, 5.0]), [[0.1, -2.0]], rtol=1e-6)
+    assert taken(space, [1.0, -1.0]).dtype == np.float64
+
+
+def test_actions_without_bounds_are_passed_on_as_drawn():
+    space = Box(np.array([-np.inf, -4.0, 0.0], "f4"), np.array([np.inf, 4.0, np.inf], "f4"))
+    assert_allclose(taken(space, [3.0, 3.0, 3.0]), [3.0, 4.0, 3.0])
+
+
+def test_integer_actions_are_rounded():
+    given = taken(Box(0, 10, (2,), np.int64), [0.35, 2.0])
+    assert given.dtype == np.int64
+    assert_array_equal(given, [7, 10])  # 5 + 5 · 0.35 = 6.75
+
+
+# Stops and resumptions.
+
+
+@pytest.mark.parametrize("stop", [0, 1, 37, 100])
+def test_a_restored_engine_goes_on_bit_for_bit(stop):
+    engine = GymnasiumEngine(Walk, 5)
+    collected(engine, steps=stop) if stop else engine.begin(ONE, 5)
+    snapshot = engine.snapshot()
+    kept = {name: array.copy() for name, array in snapshot.items()}
+    rest = noise(80, 5, seed=1)
+    whole = engine.collect(THETA, rest)
+    same(snapshot, kept)
+    other = GymnasiumEngine(Walk, 5)
+    other.begin(ONE, 5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        other.restore(snapshot)
+    same(other.snapshot(), snapshot)
+    same(other.collect(THETA, rest), whole)
+    same(other.snapshot(), engine.snapshot())
+
+
+def test_long_episodes_are_restored_too():
+    make = functools.partial(TimeLimit, pendulum.Pendulum(), 10_000)
+    engine, other = GymnasiumEngine(make, 1), GymnasiumEngine(pendulum.Pendulum, 1)
+    collected(engine, TWO, steps=200)
+    other.begin(TWO, 5)
+    other.restore(engine.snapshot())
+    assert other.snapshot()["lengths"] == [200]
+    same(other.collect(THETA, noise(9, 1)), engine.collect(THETA, noise(9, 1)))
+
+
+class Forgetful(Walk):
+    """Ignores its seed."""
+
+    def reset(self, *, seed=None, options=None):
+        return super().reset(seed=None)
+
+
+def test_an_environment_that_does_not_repeat_itself_is_restored_with_a_warning():
+    engine = GymnasiumEngine(Forgetful, 2)
+    collected(engine, steps=10)
+    with pytest.warns(UserWarning, match="does not repeat itself.*resumed run will differ"):
+        engine.restore(engine.snapshot())
+    assert np.isfinite(engine.collect(THETA, noise(3, 2)).view).all()
+
+
+def test_a_snapshot_of_more_environments_is_refused():
+    engine, other = GymnasiumEngine(Walk, 2), GymnasiumEngine(Walk, 3)
+    engine.begin(ONE, 0)
+    other.begin(ONE, 0)
+    with pytest.raises(ValueError, match="of 2 environments, and here are 3"):
+        other.restore(engine.snapshot())
+
+
+# Faults.
+
+
+def spoilt(fault):
+    """The third step of environment 1's third episode goes wrong."""
+    seed = seeds(5, 1, 3)[2]
+    engine = GymnasiumEngine(functools.partial(Walk, faults={(seed, 3): fault}, limit=5), 3)
+    with pytest.raises(Faulty) as caught:
+        collected(engine)
+    where, _, what = str(caught.value).partition(": ")
+    assert where == f"Environment 1, episode 2 (seed {seed}), step 3"
+    return what
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (lambda o, r, end, late, info: (o, np.nan, end, late, info), "The reward is nan"),
+        (lambda o, r, end, late, info: (o, 1e39, end, late, info), "The reward is inf"),
+        (
+            lambda o, r, end, late, info: (o + np.array([[0], [np.inf]]), r, end, late, info),
+            "The observation (entry 1) is inf",
+        ),
+        (lambda o, r, end, late, info: (o, r, end, late, {"cost": np.nan}), 'info["cost"] is nan'),
+        (lambda o, r, end, late, info: (o, r, end, late, {"cost": 1e39}), "A cost is inf"),
+        (lambda o, r, end, late, info: (o, r, end, late, {}), "The info of a step has no cost"),
+        (
+            lambda o, r, end, late, info: (o, r, end, late, {"costs": [0, 1]}),
+            "There are 2 costs, where there were 1 before",
+        ),
+    ],
+)
+def test_a_fault_stops_the_run_and_says_where_it_was(fault, words):
+    assert spoilt(fault).startswith(words)
+
+
+def test_an_exception_of_the_environment_passes_through():
+    def fault(*step):
+        raise ZeroDivisionError("at home")
+
+    engine = GymnasiumEngine(functools.partial(Walk, faults={(seeds(5, 0, 1)[0], 3): fault}), 2)
+    with pytest.raises(ZeroDivisionError, match="at home"):
+        collected(engine)
+
+
+@pytest.mark.parametrize(
+    "values", [(1, 0.75), (np.float32(1), 0.75), (True, 0.75), (np.array(1), np.array(0.75)), (np.bool_(True), 0.75)]
+)
+def test_costs_keep_their_values_whatever_the_types_of_their_neighbours(values):
+    count = iter(range(100))
+
+    class Costly(Walk):
+        def __init__(self):
+            super().__init__()
+            self.cost = values[next(count) % 2]
+
+        def step(self, action):
+            return *super().step(action)[:4], {"cost": self.cost}
+
+    # One more environment was made to be inspected.
+    assert_array_equal(collected(GymnasiumEngine(Costly, 2), steps=1).cost[0, :, 0], [0.75, 1.0])
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array, lambda costs: np.array(costs, np.float32)])
+def test_vectors_of_costs_may_be_of_any_kind(kind):
+    class Costly(Walk):
+        def step(self, action):
+            return *super().step(action)[:4], {"costs": kind([self.t, 0.5]), "cost": 9.0}
+
+    r = collected(GymnasiumEngine(Costly, 2), TWO, steps=2)
+    assert_array_equal(r.cost[:, 0], [[1.0, 0.5], [2.0, 0.5]])
+
+
+def test_an_unfit_environment_is_refused_before_anything_runs():
+    with pytest.raises(Unsuitable, match="Discrete"):
+        GymnasiumEngine("CartPole-v1", 2)
+    with pytest.raises(Unsuitable, match="No-Such is no environment that Gymnasium knows"):
+        GymnasiumEngine("No-Such", 2)
+    with pytest.raises(ValueError, match="at least one environment"):
+        GymnasiumEngine(Walk, 0)
+
+
+# Names and processes.
+
+
+def test_a_suite_by_its_id_has_its_own_costs_and_names():
+    name = "Point-1-Hazard"
+    engine = GymnasiumEngine(f"ascpo/{name}-v0", 2)
+    r = collected(engine, Actor((0.0,), MAXIMA.after, lambda theta, view, noise: jnp.tanh(theta[:2] + noise)), steps=40)
+    assert engine.cost_names == ascpo.suite(name).cost_names
+    env = ascpo.make(name)
+    env.reset(seed=seeds(5, 1, 1)[0])
+    for t in range(40):
+        observation, *_, info = env.step(r.action[t, 1])
+        assert_allclose(r.next_view[t, 1, :-1], observation, atol=1e-4)
+        assert_allclose(r.cost[t, 1], info["costs"], atol=1e-5)
+
+
+def test_processes_change_no_bit():
+    apart, here = GymnasiumEngine("examples.pendulum:make", 2, processes=True), GymnasiumEngine(pendulum.make, 2)
+    same(collected(apart, TWO, steps=130), collected(here, TWO, steps=130))
+    snapshot = apart.snapshot()
+    apart.begin(TWO, 5)
+    apart.restore(snapshot)
+    same(apart.collect(THETA, noise(9, 2)), here.collect(THETA, noise(9, 2)))
+    apart.close()
+
+
+def make_here_alone():
+    """Works in the process of the tests alone."""
+    import multiprocessing
+
+    if multiprocessing.parent_process() is not None:
+        raise SystemExit("no environment here")
+    return Walk()
+
+
+def test_an_environment_that_cannot_be_made_in_a_process_is_refused_with_a_sentence():
+    with pytest.raises(Unsuitable, match="could not be made in a process of its own"):
+        GymnasiumEngine(make_here_alone, 1, processes=True)

@@ -17,11 +17,11 @@ DT = 0.05
 """Seconds of a step."""
 GRAVITY = 1.0
 """The weight's pull, per sine of the angle; the moment of inertia is 1, too."""
-MOTOR = 3.0
+MOTOR = 2.5
 """The strongest torque, in newton metres."""
 LAG = 0.1
 """Seconds by which the torque is behind what is asked for."""
-TARGETS = 0.8
+TARGETS = 0.7
 """The farthest target, in radians from upright."""
 MAX_ANGLE, MAX_TORQUE = 0.6, 2.0
 """The two limits."""

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
 
-.PHONY: test lint types imports unit demo pictures throughput clean
+.PHONY: test lint types imports unit demo docs pictures throughput clean
 
 test: lint types imports unit
 
@@ -37,6 +37,9 @@ pictures: $(READY)
 
 throughput: $(READY)
 	$(BIN)/python -m benchmarks.throughput
+
+docs: $(READY)
+	$(BIN)/python docs/generate.py
 
 clean:
 	rm -rf $(VENV)

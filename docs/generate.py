@@ -1,6 +1,6 @@
 """Write the pages that say what the code says: `docs/settings.md` and `docs/log.md`.
 
-    python docs/generate.py
+python docs/generate.py
 """
 
 import ast
@@ -26,8 +26,8 @@ def settings_page() -> str:
         "# Settings",
         MADE,
         "Everything that `ascpo train` takes. Settings that all algorithms share, and the chosen algorithm's own, stand "
-        "side by side: `--margin 0.03 --mode paper` on the command line, `margin=0.03, mode=\"paper\"` in "
-        "`ascpo.train(...)`. Settings of a group are written `--ask.share 0.9`, and in Python `ask={\"share\": 0.9}`. "
+        'side by side: `--margin 0.03 --mode paper` on the command line, `margin=0.03, mode="paper"` in '
+        '`ascpo.train(...)`. Settings of a group are written `--ask.share 0.9`, and in Python `ask={"share": 0.9}`. '
         "Switches are `--carry` and `--no-carry`.",
         "## The run",
         *_tables(Train, skip=("method", "options", "settings")),
@@ -44,21 +44,24 @@ def settings_page() -> str:
 
 def log_page() -> str:
     """Every column of the tables that a run writes."""
-    return "\n\n".join(
-        [
-            "# The log",
-            MADE,
-            "## metrics.csv",
-            "A row an epoch, on disk as soon as the epoch is over. It is a function of the run's settings: the same "
-            "bytes for the same `config.json` on the same machine, however often the run was stopped. Where there are "
-            "several constraints, columns of one carry its name: `Nu_hazard`, `EpMaxCost_pillar`. What an algorithm does "
-            "not have is `nan`.",
-            _table(("column", "meaning"), [(f"`{name}`", meaning) for name, meaning in COLUMNS.items()]),
-            "## timing.csv",
-            "Seconds, which are never the same twice, have a table of their own.",
-            _table(("column", "meaning"), [(f"`{name}`", meaning) for name, meaning in TIMES.items()]),
-        ]
-    ) + "\n"
+    return (
+        "\n\n".join(
+            [
+                "# The log",
+                MADE,
+                "## metrics.csv",
+                "A row an epoch, on disk as soon as the epoch is over. It is a function of the run's settings: the same "
+                "bytes for the same `config.json` on the same machine, however often the run was stopped. Where there are "
+                "several constraints, columns of one carry its name: `Nu_hazard`, `EpMaxCost_pillar`. What an algorithm does "
+                "not have is `nan`.",
+                _table(("column", "meaning"), [(f"`{name}`", meaning) for name, meaning in COLUMNS.items()]),
+                "## timing.csv",
+                "Seconds, which are never the same twice, have a table of their own.",
+                _table(("column", "meaning"), [(f"`{name}`", meaning) for name, meaning in TIMES.items()]),
+            ]
+        )
+        + "\n"
+    )
 
 
 def _tables(kind: type, prefix: str = "", skip: tuple[str, ...] = ()) -> list[str]:

@@ -49,6 +49,10 @@ class FunctionalEngine:
         self.cost_names = world.cost_names
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        return ()
+
+    @property
     def action_bounds(self) -> Bounds:
         """None: a world takes what the policy draws."""
         everything = np.full(self.action_size, np.inf, np.float32)

@@ -32,11 +32,12 @@ class GymnasiumEngine:
         if num_envs < 1:
             raise ValueError(f"num_envs={num_envs}: ask for at least one environment.")
         self._make = _named(make) if isinstance(make, str) else make
-        self.inspection = inspect(self._make)
+        found = inspect(self._make)
         self.num_envs = num_envs
-        self.observation_size = self.inspection.observation_size
-        self.action_size = self.inspection.action_size
-        self.cost_names = self.inspection.cost_names
+        self.observation_size = found.observation_size
+        self.action_size = found.action_size
+        self.cost_names = found.cost_names
+        self.remarks = found.remarks
         self._envs = _in_processes(self._make, num_envs) if processes else _in_turn(self._make, num_envs)
         self._space: Any = self._envs.single_action_space
         self.action_bounds: Bounds = bounds(self._space)

@@ -100,6 +100,10 @@ class NativeEngine:
         return self.task.suite.robot.actions
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        return ()
+
+    @property
     def action_bounds(self) -> Bounds:
         ones = np.ones(self.action_size, np.float32)
         return -ones, ones

@@ -99,6 +99,11 @@ class Engine(Sized, Protocol):
     def num_envs(self) -> int: ...
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a person should know about the environment before training on it, a sentence each."""
+        ...
+
+    @property
     def action_bounds(self) -> Bounds:
         """The environment's own; what the policy draws is scaled to them."""
         ...

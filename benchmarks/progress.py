@@ -1,0 +1,42 @@
+"""Draw what a run showed on the terminal, from its tables.
+
+python -m benchmarks.progress runs/Point-1-Hazard-ascpo-seed0 --epochs 40 --to docs/pictures/progress.svg
+"""
+
+import argparse
+import io
+import re
+from pathlib import Path
+
+from rich.console import Console
+
+from ascpo.runs.directory import find
+from ascpo.runs.display import Display
+from ascpo.runs.policy import read_policy
+from ascpo.runs.tables import read_table
+from ascpo.runs.watching import Plan
+
+
+def draw(run: Path, epochs: int, to: Path) -> None:
+    directory = find(run)
+    config, names = directory.config(), read_policy(run).cost_names
+    limits = dict(zip(names, config.settings.limits_for(names), strict=True))
+    console = Console(record=True, width=100, force_terminal=True, file=io.StringIO(), highlight=False)
+    display = Display(console)
+    display.begin(Plan(config, directory.path, 0, config.algorithm().words, limits))
+    log, times = read_table(directory.metrics), read_table(directory.timing)
+    for i in range(epochs):
+        display.epoch({k: float(v[i]) for k, v in log.items()}, {k: float(v[i]) for k, v in times.items()})
+    display.end()
+    picture = console.export_svg(title=f"ascpo train --env {config.env}")
+    # The picture is to need nothing from elsewhere.
+    to.write_text(re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL))
+
+
+if __name__ == "__main__":
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("run", type=Path)
+    asked.add_argument("--epochs", type=int, default=40)
+    asked.add_argument("--to", type=Path, default=Path("docs/pictures/progress.svg"))
+    said = asked.parse_args()
+    draw(said.run, said.epochs, said.to)

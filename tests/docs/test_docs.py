@@ -1,0 +1,82 @@
+"""The documentation says what is so, and every command in it runs."""
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from ascpo.algorithms import ALGORITHMS
+from ascpo.cli import main
+from tests.runs.helpers import EPOCH, TINY, words
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+sys.path.insert(0, str(ROOT / "docs"))
+
+
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def commands(page):
+    """The lines that call this program, each whole."""
+    text = "".join(blocks(page, "sh")).replace("\\\n", " ")
+    return [line.split("  #")[0] for line in text.splitlines() if line.startswith("ascpo ")]
+
+
+def small(command):
+    """The same command with a training of two epochs, and files where the test wants them."""
+    typed = shlex.split(command)[1:]
+    if typed[0] == "evaluate":
+        return [*typed, "--episodes", "2"]
+    if typed[0] != "train" or "--help" in typed:
+        return typed
+    if "--resume" in typed:
+        return [*typed, "--total-steps", str(2 * EPOCH), "--evaluate", "0"]
+    algo = typed[typed.index("--algo") + 1] if "--algo" in typed else "ascpo"
+    known = {name: value for name, value in TINY.items() if name != "cost_fit" or hasattr(ALGORITHMS[algo](), name)}
+    return [*typed, *words(known), "--total-steps", str(2 * EPOCH), "--evaluate", "0"]
+
+
+WITH_COMMANDS = [page for page in PAGES if commands(page)]
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.stem)
+def test_every_command_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    if "--resume" in "".join(commands(page)):
+        run("train --env Point-1-Hazard", monkeypatch)
+    for command in dict.fromkeys(commands(page)):
+        run(command.removeprefix("ascpo "), monkeypatch)
+
+
+def run(command, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["ascpo", *small(f"ascpo {command}")])
+    try:
+        main.main()
+    except SystemExit as end:
+        assert not end.code, f"ascpo {command}: {end.code}"
+
+
+@pytest.mark.parametrize("name", ["settings.md", "log.md"])
+def test_the_pages_made_from_the_code_are_up_to_date(name):
+    import generate
+
+    assert (ROOT / "docs" / name).read_text() == generate.PAGES[name](), "run make docs"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_link_leads_somewhere(page):
+    for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_piece_of_python_is_python(page):
+    for block in blocks(page, "python"):
+        if ">>>" not in block:
+            compile(block, str(page), "exec")

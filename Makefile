@@ -30,7 +30,7 @@ unit: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
 
 demo: $(READY)
-	$(BIN)/ascpo train --env Point-8-Hazard --algo ascpo --total-steps 1.5e6 --out runs/demo-$$(date +%s)
+	$(BIN)/ascpo train --env Point-1-Hazard --algo ascpo --total-steps 1.8e6 --out runs/demo-$$(date +%s)
 
 pictures: $(READY)
 	$(BIN)/python -m benchmarks.pictures

@@ -25,7 +25,7 @@ def settings_page() -> str:
     parts = [
         "# Settings",
         MADE,
-        "Everything that `ascpo train` takes. Settings that all algorithms share, and the chosen algorithm's own, stand "
+        "Everything that `ascpo train` takes. Settings that all algorithms share and the chosen algorithm's own stand "
         'side by side: `--margin 0.03 --mode paper` on the command line, `margin=0.03, mode="paper"` in '
         '`ascpo.train(...)`. Settings of a group are written `--ask.share 0.9`, and in Python `ask={"share": 0.9}`. '
         "Switches are `--carry` and `--no-carry`.",
@@ -50,10 +50,10 @@ def log_page() -> str:
                 "# The log",
                 MADE,
                 "## metrics.csv",
-                "A row an epoch, on disk as soon as the epoch is over. It is a function of the run's settings: the same "
-                "bytes for the same `config.json` on the same machine, however often the run was stopped. Where there are "
-                "several constraints, columns of one carry its name: `Nu_hazard`, `EpMaxCost_pillar`. What an algorithm does "
-                "not have is `nan`.",
+                "A row an epoch, on disk as soon as the epoch is over. It is a function of the run's settings: the "
+                "same bytes for the same `config.json` on the same machine, however often the run was stopped. Where "
+                "there are several constraints, columns of one carry its name: `Nu_hazard`, `EpMaxCost_pillar`. What "
+                "an algorithm does not have is `nan`.",
                 _table(("column", "meaning"), [(f"`{name}`", meaning) for name, meaning in COLUMNS.items()]),
                 "## timing.csv",
                 "Seconds, which are never the same twice, have a table of their own.",

@@ -1,4 +1,7 @@
-"""Toy worlds, one skill each. Every optimum can be read off the formulas."""
+"""Toy worlds, one skill each. Every optimum can be read off the formulas.
+
+All have two observations, two actions and two costs, of which most worlds use one: so they share compiled learners.
+"""
 
 from dataclasses import dataclass
 
@@ -21,39 +24,35 @@ class OneStep:
     """
 
     kind: str
-    observation_size: int = 1
-
-    @property
-    def action_size(self):
-        return 2 if self.kind == "two" else 1
-
-    @property
-    def cost_names(self):
-        return ("left", "right") if self.kind == "two" else ("cost",)
+    observation_size: int = 2
+    action_size: int = 2
+    cost_names: tuple[str, ...] = ("left", "right")
 
     def begin(self, key):
         return jnp.zeros(())
 
     def observe(self, state):
-        return jnp.ones(1)
+        return jnp.ones(2)
 
     def step(self, state, action, key):
         a = action[0]
-        nothing = jnp.zeros(())
+        reward, cost = jnp.zeros(()), jnp.zeros(())
+        other = jnp.zeros(())
         match self.kind:
             case "reward":
-                reward, costs = -((a - 0.5) ** 2), [nothing]
+                reward = -((a - 0.5) ** 2)
             case "cost":
-                reward, costs = nothing, [jnp.maximum(a, 0.0)]
+                cost = jnp.maximum(a, 0.0)
             case "spread":
                 sign = jnp.where(jax.random.bernoulli(key), 1.0, -1.0)
-                reward, costs = nothing, [0.5 + sign * 0.5 * jax.nn.sigmoid(4 * a)]
+                cost = 0.5 + sign * 0.5 * jax.nn.sigmoid(4 * a)
             case "infeasible":
                 u = a + 1.0
-                reward, costs = -((u - 1.0) ** 2), [jnp.maximum(u, 0.0)]
+                reward, cost = -((u - 1.0) ** 2), jnp.maximum(u, 0.0)
             case "two":
-                reward, costs = -jnp.sum((action - 1.0) ** 2), [*jnp.maximum(action, 0.0)]
-        return Transition(state, reward, jnp.stack(costs), jnp.ones((), bool), jnp.zeros((), bool))
+                reward = -jnp.sum((action - 1.0) ** 2)
+                cost, other = jnp.maximum(action, 0.0)
+        return Transition(state, reward, jnp.stack([cost, other]), jnp.ones((), bool), jnp.zeros((), bool))
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,8 @@ class Corridor:
 
     length: int = 10
     observation_size: int = 2
-    action_size: int = 1
-    cost_names: tuple[str, ...] = ("beyond",)
+    action_size: int = 2
+    cost_names: tuple[str, ...] = ("beyond", "nothing")
 
     def begin(self, key):
         return jnp.zeros(()), jnp.zeros((), jnp.int32)
@@ -75,6 +74,6 @@ class Corridor:
     def step(self, state, action, key):
         x, t = state
         moved = 0.3 * jnp.clip(action[0], -1.0, 1.0)
-        cost = jnp.maximum(x + moved - 1.0, 0.0)[None]
+        cost = jnp.stack([jnp.maximum(x + moved - 1.0, 0.0), jnp.zeros(())])
         late = t + 1 >= self.length
         return Transition((x + moved, t + 1), moved, cost, jnp.zeros((), bool), late)

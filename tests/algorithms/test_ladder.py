@@ -36,11 +36,11 @@ OF_THE_SPREAD = ["ascpo-moment", "ascpo-cantelli"]
 
 
 @functools.cache
-def learner_for(algorithm, sizes, horizon, ask, limits):
+def learner_for(algorithm, sizes, ask, limits):
     """Worlds of the same sizes share one, and so its compilation."""
     settings = Settings(
         num_envs=sizes.num_envs,
-        horizon=horizon,
+        horizon=20,
         hidden=(8, 8),
         initial_log_std=-1.0,
         limits=limits,
@@ -52,12 +52,12 @@ def learner_for(algorithm, sizes, horizon, ask, limits):
 
 
 @functools.cache
-def climbed(name, world, epochs=60, horizon=16, ask=DEFAULT, limits=(0.0,)):
+def climbed(name, world, epochs=100, ask=DEFAULT, limits=(0.0,)):
     """The last epoch's log, and the mean action in the first state."""
     engine = FunctionalEngine(world, 64)
     algorithm = ALGORITHMS[name] if isinstance(name, str) else name
     sizes = Sizes(64, world.observation_size, world.action_size, len(world.cost_names))
-    learner = learner_for(algorithm, sizes, horizon, ask, limits)
+    learner = learner_for(algorithm, sizes, ask, limits)
     rows = list(train(engine, learner, 0, epochs))
     view = jnp.concatenate([world.observe(world.begin(None)), learner.actor().fresh()])
     mean = np.asarray(learner.policy(rows[-1].state.theta)(view).mean)
@@ -126,18 +126,18 @@ def test_two_constraints_are_held_at_once(name):
 @pytest.mark.parametrize("name", ["scpo", "ascpo-moment"])
 def test_a_walk_ends_before_the_forbidden_part(name):
     """Full speed would end at 3, of which 2 are forbidden. Most of the way to 1 is to be made, and hardly any cost."""
-    row, _ = climbed(name, Corridor(), epochs=80, horizon=40)
+    row, _ = climbed(name, Corridor())
     assert row["EpRet"] > 0.4
     assert row["EpMaxCost"] < 0.1
 
 
 def test_a_walk_without_constraint_goes_all_the_way():
-    row, _ = climbed("trpo", Corridor(), epochs=80, horizon=40)
+    row, _ = climbed("trpo", Corridor())
     assert row["EpRet"] > 2.0
 
 
 def test_a_generous_limit_leaves_the_reward_alone():
     """Bounds that ask for themselves: a limit of 5 is never near, so the walk goes all the way."""
-    row, _ = climbed("ascpo-moment", Corridor(), epochs=80, horizon=40, ask=Ask(closed=False), limits=(500.0,))
+    row, _ = climbed("ascpo-moment", Corridor(), ask=Ask(closed=False), limits=(500.0,))
     assert row["EpRet"] > 2.0
     assert row["Case"] in {2, 3, 4}

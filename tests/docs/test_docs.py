@@ -58,7 +58,8 @@ def run(command, monkeypatch):
     try:
         main.main()
     except SystemExit as end:
-        assert not end.code, f"ascpo {command}: {end.code}"
+        if end.code:
+            raise AssertionError(f"ascpo {command}: {end.code}") from end
 
 
 @pytest.mark.parametrize("name", ["settings.md", "log.md"])

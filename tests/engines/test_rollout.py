@@ -49,7 +49,7 @@ def collected(engine, seed=0):
 
 
 def line_actor():
-    return Actor(start=MAXIMA.start(1), after=MAXIMA.after, act=lambda theta, view, noise: theta[:1] + noise)
+    return Actor(start=MAXIMA.start(2), after=MAXIMA.after, act=lambda theta, view, noise: theta[:2] + noise)
 
 
 def test_the_view_after_a_step_is_the_view_before_the_next_unless_an_episode_ended(engine):
@@ -60,12 +60,13 @@ def test_the_view_after_a_step_is_the_view_before_the_next_unless_an_episode_end
     assert_allclose(np.asarray(r.next_view[:-1])[same], np.asarray(r.view[1:])[same], atol=1e-6)
 
 
-def test_the_running_maximum_is_the_last_number_of_a_view(engine):
+def test_running_maxima_are_the_last_numbers_of_a_view(engine):
     r = collected(engine)
-    M, M_next = running_maximum(r.cost, r.done, jnp.zeros((ENVS, 1)))
+    m = r.cost.shape[-1]
+    M, M_next = running_maximum(r.cost, r.done, jnp.zeros((ENVS, m)))
     assert float(M_next.max()) > 0
-    assert_allclose(r.view[..., -1:], M, atol=1e-6)
-    assert_allclose(r.next_view[..., -1:], M_next, atol=1e-6)
+    assert_allclose(r.view[..., -m:], M, atol=1e-6)
+    assert_allclose(r.next_view[..., -m:], M_next, atol=1e-6)
 
 
 def test_a_step_never_ends_in_both_ways(engine):

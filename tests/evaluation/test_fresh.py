@@ -19,7 +19,7 @@ ACTOR = Actor(start=(), after=lambda memory, costs: memory, act=act)
 def test_every_environment_plays_one_episode_to_its_end():
     """Full speed is 0.3 a step; after ten steps the walk is at 3, and was 2 beyond the limit at most."""
     engine = FunctionalEngine(Corridor(), 5)
-    found = fresh_episodes(engine, ACTOR, jnp.array([1.0]), 0, mean_action=True, chunk=7)
+    found = fresh_episodes(engine, ACTOR, jnp.array([1.0]), 0, mean_action=True)
     assert_allclose(found.length, 10)
     assert_allclose(found.reward, 3.0, rtol=1e-5)
     assert_allclose(found.maximum[:, 0], 2.0, rtol=1e-5)
@@ -32,6 +32,14 @@ def test_sampled_actions_differ_from_mean_ones():
     engine = FunctionalEngine(Corridor(), 5)
     sampled = fresh_episodes(engine, ACTOR, jnp.array([0.2]), 0)
     assert np.ptp(sampled.reward) > 0
+
+
+def test_more_episodes_than_environments_are_played_in_rounds_of_other_seeds():
+    engine = FunctionalEngine(Corridor(), 5)
+    found = fresh_episodes(engine, ACTOR, jnp.array([0.2]), 0, episodes=12)
+    assert found.reward.shape == (12,)
+    assert found.cost.shape == (12, 2)
+    assert len(np.unique(found.reward)) == 12
 
 
 def test_the_summary_counts_episodes_within_their_limits():

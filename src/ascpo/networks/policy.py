@@ -68,7 +68,15 @@ def mlp(inputs: int, outputs: int, hidden: tuple[int, ...], *, key: Key[Array, "
     if len(set(hidden)) > 1:
         raise ValueError(f"hidden={hidden}: layers of different width are not possible. Use (64, 64), say.")
     width = hidden[0] if hidden else 0
-    return eqx.nn.MLP(inputs, outputs, width, len(hidden), activation=jnp.tanh, key=key)
+    empty = eqx.filter_eval_shape(eqx.nn.MLP, inputs, outputs, width, len(hidden), activation=jnp.tanh, key=key)
+    # Drawn by NumPy: a dozen draws by JAX are a dozen programs, which take seconds to compile.
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+
+    def draw(layer: eqx.nn.Linear) -> eqx.nn.Linear:
+        bound = layer.weight.shape[1] ** -0.5
+        return jax.tree.map(lambda empty: jnp.asarray(rng.uniform(-bound, bound, empty.shape), jnp.float32), layer)
+
+    return eqx.tree_at(lambda net: net.layers, empty, tuple(draw(layer) for layer in empty.layers))
 
 
 def over_axes(network: eqx.nn.MLP, x: Float[Array, "*axes inputs"]) -> Float[Array, "*axes outputs"]:

@@ -1,6 +1,8 @@
 """The journal: one row of numbers per epoch, under the names this field uses, and what each of them means."""
 
 from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Array, Float
@@ -69,7 +71,8 @@ def row_of(
     names: tuple[str, ...],
 ) -> Row:
     """What happened in an epoch. Columns of a constraint carry its name if there are several."""
-    episodes = judgement.evidence.episodes
+    episodes, step = _on_host(judgement.evidence.episodes), _on_host(report)
+    explained, bias = np.asarray(judgement.cost_explained), np.asarray(judgement.cost_bias)
     row: Row = {
         "EpRet": float(episodes.reward),
         "EpCost": float(np.sum(episodes.cost)),
@@ -78,37 +81,42 @@ def row_of(
         "Episodes": int(episodes.finished),
         "SafeRate": 1.0 - float(episodes.violating),
         "TimeoutRate": float(episodes.time_limited),
-        "Case": int(report.case),
+        "Case": int(step.case),
         "AskShare": float(share),
-        "Lambda": float(report.lam),
-        "KL": float(report.divergence),
-        "Gain": float(report.gain),
-        "LineSearch": int(report.exponent),
-        "Accepted": int(report.accepted),
-        "CGResidual": float(report.residual),
-        "LogStd": float(np.mean(log_std)),
+        "Lambda": float(step.lam),
+        "KL": float(step.divergence),
+        "Gain": float(step.gain),
+        "LineSearch": int(step.exponent),
+        "Accepted": int(step.accepted),
+        "CGResidual": float(step.residual),
+        "LogStd": float(np.mean(np.asarray(log_std))),
         "LossV": float(losses["value"]),
         "LossC": float(losses.get("cost", np.nan)),
         "EVReward": float(judgement.explained),
     }
-    constrained, several = len(report.nu) > 0, len(names) > 1
+    constrained, several = len(step.nu) > 0, len(names) > 1
     for i, name in enumerate(names):
         tail = f"_{name}" if several else ""
         if several:
             row |= {f"EpCost{tail}": float(episodes.cost[i]), f"EpMaxCost{tail}": float(episodes.maximum[i])}
         row |= {
-            f"StdMaxCost{tail}": float(np.sqrt(episodes.variance[i])),
-            f"Nu{tail}": float(report.nu[i]) if constrained else np.nan,
-            f"Asked{tail}": float(report.asked[i]) if constrained else np.nan,
-            f"CostPredicted{tail}": float(report.predicted[i]) if constrained else np.nan,
-            f"CostActual{tail}": float(report.actual[i]) if constrained else np.nan,
+            f"StdMaxCost{tail}": float(np.sqrt(max(episodes.square[i] - episodes.maximum[i] ** 2, 0.0))),
+            f"Nu{tail}": float(step.nu[i]) if constrained else np.nan,
+            f"Asked{tail}": float(step.asked[i]) if constrained else np.nan,
+            f"CostPredicted{tail}": float(step.predicted[i]) if constrained else np.nan,
+            f"CostActual{tail}": float(step.actual[i]) if constrained else np.nan,
         }
-    signals = len(judgement.cost_explained)
+    signals = len(explained)
     for i in range(max(signals, len(names))):
         tail = (f"_{names[i % len(names)]}" if several else "") + ("_square" if i >= len(names) else "")
         known = i < signals
         row |= {
-            f"EVCost{tail}": float(judgement.cost_explained[i]) if known else np.nan,
-            f"CriticBias{tail}": float(judgement.cost_bias[i]) if known else np.nan,
+            f"EVCost{tail}": float(explained[i]) if known else np.nan,
+            f"CriticBias{tail}": float(bias[i]) if known else np.nan,
         }
     return row
+
+
+def _on_host(record: Any) -> SimpleNamespace:
+    """Its arrays as NumPy's: with JAX's, every sum of the journal would be a program to compile."""
+    return SimpleNamespace(**{name: np.asarray(value) for name, value in vars(record).items()})

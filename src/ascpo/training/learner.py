@@ -21,7 +21,7 @@ from ascpo.experience.memory import running_maximum
 from ascpo.experience.signals import Costs
 from ascpo.experience.window import Window, empty
 from ascpo.networks.critics import Critic
-from ascpo.networks.fitting import Lesson, optimiser, teach
+from ascpo.networks.fitting import Fit, Lesson, optimiser, teach
 from ascpo.networks.flat import flatten
 from ascpo.networks.policy import Policy
 from ascpo.surrogates.evidence import Evidence, centred, normalised
@@ -105,20 +105,29 @@ class Learner:
         policy = Policy(
             view, self.sizes.action, settings.hidden, initial_log_std=settings.initial_log_std, key=policy_key
         )
-        theta, self._parts["policy"] = flatten(policy)
-        value = Critic(view, 1, settings.hidden, key=value_key)
-        self._parts["value"] = eqx.filter(value, eqx.is_inexact_array, inverse=True)
-        cost, window = None, None
+        value, cost = Critic(view, 1, settings.hidden, key=value_key), None
         if critics := self.algorithm.cost_critics:
             k = critics.per_constraint * self.sizes.m
-            critic = Critic(view, k, settings.hidden, head=critics.head, output_bias=critics.output_bias, key=cost_key)
-            self._parts["cost"] = eqx.filter(critic, eqx.is_inexact_array, inverse=True)
-            cost = _judge(critic, critics.fit)
-            window = empty(critics.fit.window * settings.horizon, self.sizes.num_envs, view, k)
+            cost = Critic(view, k, settings.hidden, head=critics.head, output_bias=critics.output_bias, key=cost_key)
+        theta, rebuild = flatten(policy)
+        networks = {"value": value, "cost": cost}
+        arrays, rest = eqx.partition(networks, eqx.is_inexact_array)
+        if not self._parts:
+            self._parts.update(rest, policy=rebuild)
+        return self._start(key, theta, arrays)
+
+    @partial(jax.jit, static_argnums=0)
+    def _start(self, key: Key[Array, ""], theta: Float[Array, " p"], critic_arrays: PyTree) -> State:
+        """One program, where going step by step would be a hundred small ones to compile."""
+        cost, window = None, None
+        if critics := self.algorithm.cost_critics:
+            cost = _judge(critic_arrays["cost"], critics.fit)
+            k = critics.per_constraint * self.sizes.m
+            window = empty(critics.fit.window * self.settings.horizon, self.sizes.num_envs, self.view_size, k)
         return State(
             key=key,
             theta=theta,
-            value=_judge(value, settings.value_fit),
+            value=_judge(critic_arrays["value"], self.settings.value_fit),
             cost=cost,
             window=window,
             running=none_yet(self.sizes.num_envs, self.sizes.m),
@@ -172,6 +181,10 @@ class Learner:
 
     def policy(self, theta: Float[Array, " p"]) -> Policy:
         return self._parts["policy"](theta)
+
+    @partial(jax.jit, static_argnums=0)
+    def log_std(self, theta: Float[Array, " p"]) -> Float[Array, " act"]:
+        return self.policy(theta).log_std
 
     def _critic(self, which: str, arrays: PyTree) -> Critic:
         return eqx.combine(arrays, self._parts[which])
@@ -296,8 +309,7 @@ class Learner:
         return self is other
 
 
-def _judge(critic: Critic, fit: Any) -> Judge:
-    arrays = eqx.filter(critic, eqx.is_inexact_array)
+def _judge(arrays: PyTree, fit: Fit) -> Judge:
     return Judge(arrays, optimiser(fit).init(arrays))
 
 

@@ -82,13 +82,13 @@ def go_on(engine: Engine, learner: Learner, standing: Standing, epochs: int) -> 
             engine.cut()
             state = learner.cut(state)
         watch.lap("TimeCritics")
-        new_cost, new_steps = float(rollout.cost.sum()), rollout.reward.size
+        costs, new_steps = np.asarray(rollout.cost), rollout.reward.size
+        new_cost = float(costs.sum())
         steps, cost = (epoch + 1) * new_steps, cost + new_cost
-        log_std = learner.policy(state.theta).log_std
         row: Row = {"Epoch": epoch, "TotalEnvInteracts": steps}
-        row |= row_of(judgement, report, share, log_std, losses, engine.cost_names)
+        row |= row_of(judgement, report, share, learner.log_std(state.theta), losses, engine.cost_names)
         row |= {
-            "WorstCost": float(rollout.cost.max()),
+            "WorstCost": float(costs.max()),
             "CostRate": cost / steps,
             "EpochCostRate": new_cost / new_steps,
         }

@@ -1,0 +1,1 @@
+"""A run: a training with a directory, which survives whatever stops it."""

@@ -1,0 +1,122 @@
+"""A run's directory: what lies where, and who may write to it.
+
+    config.json          all that decides the numbers
+    metrics.csv          a row an epoch; the same bytes for the same config, however often the run was stopped
+    timing.csv           seconds, a row an epoch
+    checkpoints/         the last two, each all that is needed to go on
+    policy.safetensors   the latest policy
+    versions.json        of the packages, the interpreter and the machine
+"""
+
+import contextlib
+import json
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import filelock
+
+from ascpo.runs.config import Config
+from ascpo.runs.plain import nearest
+
+_PACKAGES = ("ascpo", "equinox", "gymnasium", "jax", "jaxlib", "mujoco", "numpy", "optax", "orbax-checkpoint")
+
+
+class NoRun(ValueError):
+    """A directory that holds no run, or one that may not be written to."""
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """Where a run keeps its files."""
+
+    path: Path
+
+    @property
+    def config_file(self) -> Path:
+        return self.path / "config.json"
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / "metrics.csv"
+
+    @property
+    def timing(self) -> Path:
+        return self.path / "timing.csv"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def policy(self) -> Path:
+        return self.path / "policy.safetensors"
+
+    def config(self) -> Config:
+        try:
+            return Config.from_json(self.config_file.read_text())
+        except ValueError as error:
+            raise NoRun(f"{self.config_file} cannot be used: {error}") from error
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep others from writing here. A process that dies lets go."""
+        lock = filelock.FileLock(self.path / ".lock")
+        try:
+            lock.acquire(timeout=0)
+        except filelock.Timeout:
+            raise NoRun(
+                f"{self.path} is being written to by another training. Wait for it, stop it, or choose another --out."
+            ) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+def create(out: Path, config: Config, name: str | None = None) -> RunDirectory:
+    """A new directory for a run that has not begun."""
+    directory = RunDirectory(out / (name or config.name()))
+    if directory.config_file.exists():
+        raise NoRun(
+            f"{directory.path} holds a run already. Go on with it by --resume {directory.path}, or choose another "
+            f"--name or --out."
+        )
+    directory.path.mkdir(parents=True, exist_ok=True)
+    write_whole(directory.path / "versions.json", json.dumps(_versions(), indent=2) + "\n")
+    write_whole(directory.config_file, config.to_json())
+    return directory
+
+
+def find(path: Path) -> RunDirectory:
+    """The directory of a run that there is."""
+    path = path.parent if path.is_file() else path
+    if (path / "config.json").exists():
+        return RunDirectory(path)
+    beside = runs_in(path if path.is_dir() else path.parent)
+    if not beside:
+        raise NoRun(f"{path} holds no run. `ascpo list runs DIRECTORY` shows those there are.")
+    raise NoRun(f"{path} holds no run. {nearest(path.name, {str(run.path): None for run in beside})}")
+
+
+def runs_in(directory: Path) -> list[RunDirectory]:
+    """The runs below a directory."""
+    return [RunDirectory(file.parent) for file in sorted(directory.glob("**/config.json"))]
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file so that it is there as a whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(content.encode() if isinstance(content, str) else content)
+    os.replace(part, path)
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version(), "machine": platform.platform()}
+    for package in _PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found

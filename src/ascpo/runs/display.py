@@ -1,0 +1,84 @@
+"""The progress of a run on a terminal: the last epochs as a table, a bar, the time left. Elsewhere a line an epoch."""
+
+from collections import deque
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from ascpo.runs.tables import Row
+from ascpo.runs.watching import Plan
+
+_SHOWN = 10
+"""Epochs in the table."""
+
+
+class Display:
+    """A watcher that shows."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(highlight=False)
+        self._rows: deque[Row] = deque(maxlen=_SHOWN)
+        self._seconds: deque[float] = deque(maxlen=20)
+        self._epochs = 0
+        self._live: Live | None = None
+        self._bar = Progress(
+            TextColumn("epoch"), MofNCompleteColumn(), BarColumn(None), TextColumn("{task.fields[left]}"),
+            TimeElapsedColumn(), expand=True,
+        )  # fmt: skip
+
+    def begin(self, plan: Plan) -> None:
+        first, *rest = plan.sentences()
+        self._console.print(first, style="bold", markup=False)
+        for sentence in rest:
+            self._console.print(sentence, markup=False)
+        self._epochs = plan.config.epochs
+        self._task = self._bar.add_task("", total=self._epochs, completed=plan.done, left="compiling the first epoch")
+        if self._console.is_terminal:
+            self._live = Live(self._picture(), console=self._console, refresh_per_second=4)
+            self._live.start()
+
+    def epoch(self, row: Row, timing: Row) -> None:
+        self._rows.append(row | timing)
+        done = int(row["Epoch"]) + 1
+        # The first epoch compiles, and says nothing about the others.
+        self._seconds.append(sum(timing[name] for name in timing if name.startswith("Time")))
+        later = list(self._seconds)[1:] or list(self._seconds)
+        left = f"{_duration(sum(later) / len(later) * (self._epochs - done))} left"
+        self._bar.update(self._task, completed=done, left=left)
+        if self._live is not None:
+            self._live.update(self._picture())
+        else:
+            cells = "  ".join(f"{title} {show(row | timing)}" for title, show in _COLUMNS.items() if title != "epoch")
+            self._console.print(f"{done:>4}/{self._epochs}  {cells}  {left}", soft_wrap=True, markup=False)
+
+    def end(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def _picture(self) -> Group:
+        table = Table(box=None, header_style="bold", expand=True, padding=(0, 1))
+        for title in _COLUMNS:
+            table.add_column(title, justify="right")
+        for row in self._rows:
+            table.add_row(*(show(row) for show in _COLUMNS.values()))
+        return Group(table, self._bar)
+
+
+_COLUMNS = {
+    "epoch": lambda row: f"{row['Epoch'] + 1:.0f}",
+    "J_r": lambda row: f"{row['EpRet']:.3f}",
+    "M_c": lambda row: f"{row['EpMaxCost']:.4f}",
+    "worst state": lambda row: f"{row['WorstCost']:.3f}",
+    "within limits": lambda row: f"{row['SafeRate']:.1%}",
+    "time-outs": lambda row: f"{row['TimeoutRate']:.1%}",
+    "steps/s": lambda row: f"{row['StepsPerSecond']:,.0f}",
+}
+"""Title → how a row shows it. J_r is the mean return, M_c the mean of an episode's largest cost."""
+
+
+def _duration(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -1,0 +1,95 @@
+"""Settings to plain data and back: what JSON can hold, checked on the way in."""
+
+import dataclasses
+import difflib
+import types
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+
+class BadSetting(ValueError):
+    """A setting that does not exist, or a value that it cannot have."""
+
+
+def to_plain(settings: Any) -> Any:
+    """Dataclasses become dictionaries, tuples lists."""
+    if dataclasses.is_dataclass(settings) and not isinstance(settings, type):
+        return {field.name: to_plain(getattr(settings, field.name)) for field in dataclasses.fields(settings)}
+    return [to_plain(item) for item in settings] if isinstance(settings, (tuple, list)) else settings
+
+
+def from_plain(kind: type[T], data: Mapping[str, Any], name: str = "") -> T:
+    """A dataclass from a dictionary. What is missing keeps its default."""
+    return changed(kind(), data, name)
+
+
+def changed(settings: T, changes: Mapping[str, Any], name: str = "") -> T:
+    """The settings, with some of them changed: by values, or by dictionaries for those that are dataclasses."""
+    hints = get_type_hints(type(settings))
+    prefix = f"{name}." if name else ""
+    fitted = {}
+    for key, value in changes.items():
+        if key not in hints:
+            raise BadSetting(f"There is no setting {prefix}{key}. {nearest(key, hints)}")
+        fitted[key] = _fit(hints[key], value, getattr(settings, key), prefix + key)
+    return dataclasses.replace(settings, **fitted)  # pyright: ignore[reportArgumentType]
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The words that come closest, as an offer, or else all there are."""
+    known = list(known)
+    plain = {_plain(name): name for name in known}
+    close = difflib.get_close_matches(_plain(word), plain, n=3, cutoff=0.5)
+    if close:
+        return f"Did you mean {' or '.join(plain[match] for match in close)}?"
+    return f"There are: {', '.join(known)}." if known else ""
+
+
+def _plain(word: str) -> str:
+    return "".join(letter for letter in word.lower() if letter.isalnum())
+
+
+def _fit(hint: Any, value: Any, default: Any, name: str) -> Any:
+    """The value as the hint wants it, or an error that says what it wants."""
+    origin, inside = get_origin(hint), get_args(hint)
+    if dataclasses.is_dataclass(hint):
+        if isinstance(value, Mapping):
+            return changed(default, value, name)
+        if isinstance(value, hint):  # pyright: ignore[reportArgumentType]
+            return value
+        raise BadSetting(f"{name}={value!r} must be a {_words(hint)}, or a dictionary of its settings.")
+    if origin in (Union, types.UnionType):
+        if value is None and type(None) in inside:
+            return None
+        (hint,) = (kind for kind in inside if kind is not type(None))
+        return _fit(hint, value, default, name)
+    if origin is tuple and isinstance(value, (tuple, list)):
+        return tuple(_fit(inside[0], item, None, name) for item in value)
+    if origin is tuple and isinstance(value, (int, float)):
+        return (_fit(inside[0], value, None, name),)
+    if origin is Literal and isinstance(value, str):
+        if value in inside:
+            return value
+        raise BadSetting(f"{name}={value!r} is not known. {nearest(value, inside)}")
+    if _is(value, hint):
+        return hint(value)
+    raise BadSetting(f"{name}={value!r} must be {_words(hint)}.")
+
+
+def _is(value: Any, hint: Any) -> bool:
+    if hint is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(hint, type) and isinstance(value, hint)
+
+
+def _words(hint: Any) -> str:
+    names = {float: "a number", int: "a whole number", bool: "True or False", str: "text"}
+    if get_origin(hint) is tuple:
+        return f"a list, of {_words(get_args(hint)[0])} each"
+    if get_origin(hint) is Literal:
+        return f"one of {', '.join(get_args(hint))}"
+    return names.get(hint, getattr(hint, "__name__", str(hint)))

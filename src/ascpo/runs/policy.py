@@ -1,0 +1,138 @@
+"""A trained policy as one file, and how to fly with it.
+
+    pilot = ascpo.load("runs/Point-8-Hazard-ascpo-seed0")
+    observation, info = env.reset()
+    pilot.start()
+    while ...:
+        observation, reward, terminated, truncated, info = env.step(pilot.act(observation, info))
+
+The file holds arrays and plain data; nothing in it is executed.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ascpo.engines.rollout import Engine, scaled
+from ascpo.runs.config import Config
+from ascpo.runs.directory import NoRun, find, write_whole
+from ascpo.training.learner import Learner, Sizes
+from ascpo.training.train import learner_for
+
+_FORMAT = "ascpo policy 1"
+
+
+@dataclass(frozen=True)
+class PolicyFile:
+    """What a file says."""
+
+    config: Config
+    theta: Float[Array, " p"]
+    epochs: int
+    """Of training so far."""
+    observation_size: int
+    low: Float[np.ndarray, " act"]
+    high: Float[np.ndarray, " act"]
+    cost_names: tuple[str, ...]
+
+    def learner(self) -> Learner:
+        """One that the policy's parameters fit."""
+        settings = self.config.settings
+        sizes = Sizes(settings.num_envs, self.observation_size, len(self.low), len(self.cost_names))
+        learner = learner_for(self.config.algorithm(), settings, sizes, settings.limits_for(self.cost_names))
+        learner.start(0)
+        return learner
+
+
+def save_policy(path: Path, config: Config, engine: Engine, theta: Float[Array, " p"], epochs: int) -> None:
+    from safetensors.numpy import save
+
+    low, high = engine.action_bounds
+    about = {
+        "format": _FORMAT,
+        "config": json.loads(config.to_json()),
+        "epochs": epochs,
+        "observation_size": engine.observation_size,
+        "cost_names": list(engine.cost_names),
+    }
+    arrays = {"theta": np.array(theta), "low": np.array(low, np.float32), "high": np.array(high, np.float32)}
+    write_whole(path, save(arrays, {"ascpo": json.dumps(about)}))
+
+
+def read_policy(path: Path) -> PolicyFile:
+    """Of a run's directory, or of a file."""
+    from safetensors import SafetensorError, safe_open
+
+    file = path if path.is_file() else find(path).policy
+    if not file.exists():
+        raise NoRun(f"{file} is not there yet: the run was stopped before its first checkpoint.")
+    try:
+        with safe_open(file, framework="numpy") as opened:
+            about = json.loads((opened.metadata() or {}).get("ascpo", "{}"))
+            theta, low, high = (opened.get_tensor(name) for name in ("theta", "low", "high"))
+    except (SafetensorError, ValueError) as error:
+        raise NoRun(f"{file} is no policy of this program, or was damaged: {error}.") from error
+    if about.get("format") != _FORMAT:
+        raise NoRun(f"{file} is no policy of this program, but {about.get('format', 'of another')!r}.")
+    return PolicyFile(
+        config=Config.from_json(json.dumps(about["config"])),
+        epochs=about["epochs"],
+        observation_size=about["observation_size"],
+        cost_names=tuple(about["cost_names"]),
+        theta=jnp.asarray(theta),
+        low=low,
+        high=high,
+    )
+
+
+class Pilot:
+    """A policy that acts in one environment, in the environment's own units."""
+
+    def __init__(self, file: PolicyFile) -> None:
+        self.config, self.cost_names = file.config, file.cost_names
+        self._file = file
+        actor = file.learner().actor()
+        self._act, self._after, self._fresh = jax.jit(actor.act), jax.jit(actor.after), actor.fresh()
+        self.start()
+
+    def start(self) -> None:
+        """An episode begins: what was remembered of the last one is forgotten."""
+        self._memory = self._fresh
+
+    def act(
+        self, observation: Any, info: Mapping[str, Any] | None = None, *, rng: np.random.Generator | None = None
+    ) -> Float[np.ndarray, " act"]:
+        """What to do. `info` is what the last step gave, with its costs; with `rng` the action is drawn."""
+        seen = np.ravel(np.asarray(observation, np.float32))
+        if seen.size != self._file.observation_size:
+            raise ValueError(f"The policy knows observations of {self._file.observation_size} numbers, not {seen.size}.")
+        self._memory = self._after(self._memory, self._costs(info)) if info else self._memory
+        act = len(self._file.low)
+        noise = np.zeros(act, np.float32) if rng is None else rng.standard_normal(act).astype(np.float32)
+        action = self._act(self._file.theta, jnp.concatenate([jnp.asarray(seen), self._memory]), noise)
+        return scaled(np.asarray(action), self._file.low, self._file.high)
+
+    def _costs(self, info: Mapping[str, Any]) -> Float[Array, " m"]:
+        given = info["costs"] if "costs" in info else info.get("cost", 0.0)
+        costs = np.ravel(np.asarray(given, np.float32))
+        if costs.size != len(self.cost_names):
+            raise ValueError(
+                f"The policy was trained with {len(self.cost_names)} costs ({', '.join(self.cost_names)}), "
+                f"and the step gave {costs.size}."
+            )
+        return jnp.asarray(costs)
+
+    def __repr__(self) -> str:
+        return f"Pilot({self.config.algo} on {self.config.env}, {self._file.epochs} epochs)"
+
+
+def load(run: "str | Path") -> Pilot:
+    """The policy of a run's directory, or of a file `policy.safetensors`."""
+    return Pilot(read_policy(Path(run)))

@@ -1,0 +1,24 @@
+"""One small training for all tests of runs, so that it is compiled once."""
+
+TINY = {
+    "num_envs": 4,
+    "horizon": 25,
+    "hidden": (8, 8),
+    "value_fit": {"iterations": 4, "batch_size": 32},
+    "cost_fit": {"iterations": 4, "batch_size": 32, "window": 3},
+}
+EPOCH = 100
+CART = "tests.own:make"
+POINT = "Point-1-Hazard"
+
+
+def words(settings=TINY, prefix="--"):
+    """The same for the command line."""
+    out = []
+    for name, value in settings.items():
+        flag = prefix + name.replace("_", "-")
+        if isinstance(value, dict):
+            out += words(value, f"{flag}.")
+        else:
+            out += [flag, *(str(v) for v in (value if isinstance(value, tuple) else (value,)))]
+    return out

@@ -1,0 +1,128 @@
+"""Checkpoints: whole, or refused."""
+
+import dataclasses
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from ascpo.engines.functional import FunctionalEngine
+from ascpo.runs.checkpoints import BadCheckpoint, Checkpoints
+from ascpo.runs.config import configure
+from ascpo.training.train import begin, make_learner
+from tests.runs.helpers import TINY
+from tests.toys import Corridor
+
+
+def standing(algo="ascpo", epochs=0, seed=0, world=Corridor(), **settings):
+    engine = FunctionalEngine(world, 4)
+    config = configure("corridor", algo, **((TINY if algo != "trpo" else {"num_envs": 4, "horizon": 25}) | settings))
+    start = begin(engine, make_learner(engine, config.algorithm(), config.settings), seed)
+    return dataclasses.replace(start, epochs=epochs, cost=0.1 * epochs)
+
+
+def leaves(standing):
+    raw = [jax.random.key_data(x) if jax.dtypes.issubdtype(getattr(x, "dtype", int), jax.dtypes.prng_key) else x
+           for x in jax.tree.leaves(standing)]  # fmt: skip
+    return [np.asarray(leaf) for leaf in raw]
+
+
+@pytest.mark.parametrize("algo", ["trpo", "ascpo"])
+def test_what_is_loaded_is_what_was_saved(tmp_path, algo):
+    saved = standing(algo, epochs=3, seed=5)
+    Checkpoints(tmp_path, "me").save(saved)
+    loaded = Checkpoints(tmp_path, "me").load(standing(algo))
+    assert (loaded.epochs, loaded.cost) == (3, saved.cost)
+    for one, other in zip(leaves(saved), leaves(loaded), strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+
+
+def test_the_last_two_are_kept(tmp_path):
+    checkpoints = Checkpoints(tmp_path, "me")
+    for epochs in (1, 2, 3):
+        checkpoints.save(standing(epochs=epochs))
+    assert checkpoints.epochs() == [2, 3]
+    assert checkpoints.load(standing()).epochs == 3
+
+
+def damage(path, how):
+    files = [file for file in path.rglob("*") if file.is_file() and file.stat().st_size > 0]
+    largest = max(files, key=lambda file: file.stat().st_size)
+    if how == "truncated":
+        largest.write_bytes(largest.read_bytes()[: largest.stat().st_size // 2])
+    elif how == "flipped":
+        content = bytearray(largest.read_bytes())
+        content[len(content) // 2] ^= 1
+        largest.write_bytes(bytes(content))
+    elif how == "emptied":
+        largest.write_bytes(b"")
+    else:
+        for file in files:
+            file.unlink()
+
+
+@pytest.mark.parametrize("how", ["truncated", "flipped", "emptied", "gone"])
+def test_a_damaged_one_is_refused_and_the_one_before_it_is_named(tmp_path, how):
+    checkpoints = Checkpoints(tmp_path, "me")
+    for epochs in (4, 5):
+        checkpoints.save(standing(epochs=epochs))
+    damage(tmp_path / "5", how)
+    with pytest.raises(BadCheckpoint, match=r"5 is damaged.*Remove that directory to go on from the one after epoch 4"):
+        Checkpoints(tmp_path, "me").load(standing())
+    shutil.rmtree(tmp_path / "5")
+    assert Checkpoints(tmp_path, "me").load(standing()).epochs == 4
+
+
+def test_one_of_another_run_is_refused(tmp_path):
+    Checkpoints(tmp_path, "another").save(standing(epochs=1))
+    with pytest.raises(BadCheckpoint, match=r"belongs to a run with other settings.*begin the run anew"):
+        Checkpoints(tmp_path, "me").load(standing())
+
+
+def test_one_of_another_program_is_refused(tmp_path):
+    import orbax.checkpoint as ocp
+
+    with ocp.CheckpointManager(tmp_path) as manager:
+        manager.save(1, args=ocp.args.StandardSave({"weights": np.ones(3)}))
+    with pytest.raises(BadCheckpoint, match="damaged or was not made by this program"):
+        Checkpoints(tmp_path, "me").load(standing())
+
+
+def test_one_of_other_sizes_is_refused(tmp_path):
+    Checkpoints(tmp_path, "me").save(standing(epochs=1))
+    with pytest.raises(BadCheckpoint, match="other sizes"):
+        Checkpoints(tmp_path, "me").load(standing(hidden=(9, 9)))
+
+
+FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from ascpo.runs.checkpoints import BadCheckpoint, Checkpoints
+from tests.runs.test_checkpoints import standing
+
+checkpoints = Checkpoints(Path(sys.argv[1]), "me")
+checkpoints.save(standing(epochs=1))
+resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
+try:
+    checkpoints.save(standing(epochs=2))
+except BadCheckpoint as error:
+    print(error)
+"""
+
+
+def test_when_no_more_can_be_written_the_earlier_one_stays_good(tmp_path):
+    """A limit on the size of files stands in for a full disk: writing fails in the same place."""
+    run = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(tmp_path)],
+        cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "The checkpoint after epoch 2 could not be written" in run.stdout
+    assert "The one after epoch 1 is still good" in run.stdout
+    assert Checkpoints(tmp_path, "me").load(standing()).epochs == 1
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 500

@@ -1,0 +1,84 @@
+import dataclasses
+
+import pytest
+
+from ascpo.algorithms import ALGORITHMS, ASCPO, CPO
+from ascpo.cli.train import Train
+from ascpo.runs.config import Config, configure
+from ascpo.runs.plain import BadSetting
+from ascpo.runs.run import Options
+from ascpo.training.settings import Settings
+
+
+def test_shared_settings_and_the_algorithms_own_are_given_side_by_side():
+    config = configure("Point-1-Hazard", "ascpo", total_steps=6e6, margin=0.03, mode="paper", ask={"share": 0.9})
+    assert config.settings.margin == 0.03
+    assert config.settings.ask.share == 0.9
+    assert config.method == ASCPO(mode="paper")
+    assert config.total_steps == 6_000_000
+    assert config.epochs == 200
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_a_config_is_read_as_it_was_written(algo):
+    config = configure("Point-1-Hazard", algo, seed=3, limits=(0.0, 0.5), ask={"closed": False, "share": None})
+    assert Config.from_json(config.to_json()) == config
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_no_setting_has_the_name_of_another(algo):
+    """They share one line of flags, and one list of keyword arguments."""
+    groups = (Train, Options, Settings, ALGORITHMS[algo])
+    names = [field.name for group in groups for field in dataclasses.fields(group)]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"algo": "asppo"}, "'asppo' is no algorithm. Did you mean ascpo"),
+        ({"marign": 0.1}, "no setting 'marign'. Did you mean margin"),
+        ({"algo": "cpo", "mode": "paper"}, "cpo has no setting 'mode'. ascpo has it"),
+        ({"total_steps": 0}, "leaves nothing to train"),
+        ({"total_steps": 1.5}, "whole number"),
+        ({"total_steps": float("nan")}, "whole number"),
+        ({"seed": -1}, "must not be negative"),
+        ({"probability": 98}, "between 0 and 1"),
+        ({"num_envs": 0}, "at least 1"),
+        ({"hidden": []}, "at least 1"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_sentence(wrong, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        configure("Point-1-Hazard", **wrong)
+
+
+def test_the_fingerprint_tells_runs_apart_but_not_their_lengths():
+    config = configure("Point-1-Hazard")
+    assert configure("Point-1-Hazard", total_steps=1e6).fingerprint == config.fingerprint
+    for other in ({"seed": 1}, {"margin": 0.1}, {"k": 3.0}, {"algo": "cpo"}):
+        assert configure("Point-1-Hazard", **other).fingerprint != config.fingerprint
+
+
+def test_the_name_tells_environment_algorithm_unusual_mode_and_seed():
+    assert configure("Point-1-Hazard", seed=2).name() == "Point-1-Hazard-ascpo-seed2"
+    assert configure("Point-1-Hazard", mode="paper").name() == "Point-1-Hazard-ascpo-paper-seed0"
+    assert configure("package.module:make", "cpo").name() == "package.module-make-cpo-seed0"
+    assert configure("../../etc:x", "cpo").name() == "..-..-etc-x-cpo-seed0"
+
+
+def test_the_same_method_builds_the_same_algorithm():
+    """What is compiled for one training serves the next."""
+    assert configure("a").algorithm() is configure("b").algorithm()
+    assert configure("a").algorithm() is not configure("a", probability=0.9).algorithm()
+
+
+def test_a_config_of_an_unknown_algorithm_is_refused():
+    text = configure("a", "cpo").to_json().replace('"cpo"', '"cpp"')
+    with pytest.raises(BadSetting, match="Did you mean cpo"):
+        Config.from_json(text)
+
+
+def test_the_promise_reaches_the_algorithm():
+    assert "0.1" in configure("a", probability=0.9).algorithm().words
+    assert configure("a", "cpo").method == CPO()

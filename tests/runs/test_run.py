@@ -1,0 +1,222 @@
+"""Runs from Python: begun, stopped, gone on with, made longer."""
+
+import json
+import os
+import signal
+
+import numpy as np
+import pytest
+
+import ascpo
+from ascpo.engines.inspection import Faulty
+from ascpo.runs.checkpoints import BadCheckpoint
+from ascpo.runs.directory import NoRun, find, runs_in
+from ascpo.runs.plain import BadSetting
+from ascpo.runs.policy import read_policy
+from ascpo.runs.stopping import Stopped
+from tests.own import Cart, WithNaN, WithoutCost
+from tests.own import make as make_cart
+from tests.runs.helpers import CART, EPOCH, POINT, TINY
+
+QUIET = TINY | {"progress": False, "checkpoint_every": 0.0}
+
+
+def train(env, out, epochs=4, **more):
+    return ascpo.train(env, out=out, total_steps=epochs * EPOCH, **(QUIET | more))
+
+
+def files(run):
+    return find(run).metrics.read_bytes(), np.asarray(read_policy(run).theta).tobytes()
+
+
+class Signal:
+    """A watcher that sends a signal after some epochs."""
+
+    def __init__(self, after, number=signal.SIGTERM):
+        self.after, self.number = after, number
+
+    def begin(self, plan):
+        self.plan = plan
+
+    def epoch(self, row, timing):
+        if row["Epoch"] + 1 == self.after:
+            os.kill(os.getpid(), self.number)
+
+    def end(self):
+        pass
+
+
+@pytest.fixture(scope="module", params=[CART, POINT])
+def whole(request, tmp_path_factory):
+    """A run that was never stopped."""
+    return request.param, train(request.param, tmp_path_factory.mktemp("whole")).directory
+
+
+def stop_after(monkeypatch, epochs, number=signal.SIGTERM):
+    monkeypatch.setattr("ascpo.runs.run._watchers", lambda options, directory: [Signal(epochs, number)])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_was_stopped_goes_on_as_if_it_never_had_been(whole, tmp_path, monkeypatch, number):
+    env, undisturbed = whole
+    with monkeypatch.context() as patch:
+        stop_after(patch, 2, number)
+        with pytest.raises(Stopped):
+            train(env, tmp_path, checkpoint_every=1e6)
+    (stopped,) = runs_in(tmp_path)
+    assert stopped.metrics.read_bytes().count(b"\n") == 1 + 2
+    result = ascpo.resume(stopped.path, progress=False)
+    assert files(result.directory) == files(undisturbed)
+
+
+def test_a_run_made_longer_equals_a_longer_one(whole, tmp_path):
+    env, undisturbed = whole
+    shorter = train(env, tmp_path, epochs=1).directory
+    longer = ascpo.resume(shorter, total_steps=4 * EPOCH, progress=False)
+    assert files(longer.directory) == files(undisturbed)
+    assert find(shorter).config().total_steps == 4 * EPOCH
+
+
+def test_going_on_with_a_finished_run_changes_nothing(whole):
+    _, undisturbed = whole
+    before = files(undisturbed)
+    assert files(ascpo.resume(undisturbed, progress=False).directory) == before
+
+
+def test_a_run_cannot_be_made_shorter_than_it_is(whole):
+    with pytest.raises(BadSetting, match="4 epochs long already, and 1 were asked for"):
+        ascpo.resume(whole[1], total_steps=EPOCH, progress=False)
+
+
+def test_a_run_goes_on_with_the_settings_it_began_with(whole):
+    with pytest.raises(BadSetting, match="margin cannot be changed"):
+        ascpo.resume(whole[1], margin=0.1)
+
+
+def test_a_result_has_history_policy_and_directory(whole):
+    env, directory = whole
+    result = ascpo.runs.run.Result(directory)
+    assert list(result.history["TotalEnvInteracts"]) == [100, 200, 300, 400]
+    environment = make_cart() if env == CART else ascpo.make(env)
+    observation, info = environment.reset(seed=0)
+    action = result.policy.act(observation)
+    assert environment.action_space.contains(action)
+    _, _, _, _, info = environment.step(action)
+    result.policy.act(observation, info)
+    assert str(result.policy) == f"Pilot(ascpo on {env}, 4 epochs)"
+
+
+def test_the_pilot_acts_as_the_engine_does(whole):
+    """Mean actions, in the environment's units, with the largest cost so far in mind."""
+    from ascpo.runs.environment import open_engine
+
+    env, directory = whole
+    file = read_policy(directory)
+    engine = open_engine(env, 1)
+    engine.begin(file.learner().actor(), 11)
+    rollout = engine.collect(file.theta, np.zeros((15, 1, engine.action_size), np.float32))
+    pilot = ascpo.load(directory)
+    info = None
+    for t in range(15):
+        seen = np.asarray(rollout.view[t, 0, : engine.observation_size])
+        low, high = engine.action_bounds
+        expected = 0.5 * (low + high) + 0.5 * (high - low) * np.clip(rollout.action[t, 0], -1, 1)
+        np.testing.assert_allclose(pilot.act(seen, info), expected, atol=1e-5)
+        info = {"costs": np.asarray(rollout.cost[t, 0])}
+
+
+def test_a_pilot_refuses_what_it_was_not_trained_for(whole):
+    pilot = ascpo.load(whole[1])
+    with pytest.raises(ValueError, match="observations of"):
+        pilot.act(np.zeros(1000))
+    with pytest.raises(ValueError, match="and the step gave 3"):
+        pilot.act(np.zeros(pilot._file.observation_size), {"costs": [0.0, 0.0, 0.0]})
+
+
+def test_a_second_run_does_not_overwrite_the_first(whole):
+    env, directory = whole
+    with pytest.raises(NoRun, match=r"holds a run already\. Go on with it by --resume"):
+        train(env, directory.parent)
+
+
+def test_two_trainings_in_one_directory_are_refused(whole):
+    with find(whole[1]).locked(), pytest.raises(NoRun, match="being written to by another training"):
+        ascpo.resume(whole[1], total_steps=8 * EPOCH, progress=False)
+
+
+def test_a_run_that_is_not_there_is_answered_with_the_nearest_one(whole):
+    _, directory = whole
+    with pytest.raises(NoRun, match=f"Did you mean {directory}"):
+        ascpo.load(directory.with_name(directory.name.replace("ascpo", "acspo")))
+    with pytest.raises(NoRun, match="ascpo list runs"):
+        ascpo.load(directory / "nothing" / "here")
+
+
+def test_a_factory_trains_as_its_name_does_and_goes_on_when_given_again(tmp_path):
+    by_name = train(CART, tmp_path / "name", epochs=2).directory
+    by_object = train(make_cart, tmp_path / "object", epochs=1).directory
+    assert files(ascpo.resume(by_object, env=make_cart, total_steps=2 * EPOCH, progress=False).directory) == files(by_name)
+
+
+def test_what_cannot_be_found_by_name_needs_to_be_given_again(tmp_path):
+    run = train(lambda: Cart(), tmp_path, epochs=1).directory
+    with pytest.raises(BadSetting, match="cannot be found again by its name"):
+        ascpo.resume(run, total_steps=2 * EPOCH, progress=False)
+
+
+class TestBadInputIsRefusedBeforeAnythingIsWritten:
+    @pytest.mark.parametrize(
+        ("env", "more", "sentence"),
+        [
+            ("Point8Hazard", {}, "Did you mean Point-8-Hazard"),
+            ("Pendulm-v1", {}, "Pendulum-v1"),
+            ("CartPole-v1", {}, "Discrete"),
+            ("Pendulum-v1", {}, "cost"),
+            (WithoutCost, {}, "cost"),
+            (CART, {"algo": "asppo"}, "Did you mean ascpo"),
+            (CART, {"limits": (0.0, 1.0)}, "2 limits for 1 constraints"),
+            (CART, {"marign": 1.0}, "Did you mean margin"),
+            (CART, {"checkpoint_every": -1.0}, "at least 0"),
+            (CART, {"threads": -1}, "at least one"),
+            (CART, {"hidden": (8, 9)}, "different width"),
+        ],
+    )
+    def test_with_a_sentence(self, env, more, sentence, tmp_path):
+        with pytest.raises(ValueError, match=sentence):
+            train(env, tmp_path, **more)
+        assert not list(tmp_path.iterdir())
+
+
+def test_a_reward_that_is_nan_is_named_with_environment_and_step(tmp_path):
+    with pytest.raises(Faulty, match=r"Environment 0, episode 6 .*step 10: The reward is nan"):
+        train(WithNaN, tmp_path, epochs=6)
+    (run,) = runs_in(tmp_path)
+    assert run.metrics.read_bytes().count(b"\n") == 1 + 5, "the epochs before it are kept"
+
+
+def test_a_changed_config_is_noticed(whole, tmp_path):
+    import shutil
+
+    _, directory = whole
+    copy = tmp_path / "copy"
+    shutil.copytree(directory, copy)
+    config = json.loads((copy / "config.json").read_text())
+    config["settings"]["margin"] = 0.5
+    (copy / "config.json").write_text(json.dumps(config))
+    with pytest.raises(BadCheckpoint, match="belongs to a run with other settings"):
+        ascpo.resume(copy, progress=False)
+    (copy / "config.json").write_text("{")
+    with pytest.raises(NoRun, match="cannot be used"):
+        ascpo.resume(copy, progress=False)
+
+
+def test_a_policy_file_that_is_none_is_refused(whole, tmp_path):
+    file = tmp_path / "policy.safetensors"
+    file.write_bytes(find(whole[1]).policy.read_bytes()[:-100])
+    with pytest.raises(NoRun, match="no policy of this program, or was damaged"):
+        ascpo.load(file)
+
+
+def test_what_tensorboard_is_told_is_what_the_table_says(tmp_path):
+    result = train(CART, tmp_path, epochs=2, tensorboard=True)
+    assert list((result.directory / "tensorboard").iterdir())

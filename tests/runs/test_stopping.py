@@ -1,0 +1,51 @@
+import os
+import signal
+import threading
+
+import pytest
+
+from ascpo.runs.stopping import Stopped, Stopping
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_work_is_broken_off_at_once(number):
+    reached = []
+    with Stopping() as stopping, pytest.raises(Stopped) as stopped, stopping.work():
+        os.kill(os.getpid(), number)
+        reached.append("the end of the work")
+    assert stopped.value.number == number
+    assert not reached
+
+
+def test_files_are_written_to_their_end_and_the_next_work_does_not_begin():
+    with Stopping() as stopping:
+        with stopping.work():
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+        written = True
+        with pytest.raises(Stopped, match="SIGTERM"), stopping.work():
+            written = False
+    assert written
+
+
+def test_the_signals_mean_afterwards_what_they_meant_before():
+    before = signal.getsignal(signal.SIGTERM)
+    with Stopping():
+        assert signal.getsignal(signal.SIGTERM) != before
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_in_a_thread_of_its_own_a_training_leaves_signals_alone():
+    failures = []
+
+    def work():
+        try:
+            with Stopping() as stopping, stopping.work():
+                pass
+        except Exception as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert not failures

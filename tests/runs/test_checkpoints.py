@@ -19,8 +19,8 @@ from tests.runs.helpers import TINY
 from tests.toys import Corridor
 
 
-def standing(algo="ascpo", epochs=0, seed=0, world=Corridor(), **settings):
-    engine = FunctionalEngine(world, 4)
+def standing(algo="ascpo", epochs=0, seed=0, **settings):
+    engine = FunctionalEngine(Corridor(), 4)
     config = configure("corridor", algo, **((TINY if algo != "trpo" else {"num_envs": 4, "horizon": 25}) | settings))
     start = begin(engine, make_learner(engine, config.algorithm(), config.settings), seed)
     return dataclasses.replace(start, epochs=epochs, cost=0.1 * epochs)

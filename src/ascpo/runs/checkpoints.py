@@ -59,7 +59,9 @@ class Checkpoints:
                 force=True,
             )
         except Exception as error:
-            kept = f"The one after epoch {self.epochs()[-1]} is still good." if self.epochs() else "There is no earlier."
+            kept = (
+                f"The one after epoch {self.epochs()[-1]} is still good." if self.epochs() else "There is no earlier."
+            )
             raise BadCheckpoint(
                 f"The checkpoint after epoch {standing.epochs} could not be written to {self._path}: {_brief(error)}. "
                 f"{kept} Is the disk full?"

@@ -75,9 +75,7 @@ def _built(method: Method, probability: float) -> Algorithm:
     return method.build(probability)
 
 
-def configure(
-    env: str, algo: str = "ascpo", *, seed: int = 0, total_steps: float = 6e6, **chosen: Any
-) -> Config:
+def configure(env: str, algo: str = "ascpo", *, seed: int = 0, total_steps: float = 6e6, **chosen: Any) -> Config:
     """A config from flat settings: those that all algorithms share, and the algorithm's own, by their names."""
     method = method_class(algo)()
     shared, own = {f.name for f in dataclasses.fields(Settings)}, {f.name for f in dataclasses.fields(method)}

@@ -1,11 +1,11 @@
 """A run's directory: what lies where, and who may write to it.
 
-    config.json          all that decides the numbers
-    metrics.csv          a row an epoch; the same bytes for the same config, however often the run was stopped
-    timing.csv           seconds, a row an epoch
-    checkpoints/         the last two, each all that is needed to go on
-    policy.safetensors   the latest policy
-    versions.json        of the packages, the interpreter and the machine
+config.json          all that decides the numbers
+metrics.csv          a row an epoch; the same bytes for the same config, however often the run was stopped
+timing.csv           seconds, a row an epoch
+checkpoints/         the last two, each all that is needed to go on
+policy.safetensors   the latest policy
+versions.json        of the packages, the interpreter and the machine
 """
 
 import contextlib

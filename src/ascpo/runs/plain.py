@@ -54,28 +54,29 @@ def _plain(word: str) -> str:
 def _fit(hint: Any, value: Any, default: Any, name: str) -> Any:
     """The value as the hint wants it, or an error that says what it wants."""
     origin, inside = get_origin(hint), get_args(hint)
-    if dataclasses.is_dataclass(hint):
-        if isinstance(value, Mapping):
-            return changed(default, value, name)
-        if isinstance(value, hint):  # pyright: ignore[reportArgumentType]
-            return value
-        raise BadSetting(f"{name}={value!r} must be a {_words(hint)}, or a dictionary of its settings.")
     if origin in (Union, types.UnionType):
-        if value is None and type(None) in inside:
+        if value is None:
             return None
         (hint,) = (kind for kind in inside if kind is not type(None))
         return _fit(hint, value, default, name)
-    if origin is tuple and isinstance(value, (tuple, list)):
-        return tuple(_fit(inside[0], item, None, name) for item in value)
-    if origin is tuple and isinstance(value, (int, float)):
-        return (_fit(inside[0], value, None, name),)
-    if origin is Literal and isinstance(value, str):
-        if value in inside:
-            return value
+    if dataclasses.is_dataclass(hint):
+        return _fit_group(hint, value, default, name)
+    if origin is tuple and isinstance(value, (tuple, list, int, float)):
+        items = value if isinstance(value, (tuple, list)) else (value,)
+        return tuple(_fit(inside[0], item, None, name) for item in items)
+    if origin is Literal and isinstance(value, str) and value not in inside:
         raise BadSetting(f"{name}={value!r} is not known. {nearest(value, inside)}")
-    if _is(value, hint):
-        return hint(value)
-    raise BadSetting(f"{name}={value!r} must be {_words(hint)}.")
+    if not _is(value, hint):
+        raise BadSetting(f"{name}={value!r} must be {_words(hint)}.")
+    return value if origin is Literal else hint(value)
+
+
+def _fit_group(kind: Any, value: Any, default: Any, name: str) -> Any:
+    if isinstance(value, Mapping):
+        return changed(default, value, name)
+    if isinstance(value, kind):
+        return value
+    raise BadSetting(f"{name}={value!r} must be a {_words(kind)}, or a dictionary of its settings.")
 
 
 def _is(value: Any, hint: Any) -> bool:
@@ -83,6 +84,8 @@ def _is(value: Any, hint: Any) -> bool:
         return isinstance(value, (int, float)) and not isinstance(value, bool)
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
     return isinstance(hint, type) and isinstance(value, hint)
 
 

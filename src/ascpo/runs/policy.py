@@ -112,7 +112,9 @@ class Pilot:
         """What to do. `info` is what the last step gave, with its costs; with `rng` the action is drawn."""
         seen = np.ravel(np.asarray(observation, np.float32))
         if seen.size != self._file.observation_size:
-            raise ValueError(f"The policy knows observations of {self._file.observation_size} numbers, not {seen.size}.")
+            raise ValueError(
+                f"The policy knows observations of {self._file.observation_size} numbers, not {seen.size}."
+            )
         self._memory = self._after(self._memory, self._costs(info)) if info else self._memory
         act = len(self._file.low)
         noise = np.zeros(act, np.float32) if rng is None else rng.standard_normal(act).astype(np.float32)

@@ -36,7 +36,7 @@ class Options:
     threads: int = 0
     """Threads of the simulator, 0 for one per core."""
     processes: bool = False
-    """Put your own environments into processes of their own: pays if a step takes longer than a tenth of a millisecond."""
+    """Put your own environments into processes of their own: it pays if a step takes long."""
     checkpoint_every: float = 60.0
     """Seconds between checkpoints; 0 for one after every epoch."""
     tensorboard: bool = False

@@ -161,7 +161,10 @@ def test_a_factory_trains_as_its_name_does_and_goes_on_when_given_again(tmp_path
 
 
 def test_what_cannot_be_found_by_name_needs_to_be_given_again(tmp_path):
-    run = train(lambda: Cart(), tmp_path, epochs=1).directory
+    def make():
+        return Cart()
+
+    run = train(make, tmp_path, epochs=1).directory
     with pytest.raises(BadSetting, match="cannot be found again by its name"):
         ascpo.resume(run, total_steps=2 * EPOCH, progress=False)
 

@@ -10,9 +10,14 @@ from ascpo.runs.stopping import Stopped, Stopping
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_work_is_broken_off_at_once(number):
     reached = []
-    with Stopping() as stopping, pytest.raises(Stopped) as stopped, stopping.work():
-        os.kill(os.getpid(), number)
-        reached.append("the end of the work")
+
+    def work():
+        with Stopping() as stopping, stopping.work():
+            os.kill(os.getpid(), number)
+            reached.append("the end of the work")
+
+    with pytest.raises(Stopped) as stopped:
+        work()
     assert stopped.value.number == number
     assert not reached
 

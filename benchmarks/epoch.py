@@ -53,7 +53,7 @@ def main() -> None:
         full = dataclasses.replace(RARE, batch_size=0, window=1)
         runs = {
             "minibatches of 4096": (ASCPO(), Settings()),
-            "full batches": (ASCPO(cost_fit=full), Settings(value_fit=Fit(batch_size=0))),
+            "full batches": (ASCPO(), Settings(value_fit=Fit(batch_size=0), cost_fit=full)),
         }
     else:
         runs = {name: (algorithm, Settings()) for name, algorithm in

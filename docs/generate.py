@@ -53,7 +53,7 @@ def log_page() -> str:
                 "A row an epoch, on disk as soon as the epoch is over. It is a function of the run's settings: the "
                 "same bytes for the same `config.json` on the same machine, however often the run was stopped. Where "
                 "there are several constraints, columns of one carry its name: `Nu_hazard`, `EpMaxCost_pillar`. What "
-                "an algorithm does not have is `nan`.",
+                "an algorithm does not have is `nan`, or not there.",
                 _table(("column", "meaning"), [(f"`{name}`", meaning) for name, meaning in COLUMNS.items()]),
                 "## timing.csv",
                 "Seconds, which are never the same twice, have a table of their own.",

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 from ascpo.experience.episodes import Summary
 from ascpo.surrogates.cost import EXPECTED_COST
-from ascpo.surrogates.evidence import Evidence, centred, normalised
+from ascpo.surrogates.evidence import Evidence, Weights, centred, normalised
 from ascpo.surrogates.maximum import (
     cantelli_bound,
     chance,
@@ -20,7 +20,7 @@ from ascpo.surrogates.maximum import (
     paper_bound,
     reference_bound,
 )
-from ascpo.surrogates.reward import expected_reward
+from ascpo.surrogates.reward import loss_of_reward
 
 D = jnp.array([0.0, 0.1, 0.4])
 """The largest cost of each action's episode."""
@@ -65,7 +65,7 @@ def gradient(constraint, k=1):
 
     def surrogate(theta):
         ratio = (jax.nn.softmax(theta) / P)[ACTIONS][:, None]
-        return constraint.surrogate(some, ratio)[0]
+        return constraint.surrogate(some, Weights(ratio))[0]
 
     return jax.grad(surrogate)(THETA)
 
@@ -160,13 +160,14 @@ def test_the_chance_of_a_violation_is_held_against_what_is_allowed():
 
 @pytest.mark.parametrize("constraint", [expected_maximum(), EXPECTED_COST, chance(0.9)])
 def test_a_surrogate_is_a_mean_of_ratio_times_advantage(constraint):
-    ratio = jnp.full((len(ACTIONS), 1), 2.0)
-    assert_allclose(constraint.surrogate(evidence(), ratio), 2 * jnp.mean(D[ACTIONS] - mean(P)), atol=2e-4)
+    doubled = Weights(jnp.full((len(ACTIONS), 1), 2.0))
+    assert_allclose(constraint.surrogate(evidence(), doubled), 2 * jnp.mean(D[ACTIONS] - mean(P)), atol=2e-4)
 
 
-def test_the_reward_surrogate_is_the_mean_of_ratio_times_advantage():
-    ratio = jnp.full((len(ACTIONS), 1), 3.0)
-    assert_allclose(expected_reward(evidence(), ratio), 3 * jnp.mean(D[ACTIONS] - mean(P)), atol=2e-4)
+def test_the_reward_surrogate_has_the_gradient_of_the_mean():
+    some = evidence()
+    loss = lambda theta: loss_of_reward(some, Weights((jax.nn.softmax(theta) / P)[ACTIONS][:, None]))  # noqa: E731
+    assert_allclose(jax.grad(loss)(THETA), -exact(mean), atol=2e-4)
 
 
 def test_advantages_are_normalised_and_equal_ones_vanish():

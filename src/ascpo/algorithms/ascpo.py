@@ -1,12 +1,11 @@
 """ASCPO: an upper probability bound of an episode's largest cost stays under its limit (arXiv:2410.01212)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from ascpo.algorithms.algorithm import Algorithm, CostCritics
+from ascpo.algorithms.algorithm import Algorithm, of_largest_cost
 from ascpo.experience.memory import MAXIMA
 from ascpo.experience.signals import crossings, increments, moments
-from ascpo.networks.fitting import RARE, Fit
 from ascpo.surrogates.evidence import Constraint
 from ascpo.surrogates.maximum import cantelli_bound, chance, moment_bound, paper_bound, reference_bound
 
@@ -25,33 +24,19 @@ class ASCPO:
     """ω₁, the paper's ‖μ‖∞ (modes reference and paper)."""
     omega2: float = 0.007
     """ω₂, the paper's |K|max (modes reference and paper)."""
-    cost_fit: Fit = RARE
-    """How the cost critics are fitted."""
-    cost_decay: float = 0.95
-    """λ of the cost's generalised advantages."""
-    output_bias: float | None = -4.0
-    """Starts the cost critics' predictions near zero, where the truth is."""
 
     def __post_init__(self) -> None:
         if self.k < 0:
             raise ValueError(f"k={self.k} must not be negative: it would reward a spread of costs.")
 
     def build(self, probability: float) -> Algorithm:
-        second = self.mode in {"moment", "cantelli"}
+        signal = {"chance": crossings, "moment": moments, "cantelli": moments}.get(self.mode, increments)
+        critics = of_largest_cost(signal, per_constraint=2 if signal is moments else 1)
         return Algorithm(
             name="ascpo",
-            words=self._words(probability),
+            words=f"bounds {self._words(probability)}",
             memory=MAXIMA,
-            cost_critics=CostCritics(
-                crossings if self.mode == "chance" else moments if second else increments,
-                per_constraint=2 if second else 1,
-                discount=1.0,
-                decay=self.cost_decay,
-                beyond_time_limit=False,
-                head="sigmoid" if self.mode == "chance" else "softplus",
-                output_bias=self.output_bias,
-                fit=self.cost_fit,
-            ),
+            cost_critics=replace(critics, head="sigmoid") if self.mode == "chance" else critics,
             constraint=self._bound(probability),
         )
 

@@ -2,23 +2,18 @@
 
 from dataclasses import dataclass
 
-from ascpo.algorithms.algorithm import Algorithm, CostCritics
-from ascpo.experience.signals import expected_cost
-from ascpo.networks.fitting import RARE, Fit
+from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
 from ascpo.surrogates.cost import EXPECTED_COST
 
 
 @dataclass(frozen=True)
 class CPO:
-    """Settings of CPO."""
-
-    cost_fit: Fit = RARE
-    """How the cost critics are fitted."""
+    """Settings of CPO: it has none of its own."""
 
     def build(self, probability: float) -> Algorithm:
         return Algorithm(
             name="cpo",
-            words="the mean of an episode's cost",
-            cost_critics=CostCritics(expected_cost, fit=self.cost_fit),
+            words="bounds the mean cost of an episode",
+            cost_critics=EPISODE_COST,
             constraint=EXPECTED_COST,
         )

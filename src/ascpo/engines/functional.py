@@ -100,9 +100,9 @@ def _program(world: World, actor: Actor) -> Callable[..., Any]:
         theta: Float[Array, " p"], state: Any, memory: Any, noise: Float[Array, " act"], key: Key[Array, ""]
     ) -> Any:
         view = jnp.concatenate([world.observe(state), memory])
-        action = actor.act(theta, view, noise)
+        action, taken = actor.both(theta, view, noise)
         step_key, begin_key = jax.random.split(key)
-        moved = world.step(state, action, step_key)
+        moved = world.step(state, taken, step_key)
         remembered = actor.after(memory, moved.costs)
         next_view = jnp.concatenate([world.observe(moved.state), remembered])
         done = moved.terminated | moved.truncated

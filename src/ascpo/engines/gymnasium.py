@@ -64,21 +64,21 @@ class GymnasiumEngine:
     def collect(self, theta: Float[Array, " p"], noise: Float[np.ndarray, "time env act"]) -> Rollout:
         """Let the policy act for as many steps as there is noise for. Episodes that end begin anew."""
         program = _program(self._actor)
-        action = np.asarray(program.act(theta, self._observation, self._memory, noise[0]))
+        action, taken = map(np.asarray, program.act(theta, self._observation, self._memory, noise[0]))
         steps: list[Rollout] = []
         # The last step's action is never taken: the next rollout's policy is another.
         for ahead in np.concatenate([noise[1:], noise[:1]]):
             view = np.concatenate([self._observation, self._memory], axis=1)
-            moved = self._step(action)
+            moved = self._step(taken)
             done = moved.terminated | moved.truncated
             self._observation = self._next_episode(done) if done.any() else moved.observation
-            remembered, memory, next_action = program.respond(
+            remembered, memory, next_action, next_taken = program.respond(
                 theta, self._observation, self._memory, moved.costs, done, ahead
             )
             next_view = np.concatenate([moved.observation, np.asarray(remembered)], axis=1)
             truncated = moved.truncated & ~moved.terminated
             steps.append(Rollout(view, next_view, action, moved.reward, moved.costs, moved.terminated, truncated))
-            self._memory, action = np.asarray(memory), np.asarray(next_action)
+            self._memory, action, taken = np.asarray(memory), np.asarray(next_action), np.asarray(next_taken)
         return jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *steps)
 
     def snapshot(self) -> Snapshot:
@@ -215,10 +215,10 @@ class _Moved:
 class _Program:
     """How a policy acts in all environments, compiled."""
 
-    act: Callable[..., Float[Array, "env act"]]
-    """The first action of a rollout."""
-    respond: Callable[..., tuple[Float[Array, "env memory"], Float[Array, "env memory"], Float[Array, "env act"]]]
-    """After a step: the memory with its costs, the memory to act with, and the next action."""
+    act: Callable[..., tuple[Float[Array, "env act"], Float[Array, "env act"]]]
+    """The first action of a rollout, as drawn and as taken."""
+    respond: Callable[..., tuple[Array, Array, Array, Array]]
+    """After a step: the memory with its costs, the memory to act with, and the next action, drawn and taken."""
 
 
 @functools.lru_cache(maxsize=8)
@@ -228,8 +228,8 @@ def _program(actor: Actor) -> _Program:
         observation: Float[Array, " obs"],
         memory: Float[Array, " memory"],
         noise: Float[Array, " act"],
-    ) -> Float[Array, " act"]:
-        return actor.act(theta, jnp.concatenate([observation, memory]), noise)
+    ) -> tuple[Float[Array, " act"], Float[Array, " act"]]:
+        return actor.both(theta, jnp.concatenate([observation, memory]), noise)
 
     def respond(
         theta: Float[Array, " p"],
@@ -238,10 +238,10 @@ def _program(actor: Actor) -> _Program:
         costs: Float[Array, " m"],
         done: Bool[Array, ""],
         noise: Float[Array, " act"],
-    ) -> tuple[Float[Array, " memory"], Float[Array, " memory"], Float[Array, " act"]]:
+    ) -> tuple[Float[Array, " memory"], Float[Array, " memory"], Float[Array, " act"], Float[Array, " act"]]:
         remembered = actor.after(memory, costs)
         memory = jnp.where(done, actor.fresh(), remembered)
-        return remembered, memory, act(theta, observation, memory, noise)
+        return remembered, memory, *act(theta, observation, memory, noise)
 
     return _Program(
         act=jax.jit(jax.vmap(act, in_axes=(None, 0, 0, 0))),

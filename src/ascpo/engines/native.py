@@ -176,9 +176,9 @@ class NativeEngine:
         first = seen
         # The last step's action is never taken: the next rollout's policy is another.
         ahead = np.concatenate([noise[1:], noise[:1]])
-        act = programs.action
+        taken = programs.taken
         for t in range(len(noise)):
-            reasons = self._simulator.step(seen[:, act])
+            reasons = self._simulator.step(seen[:, taken])
             self._rows, self._memories, packed = programs.advance(
                 theta, self._rows, self._memories, self._simulator.sensors, self._ahead, self._used_on_device, ahead[t]
             )
@@ -426,38 +426,49 @@ def _programs(task: Task) -> _Programs:
 class _Acting:
     """The compiled programs of a task in which a policy acts.
 
-    A step's results lie side by side: the next view, the next action, the last view, four flags, reward, costs.
+    A step's results lie side by side: the next view, the next action, the same as the shield leaves it if there is one,
+    the last view, four flags, reward, costs.
     """
 
     view: int
     act: int
     m: int
+    shielded: bool
     first: Callable[..., Float[Array, "env results"]]
     advance: Callable[..., tuple[Float[Array, "env packed"], Float[Array, "env memory"], Float[Array, "env results"]]]
 
     @property
     def width(self) -> int:
-        return 2 * self.view + self.act + 4 + 1 + self.m
+        return self.seen + self.view + 4 + 1 + self.m
+
+    @property
+    def seen(self) -> int:
+        """The width of what is seen and done next."""
+        return self.view + self.act * (2 if self.shielded else 1)
 
     @property
     def action(self) -> slice:
         return slice(self.view, self.view + self.act)
 
     @property
+    def taken(self) -> slice:
+        return slice(self.seen - self.act, self.seen)
+
+    @property
     def flags(self) -> slice:
-        start = 2 * self.view + self.act
+        start = self.seen + self.view
         return slice(start, start + 4)
 
     def rollout(self, first: Float[np.ndarray, "env seen"], steps: Float[np.ndarray, "time env results"]) -> Rollout:
         """Views and actions belong to the step that follows them."""
-        seen = np.concatenate([first[None], steps[:-1, :, : self.view + self.act]])
+        seen = np.concatenate([first[None], steps[:-1, :, : self.seen]])
         flags = steps[..., self.flags] > 0
         terminated = flags[..., 0]
         return jax.tree.map(
             jnp.asarray,
             Rollout(
                 view=seen[..., : self.view],
-                next_view=steps[..., self.view + self.act : 2 * self.view + self.act],
+                next_view=steps[..., self.seen : self.seen + self.view],
                 action=seen[..., self.action],
                 reward=steps[..., -self.m - 1],
                 cost=steps[..., -self.m :],
@@ -480,7 +491,8 @@ def _acting(task: Task, actor: Actor) -> _Acting:
         noise: Float[Array, " act"],
     ) -> list[Float[Array, " n"]]:
         view = jnp.concatenate([task_row.unpack(row).observation, memory])
-        return [view, actor.act(theta, view, noise)]
+        drawn, taken = actor.both(theta, view, noise)
+        return [view, drawn] if actor.shield is None else [view, drawn, taken]
 
     def first(theta: Any, row: Any, memory: Any, noise: Any) -> Float[Array, " seen"]:
         return jnp.concatenate(see(theta, row, memory, noise))
@@ -508,6 +520,7 @@ def _acting(task: Task, actor: Actor) -> _Acting:
         view=obs + memories,
         act=act,
         m=m,
+        shielded=actor.shield is not None,
         first=jax.jit(jax.vmap(first, in_axes=(None, 0, 0, 0))),
         advance=jax.jit(jax.vmap(advance, in_axes=(None, 0, 0, 0, 0, 0, 0)), donate_argnums=(1, 2)),
     )

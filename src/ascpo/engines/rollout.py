@@ -31,7 +31,7 @@ class Rollout:
     next_view: Float[AnyArray, "*axes view"]
     """After the step, and before any reset."""
     action: Float[AnyArray, "*axes act"]
-    """As the policy drew it. The environment clips it."""
+    """As the policy drew it. A shield may change it, and the environment clips it."""
     reward: Float[AnyArray, "*axes"]
     cost: Float[AnyArray, "*axes m"]
     terminated: Bool[AnyArray, "*axes"]
@@ -52,9 +52,20 @@ class Actor:
     """(memory, costs of a step) → memory."""
     act: Callable[[Float[Array, " p"], Float[Array, " view"], Float[Array, " act"]], Float[Array, " act"]]
     """(parameters, view, standard normal noise) → action."""
+    shield: Callable[[Float[Array, " p"], Float[Array, " view"], Float[Array, " act"]], Float[Array, " act"]] | None = (
+        None
+    )
+    """(parameters, view, action) → the action that is taken instead. Rollouts keep the one that was drawn."""
 
     def fresh(self) -> Float[Array, " memory"]:
         return jnp.array(self.start, jnp.float32)
+
+    def both(
+        self, theta: Float[Array, " p"], view: Float[Array, " view"], noise: Float[Array, " act"]
+    ) -> tuple[Float[Array, " act"], Float[Array, " act"]]:
+        """The action that is drawn, and the one that is taken."""
+        drawn = self.act(theta, view, noise)
+        return drawn, drawn if self.shield is None else self.shield(theta, view, drawn)
 
 
 Bounds = tuple[Float[np.ndarray, " act"], Float[np.ndarray, " act"]]

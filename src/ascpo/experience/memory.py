@@ -5,6 +5,8 @@ The maxima:   the maximum MDP, in which a cost only accumulates:
                   Dₜ = max(Cₜ − Mₜ, 0)    Mₜ₊₁ = Mₜ + Dₜ    M₀ = 0
               ΣD over an episode is its largest cost, so a bound on ΣD bounds every state. arXiv:2306.12594.
               Costs below zero count as zero.
+The sums:     what the episode has cost so far, for budgets.
+The last:     what the last step cost, for models of the next.
 """
 
 from collections.abc import Callable
@@ -32,18 +34,32 @@ def cost_increment(
     return D, M + D
 
 
+def running_sum(
+    cost: Float[Array, "time env m"], done: Bool[Array, "time env"], Z: Float[Array, "env m"]
+) -> tuple[Float[Array, "time env m"], Float[Array, "time env m"]]:
+    """Zₜ and Zₜ₊₁ of every step, from the sums with which the first step began."""
+    return _running(jnp.add, cost, done, Z)
+
+
 def running_maximum(
     cost: Float[Array, "time env m"], done: Bool[Array, "time env"], M: Float[Array, "env m"]
 ) -> tuple[Float[Array, "time env m"], Float[Array, "time env m"]]:
     """Mₜ and Mₜ₊₁ of every step, from the maxima with which the first step began."""
+    return _running(jnp.maximum, cost, done, M)
 
-    def step(M: Float[Array, "env m"], now: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
+
+def _running(
+    join: Callable[[Array, Array], Array], cost: Float[Array, "time env m"], done: Bool[Array, "time env"], x: Array
+) -> tuple[Float[Array, "time env m"], Float[Array, "time env m"]]:
+    def step(x: Float[Array, "env m"], now: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
         C, ended = now
-        M_next = jnp.maximum(C, M)
-        return jnp.where(ended[:, None], 0.0, M_next), (M, M_next)
+        x_next = join(C, x)
+        return jnp.where(ended[:, None], 0.0, x_next), (x, x_next)
 
-    return jax.lax.scan(step, M, (cost, done))[1]
+    return jax.lax.scan(step, x, (cost, done))[1]
 
 
 NOTHING = EpisodeMemory(start=lambda m: (), after=lambda memory, costs: memory)
 MAXIMA = EpisodeMemory(start=lambda m: (0.0,) * m, after=lambda M, C: cost_increment(C, M)[1])
+SUMS = EpisodeMemory(start=lambda m: (0.0,) * m, after=lambda Z, C: Z + C)
+LAST = EpisodeMemory(start=lambda m: (0.0,) * m, after=lambda last, C: C)

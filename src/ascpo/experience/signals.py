@@ -4,6 +4,7 @@ expected cost      Cₜ                    sums to the episode's cost
 increments         Dₜ = Mₜ₊₁ − Mₜ        sums to its largest cost 𝒟
 moments            Dₜ and Mₜ₊₁² − Mₜ²    sum to 𝒟 and to 𝒟²
 crossings          1 when M passes w     sum to 1 if 𝒟 > w, else to 0
+excesses           (Zₜ₊₁−ν)₊ − (Zₜ−ν)₊   sum to (Z − ν)₊, by how much the episode's cost Z is over ν
 """
 
 from collections.abc import Callable
@@ -26,6 +27,11 @@ class Costs:
     """And after it."""
     w: Float[Array, " m"]
     """Limits."""
+    Z: Float[Array, "time env m"]
+    """Sums before each step."""
+    Z_next: Float[Array, "time env m"]
+    nu: Float[Array, " m"]
+    """ν, the value at risk."""
 
 
 Signal = Callable[[Costs], Float[Array, "time env k"]]
@@ -47,3 +53,7 @@ def moments(costs: Costs) -> Float[Array, "time env k"]:
 
 def crossings(costs: Costs) -> Float[Array, "time env k"]:
     return ((costs.w >= costs.M) & (costs.M_next > costs.w)).astype(jnp.float32)
+
+
+def excesses(costs: Costs) -> Float[Array, "time env k"]:
+    return jnp.maximum(costs.Z_next - costs.nu, 0.0) - jnp.maximum(costs.Z - costs.nu, 0.0)

@@ -99,7 +99,7 @@ class Pilot:
         self.config, self.cost_names = file.config, file.cost_names
         self._file = file
         actor = file.learner().actor()
-        self._act, self._after, self._fresh = jax.jit(actor.act), jax.jit(actor.after), actor.fresh()
+        self._act, self._after, self._fresh = jax.jit(actor.both), jax.jit(actor.after), actor.fresh()
         self.start()
 
     def start(self) -> None:
@@ -118,7 +118,7 @@ class Pilot:
         self._memory = self._after(self._memory, self._costs(info)) if info else self._memory
         act = len(self._file.low)
         noise = np.zeros(act, np.float32) if rng is None else rng.standard_normal(act).astype(np.float32)
-        action = self._act(self._file.theta, jnp.concatenate([jnp.asarray(seen), self._memory]), noise)
+        _, action = self._act(self._file.theta, jnp.concatenate([jnp.asarray(seen), self._memory]), noise)
         return scaled(np.asarray(action), self._file.low, self._file.high)
 
     def _costs(self, info: Mapping[str, Any]) -> Float[Array, " m"]:

@@ -26,6 +26,7 @@ from ascpo.runs.policy import Pilot, load, save_policy
 from ascpo.runs.stopping import Stopping
 from ascpo.runs.tables import Table, read_table
 from ascpo.runs.watching import Plan, Watcher
+from ascpo.training.learner import Learner
 from ascpo.training.train import Standing, begin, go_on, make_learner
 
 
@@ -154,9 +155,9 @@ def _conduct(
     """Train to the end, epoch by epoch. Whatever ends it early, the epochs that were finished are saved."""
     with directory.locked(), Stopping() as stopping:
         learner = make_learner(engine, config.algorithm(), config.settings)
-        files = _Files(directory, config, engine, options.checkpoint_every)
+        files = _Files(directory, config, engine, learner, options.checkpoint_every)
         with stopping.work():
-            standing = files.standing(begin(engine, learner, config.seed))
+            standing = files.standing(begin(engine, learner, config.seed, config.epochs))
             if standing.epochs:
                 engine.restore(standing.engine)
         limits = dict(zip(engine.cost_names, learner.limits, strict=True))
@@ -194,6 +195,7 @@ class _Files:
     directory: RunDirectory
     config: Config
     engine: Engine
+    learner: Learner
     every: float
     _saved: int = field(default=0, init=False)
     """Epochs of the last checkpoint."""
@@ -245,7 +247,8 @@ class _Files:
         self._spent += self._since - began
 
     def _save_policy(self, standing: Standing) -> None:
-        save_policy(self.directory.policy, self.config, self.engine, standing.state.theta, standing.epochs)
+        acting = self.learner.acting(standing.state)
+        save_policy(self.directory.policy, self.config, self.engine, acting, standing.epochs)
 
     def close(self) -> None:
         self._metrics.close()

@@ -31,7 +31,7 @@ class Plan:
             f"{config.env}, {config.algo}, seed {config.seed}, {whole}",
             f"Wanted: the largest cost of any state in an episode stays within its limit ({limits}) "
             f"in {100 * settings.probability:.4g} % of all episodes",
-            f"How: bounds {self.words}" + (f"; margin {settings.margin:g}" if settings.margin else ""),
+            f"How: {config.algo} {self.words}" + (f"; margin {settings.margin:g}" if settings.margin else ""),
             f"Directory: {self.directory}",
             *(f"But: {remark}" for remark in self.remarks),
         ]

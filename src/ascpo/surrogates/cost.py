@@ -6,11 +6,11 @@ X = mean of ξ·A_C over all steps      c = (J_C − w) / mean length
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ascpo.surrogates.evidence import Constraint, Evidence, Ratio
+from ascpo.surrogates.evidence import Constraint, Evidence, Weights
 
 
-def _surrogate(evidence: Evidence, ratio: Ratio) -> Float[Array, " m"]:
-    return jnp.mean(ratio[..., None] * evidence.cost_advantage, axis=(0, 1))
+def _surrogate(evidence: Evidence, weights: Weights) -> Float[Array, " m"]:
+    return jnp.mean(weights.times(evidence.cost_advantage), axis=(0, 1))
 
 
 def _offset(evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:

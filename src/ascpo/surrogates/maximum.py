@@ -17,14 +17,14 @@ advantage of the increments D, δ the critic's one-step surprise, A₂ the advan
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ascpo.surrogates.evidence import Constraint, Evidence, Ratio, centred
+from ascpo.surrogates.evidence import Constraint, Evidence, Weights, centred
 
 
 def expected_maximum() -> Constraint:
     """X = Σ ξ·A      c = E − w."""
 
-    def surrogate(evidence: Evidence, ratio: Ratio) -> Float[Array, " m"]:
-        return evidence.per_episode(ratio[..., None] * evidence.cost_advantage)
+    def surrogate(evidence: Evidence, weights: Weights) -> Float[Array, " m"]:
+        return evidence.per_episode(weights.times(evidence.cost_advantage))
 
     return Constraint(surrogate, lambda evidence, limits: evidence.episodes.maximum - limits)
 
@@ -35,10 +35,10 @@ def reference_bound(k: float, omega1: float, omega2: float) -> Constraint:
     The variance of the mean is left out: it has no gradient there and cancels in the line search.
     """
 
-    def surrogate(evidence: Evidence, ratio: Ratio) -> Float[Array, " m"]:
-        xi, delta = ratio[..., None], centred(evidence.cost_residual)
-        variance = jnp.abs((xi - 1.0) * delta**2 + 2.0 * xi * delta * omega2)
-        return evidence.per_episode(xi * evidence.cost_advantage + k * omega1 * variance)
+    def surrogate(evidence: Evidence, weights: Weights) -> Float[Array, " m"]:
+        delta = centred(evidence.cost_residual)
+        variance = jnp.abs(weights.change(delta**2) + 2.0 * weights.times(delta) * omega2)
+        return evidence.per_episode(weights.times(evidence.cost_advantage) + k * omega1 * variance)
 
     return Constraint(surrogate, lambda evidence, limits: evidence.episodes.maximum - limits)
 
@@ -46,10 +46,10 @@ def reference_bound(k: float, omega1: float, omega2: float) -> Constraint:
 def paper_bound(k: float, omega1: float, omega2: float) -> Constraint:
     """X = Σ ξ·A + k·ω₁·Σ [(ξ−1)·δ² + 2·ω₂·(ξ−1)·|δ|]      c = E + k·E[𝒟²] − w."""
 
-    def surrogate(evidence: Evidence, ratio: Ratio) -> Float[Array, " m"]:
-        xi, delta = ratio[..., None], evidence.cost_residual
-        variance = (xi - 1.0) * (delta**2 + 2.0 * omega2 * jnp.abs(delta))
-        return evidence.per_episode(xi * evidence.cost_advantage + k * omega1 * variance)
+    def surrogate(evidence: Evidence, weights: Weights) -> Float[Array, " m"]:
+        delta = evidence.cost_residual
+        variance = weights.change(delta**2 + 2.0 * omega2 * jnp.abs(delta))
+        return evidence.per_episode(weights.times(evidence.cost_advantage) + k * omega1 * variance)
 
     return Constraint(surrogate, lambda evidence, limits: _second_moment(evidence, k) - limits)
 
@@ -57,9 +57,9 @@ def paper_bound(k: float, omega1: float, omega2: float) -> Constraint:
 def moment_bound(k: float) -> Constraint:
     """X = Σ ξ·(A + k·A₂)      c = E + k·E[𝒟²] − w."""
 
-    def surrogate(evidence: Evidence, ratio: Ratio) -> Float[Array, " m"]:
+    def surrogate(evidence: Evidence, weights: Weights) -> Float[Array, " m"]:
         A, A2 = jnp.split(evidence.cost_advantage, 2, axis=-1)
-        return evidence.per_episode(ratio[..., None] * (A + k * A2))
+        return evidence.per_episode(weights.times(A + k * A2))
 
     return Constraint(surrogate, lambda evidence, limits: _second_moment(evidence, k) - limits)
 
@@ -75,11 +75,11 @@ def cantelli_bound(probability: float) -> Constraint:
     def sigma(evidence: Evidence) -> Float[Array, " m"]:
         return jnp.sqrt(evidence.episodes.variance)
 
-    def surrogate(evidence: Evidence, ratio: Ratio) -> Float[Array, " m"]:
+    def surrogate(evidence: Evidence, weights: Weights) -> Float[Array, " m"]:
         A, A2 = jnp.split(evidence.cost_advantage, 2, axis=-1)
         spread = jnp.maximum(sigma(evidence), 1e-6)
         first = jnp.maximum(1.0 - kappa * evidence.episodes.maximum / spread, 0.0)
-        return evidence.per_episode(ratio[..., None] * (first * A + kappa / (2.0 * spread) * A2))
+        return evidence.per_episode(weights.times(first * A + kappa / (2.0 * spread) * A2))
 
     return Constraint(surrogate, lambda evidence, limits: evidence.episodes.maximum + kappa * sigma(evidence) - limits)
 
@@ -87,8 +87,8 @@ def cantelli_bound(probability: float) -> Constraint:
 def chance(probability: float) -> Constraint:
     """X = Σ ξ·A      c = Pr(𝒟 > w) − (1 − p), A the advantage of crossing the limit."""
 
-    def surrogate(evidence: Evidence, ratio: Ratio) -> Float[Array, " m"]:
-        return evidence.per_episode(ratio[..., None] * evidence.cost_advantage)
+    def surrogate(evidence: Evidence, weights: Weights) -> Float[Array, " m"]:
+        return evidence.per_episode(weights.times(evidence.cost_advantage))
 
     return Constraint(surrogate, lambda evidence, limits: evidence.episodes.exceeding - (1.0 - probability))
 

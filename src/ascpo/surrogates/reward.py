@@ -3,8 +3,9 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ascpo.surrogates.evidence import Evidence, Ratio
+from ascpo.surrogates.evidence import Evidence, Weights
 
 
-def expected_reward(evidence: Evidence, ratio: Ratio) -> Float[Array, ""]:
-    return jnp.mean(ratio * evidence.advantage)
+def loss_of_reward(evidence: Evidence, weights: Weights) -> Float[Array, ""]:
+    """What shall fall: −mean of ξA; clipped it is −mean of min(ξA, clip(ξ)A)."""
+    return jnp.mean(weights.times(-evidence.advantage))

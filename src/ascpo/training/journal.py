@@ -44,6 +44,11 @@ COLUMNS: dict[str, str] = {
     "WorstCost": "the largest cost of any state in this epoch, finished episode or not",
     "CostRate": "cost per step since the start",
     "EpochCostRate": "cost per step of this epoch",
+    "Multiplier": "the price of costs in the objective, where there is one; of several, the largest",
+    "ShieldRate": "share of the actions that a shield changed",
+    "ShieldShift": "by how much it changed those, in the policy's units",
+    "VaR": "ν, which a share α of the episodes cost at most; of several constraints, the largest",
+    "CVaR": "mean cost of the others",
 }
 """What the columns of `metrics.csv` mean. Of several constraints each has columns of its own, which end in its name;
 `_square` is the critic of a squared maximum."""

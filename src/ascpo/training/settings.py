@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from ascpo.networks.fitting import Fit
+from ascpo.networks.fitting import RARE, Fit
 from ascpo.training.ask import Ask
 from ascpo.trust_region.step import TrustRegion
 
@@ -34,6 +34,12 @@ class Settings:
     """Logarithm of the policy's first standard deviation."""
     value_fit: Fit = field(default_factory=Fit)
     """How the reward's critic is fitted."""
+    cost_fit: Fit = RARE
+    """How the cost critics are fitted."""
+    cost_decay: float | None = None
+    """λ of the costs' generalised advantages. None: 0.95 for what an episode's largest cost is made of, 0.97 else."""
+    output_bias: float | None = -4.0
+    """Starts the predictions of cost critics that are never negative near zero, where the truth is."""
     trust_region: TrustRegion = field(default_factory=TrustRegion)
     """The step's size and how it is solved for."""
     ask: Ask = field(default_factory=Ask)

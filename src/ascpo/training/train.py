@@ -53,25 +53,25 @@ learner_for = lru_cache(maxsize=16)(Learner)
 """Trainings of the same kind share a learner, and so what was compiled for it."""
 
 
-def begin(engine: Engine, learner: Learner, seed: int) -> Standing:
-    """Before the first epoch."""
-    state = learner.start(seed)
+def begin(engine: Engine, learner: Learner, seed: int, epochs: int = 1) -> Standing:
+    """Before the first of so many epochs."""
+    state = learner.start(seed, epochs)
     engine.begin(learner.actor(), seed)
     return Standing(0, 0.0, state, engine.snapshot())
 
 
 def train(engine: Engine, learner: Learner, seed: int, epochs: int) -> Iterator[Epoch]:
     """Train for so many epochs from the start; each is yielded when it is over."""
-    return go_on(engine, learner, begin(engine, learner, seed), epochs)
+    return go_on(engine, learner, begin(engine, learner, seed, epochs), epochs)
 
 
 def go_on(engine: Engine, learner: Learner, standing: Standing, epochs: int) -> Iterator[Epoch]:
     """Train until so many epochs are done. The engine stands where `standing` says."""
     state, cost = standing.state, standing.cost
     for epoch in range(standing.epochs, epochs):
-        watch = _Watch()
+        watch, before = _Watch(), state
         state, noise = learner.noise(state)
-        rollout = engine.collect(state.theta, noise)
+        rollout = engine.collect(learner.acting(state), noise)
         watch.lap("TimeRollout")
         judgement = jax.block_until_ready(learner.judge(state, rollout))
         watch.lap("TimeJudge")
@@ -92,6 +92,7 @@ def go_on(engine: Engine, learner: Learner, standing: Standing, epochs: int) -> 
             "CostRate": cost / steps,
             "EpochCostRate": new_cost / new_steps,
         }
+        row |= learner.extras(before, judgement)
         _check(row, state)
         now = Standing(epoch + 1, cost, state, engine.snapshot())
         watch.lap("TimeOther")

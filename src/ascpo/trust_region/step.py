@@ -72,12 +72,7 @@ def take_step(
     m = len(c)
 
     start = evaluate(theta)
-    # One after the other: going backwards through both, 0 · ∞ in a constraint's part would spoil the loss's gradient.
-    gradients = jax.grad(lambda point: evaluate(point).loss)(theta)[None]
-    if m:
-        gradients = jnp.concatenate([gradients, jax.jacrev(lambda point: evaluate(point).constraints)(theta)])
-    # A constraint whose gradient is not finite would make every step so; without it the line search still watches it.
-    gradients = jnp.where(jnp.all(jnp.isfinite(gradients), axis=1, keepdims=True), gradients, 0.0)
+    gradients = gradients_at(evaluate, theta, m)
     solved = conjugate_gradient.solve(product, gradients, iterations=settings.cg_iterations)
     products = gradients @ solved.x.T
     products = (products + products.T) / 2
@@ -115,3 +110,13 @@ def take_step(
             residual=jnp.max(solved.residual),
         ),
     )
+
+
+def gradients_at(evaluate: Callable[[Vector], Evaluation], theta: Vector, m: int) -> Float[Array, "rows p"]:
+    """Of the loss, then of each of m constraints."""
+    # One after the other: going backwards through both, 0 · ∞ in a constraint's part would spoil the loss's gradient.
+    gradients = jax.grad(lambda point: evaluate(point).loss)(theta)[None]
+    if m:
+        gradients = jnp.concatenate([gradients, jax.jacrev(lambda point: evaluate(point).constraints)(theta)])
+    # A constraint whose gradient is not finite would make every step so; without it the line search still watches it.
+    return jnp.where(jnp.all(jnp.isfinite(gradients), axis=1, keepdims=True), gradients, 0.0)

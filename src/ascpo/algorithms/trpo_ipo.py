@@ -1,0 +1,32 @@
+"""TRPO-IPO: a logarithmic barrier before the limit, and a slope beyond it (arXiv:1910.09615)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
+from ascpo.surrogates.penalty import Penalty, barrier
+
+
+@dataclass(frozen=True)
+class TRPOIPO:
+    """Settings of TRPO-IPO."""
+
+    preset: Literal["working", "reference"] = "working"
+    """`reference`: t = 0.01 and a slope of 0.0005, as the released code has them."""
+    t: float = 20.0
+    """How steep the barrier is: the smaller, the further from the limit it is felt."""
+    slope: float = 0.1
+    """What a unit of cost beyond the limit is charged, where there is no barrier any more."""
+
+    def __post_init__(self) -> None:
+        if self.t <= 0 or self.slope < 0:
+            raise ValueError(f"t={self.t} must be above 0, and slope={self.slope} not below it.")
+
+    def build(self, probability: float) -> Algorithm:
+        t, slope = (0.01, 0.0005) if self.preset == "reference" else (self.t, self.slope)
+        return Algorithm(
+            name="trpo-ipo",
+            words="pays for the mean cost of an episode, steeply near the limit",
+            cost_critics=EPISODE_COST,
+            penalty=Penalty(barrier(t, slope)),
+        )

@@ -1,0 +1,40 @@
+"""The tail of the episodes' costs: what CVaR speaks of.
+
+    CVaR_α(Z) = min over ν of ν + E[(Z − ν)₊] / (1 − α)
+
+Z is an episode's cost, and the best ν its α-quantile (the value at risk). (Z − ν)₊ accumulates over an episode: with Zₜ
+its cost so far, a step adds (Zₜ₊₁ − ν)₊ − (Zₜ − ν)₊.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Tail:
+    """Of each constraint's cost."""
+
+    nu: Float[Array, " m"]
+    """ν, as this epoch's signals had it."""
+    excess: Float[Array, " m"]
+    """E[(Z − ν)₊]."""
+    quantile: Float[Array, " m"]
+    """The α-quantile of the episodes' costs; ν where no episode finished."""
+
+    def cvar(self, alpha: float) -> Float[Array, " m"]:
+        return self.nu + self.excess / (1.0 - alpha)
+
+
+def tail_of(Z: Float[Array, "time env m"], done: Bool[Array, "time env"], nu: Float[Array, " m"], alpha: float) -> Tail:
+    """From the costs so far, after every step; an episode's own is that of its last step."""
+    N = jnp.sum(done)
+    ended = done[..., None]
+    excess = jnp.sum(jnp.where(ended, jnp.maximum(Z - nu, 0.0), 0.0), axis=(0, 1)) / jnp.maximum(N, 1)
+    in_order = jnp.sort(jnp.where(ended, Z, jnp.inf).reshape(-1, Z.shape[-1]), axis=0)
+    # The least cost that a share α of the episodes does not exceed: between costs no ν is better.
+    enough = jnp.maximum(jnp.ceil(alpha * N).astype(int) - 1, 0)
+    return Tail(nu, excess, quantile=jnp.where(N > 0, in_order[enough], nu))

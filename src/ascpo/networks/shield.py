@@ -1,0 +1,162 @@
+"""Shields: they change an action before it is taken, where a model of the costs says that it would break a limit.
+
+Safety layer (arXiv:1801.08757). Cₜ ≈ Cₜ₋₁ + g(s)ᵀa, g a network; the nearest action that the model finds good is
+
+    a − [(Cₜ₋₁ + gᵀa − w) / gᵀg]₊ · g
+
+Of several constraints only the one with the largest multiplier is active, as its authors assume.
+
+Unrolling safety layer (arXiv:2212.08329). Q(s, a) ≥ 0 is the cost still to come; the action goes down its gradient,
+
+    a ← a − η · ∇Q / max|∇Q|
+
+until Q is at most a threshold, or the iterations are used up.
+
+Actions are in the units of the policy, in which the environment's range is [-1, 1]; what is changed stays within it.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from ascpo.networks.critics import Critic
+from ascpo.networks.fitting import Fit, Lesson
+from ascpo.networks.policy import mlp, over_axes
+
+_SMALL = 1e-8
+Action = Float[Array, " act"]
+View = Float[Array, " view"]
+
+
+@runtime_checkable
+class Shield(Protocol):
+    """A model of costs, how it is fitted, and what it makes of an action."""
+
+    @property
+    def fit(self) -> Fit: ...
+
+    @property
+    def warm_up(self) -> float:
+        """The part of a training in which it only learns."""
+        ...
+
+    def network(self, view: int, act: int, m: int, hidden: tuple[int, ...], key: Key[Array, ""]) -> eqx.Module:
+        """Predicts costs from views and actions, side by side."""
+        ...
+
+    def correct(self, network: Any, view: View, action: Action, limits: Float[Array, " m"]) -> Action: ...
+
+    def target(
+        self, network: Any, x: Float[Array, "time env x"], cost: Float[Array, "time env m"], done: Array
+    ) -> Float[Array, "time env m"]:
+        """What the network should have predicted."""
+        ...
+
+
+class LinearCost(eqx.Module):
+    """Cₜ₋₁ + g(s)ᵀa. The last m numbers of a view are the costs of the last step."""
+
+    slopes: eqx.nn.MLP
+    act: int = eqx.field(static=True)
+    m: int = eqx.field(static=True)
+
+    def g(self, view: Float[Array, "*axes view"]) -> Float[Array, "*axes m act"]:
+        flat = over_axes(self.slopes, view)
+        return flat.reshape(*flat.shape[:-1], self.m, self.act)
+
+    def __call__(self, x: Float[Array, "*axes x"]) -> Float[Array, "*axes m"]:
+        view, action = x[..., : -self.act], x[..., -self.act :]
+        return view[..., -self.m :] + jnp.sum(self.g(view) * action[..., None, :], axis=-1)
+
+
+@dataclass(frozen=True)
+class SafetyLayer:
+    """The nearest action that a linear model of the next cost finds good."""
+
+    warm_up: float = 1.0 / 3.0
+    fit: Fit = Fit(balance="subsample")  # noqa: RUF009
+
+    def network(self, view: int, act: int, m: int, hidden: tuple[int, ...], key: Key[Array, ""]) -> LinearCost:
+        return LinearCost(mlp(view, m * act, hidden, key=key), act, m)
+
+    def correct(self, network: LinearCost, view: View, action: Action, limits: Float[Array, " m"]) -> Action:
+        g = network.g(view)
+        excess = network(jnp.concatenate([view, action])) - limits
+        multiplier = jnp.maximum(excess / (jnp.sum(g * g, axis=-1) + _SMALL), 0.0)
+        worst = jnp.argmax(multiplier)
+        changed = jnp.clip(action - multiplier[worst] * g[worst], -1.0, 1.0)
+        return jnp.where(multiplier[worst] > 0.0, changed, action)
+
+    def target(
+        self, network: LinearCost, x: Float[Array, "time env x"], cost: Float[Array, "time env m"], done: Array
+    ) -> Float[Array, "time env m"]:
+        return cost
+
+
+@dataclass(frozen=True)
+class UnrollingSafetyLayer:
+    """Down the gradient of the cost still to come."""
+
+    threshold: float = 0.05
+    iterations: int = 20
+    step: float = 0.05
+    discount: float = 0.99
+    warm_up: float = 1.0 / 3.0
+    fit: Fit = Fit()  # noqa: RUF009
+
+    def network(self, view: int, act: int, m: int, hidden: tuple[int, ...], key: Key[Array, ""]) -> Critic:
+        return Critic(view + act, m, hidden, head="softplus", output_bias=-4.0, key=key)
+
+    def correct(self, network: Critic, view: View, action: Action, limits: Float[Array, " m"]) -> Action:
+        def cost(action: Action) -> Float[Array, ""]:
+            return jnp.max(network(jnp.concatenate([view, action])) - limits)
+
+        def further(_: Int[Array, ""], action: Action) -> Action:
+            Q, slope = jax.value_and_grad(cost)(action)
+            down = jnp.clip(action - self.step * slope / (jnp.max(jnp.abs(slope)) + _SMALL), -1.0, 1.0)
+            return jnp.where(self.threshold < Q, down, action)
+
+        inside = jnp.clip(action, -1.0, 1.0)
+        changed = jax.lax.fori_loop(0, self.iterations, further, inside)
+        # Steps of one size may leave a valley that is narrower than they are.
+        return jnp.where(cost(changed) < cost(inside), changed, action)
+
+    def target(
+        self, network: Critic, x: Float[Array, "time env x"], cost: Float[Array, "time env m"], done: Array
+    ) -> Float[Array, "time env m"]:
+        """Cₜ + γ·Q(sₜ₊₁, aₜ₊₁), with the action that was taken there; nothing follows an episode's end."""
+        Q = network(x)
+        following = jnp.concatenate([Q[1:], Q[-1:]])
+        return cost + self.discount * jnp.where(done[..., None], 0.0, following)
+
+
+def lesson(
+    shield: Shield,
+    network: eqx.Module,
+    view: Float[Array, "time env view"],
+    taken: Float[Array, "time env act"],
+    cost: Float[Array, "time env m"],
+    done: Bool[Array, "time env"],
+) -> Lesson:
+    """An epoch's steps, as the network shall learn from them. What follows the last step is not known."""
+    # As the environment takes them: clipped to its range.
+    x = jnp.concatenate([view, jnp.clip(taken, -1.0, 1.0)], axis=-1)
+    target = shield.target(network, x, cost, done)
+    last = jnp.arange(len(done))[:, None] == len(done) - 1
+    return Lesson(x, target, jnp.any(cost > 0.0, axis=-1), done, ~last | done)
+
+
+def shielded(
+    shield: Shield,
+    network: eqx.Module,
+    active: Bool[Array, ""],
+    view: View,
+    action: Action,
+    limits: Float[Array, " m"],
+) -> Action:
+    """The action to take."""
+    return jnp.where(active, shield.correct(network, view, action, limits), action)

@@ -1,0 +1,61 @@
+"""The page on adding an algorithm: what it shows can be added and trained."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ascpo
+from ascpo.algorithms import ALGORITHMS
+from ascpo.cli import list as listing
+from ascpo.runs.plain import BadSetting
+from tests.runs.helpers import CART, EPOCH, TINY
+
+PAGE = Path(__file__).parents[2] / "docs" / "add-an-algorithm.md"
+NAME = "trpo-price"
+BLOCK = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)[0]
+KNOWN = ("EpRet", "EpCost", "EpMaxCost", "EpLen", "KL", "Gain", "LineSearch", "CGResidual", "LogStd", "LossV", "LossC")
+
+
+@pytest.fixture
+def added(monkeypatch):
+    """The algorithm of the page, until the end of the test."""
+    assert NAME not in ALGORITHMS
+    monkeypatch.setitem(ALGORITHMS, NAME, None)
+    exec(compile(BLOCK, str(PAGE), "exec"), {"__name__": "mine"})
+    return ALGORITHMS[NAME]
+
+
+def train(out, **more):
+    return ascpo.train(CART, NAME, out=out, total_steps=2 * EPOCH, progress=False, **(TINY | more))
+
+
+def test_it_takes_less_than_sixty_lines():
+    assert len(BLOCK.splitlines()) < 60
+
+
+def test_it_trains_and_every_number_of_its_log_is_finite(added, tmp_path):
+    result = train(tmp_path, price=3.0)
+    assert list(result.history["TotalEnvInteracts"]) == [EPOCH, 2 * EPOCH]
+    for name in KNOWN:
+        assert np.isfinite(result.history[name]).all(), name
+    assert np.isfinite(result.policy.act(np.zeros(2))).all()
+    assert result.policy.config.method == added(price=3.0)
+
+
+def test_it_is_listed_with_its_words(added, capsys):
+    listing.main(["algorithms"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"{NAME} pays 1 for each unit of an episode's largest cost" in shown
+
+
+def test_its_settings_are_checked(added, tmp_path):
+    with pytest.raises(ValueError, match="must not be negative"):
+        train(tmp_path, price=-1.0)
+    with pytest.raises(BadSetting, match="Did you mean price"):
+        train(tmp_path, prize=1.0)
+
+
+def test_it_is_gone_afterwards():
+    assert NAME not in ALGORITHMS

@@ -1,0 +1,126 @@
+"""The tail of the episodes' costs, and the signals that sum to it."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from ascpo.experience.memory import LAST, SUMS, running_sum
+from ascpo.experience.signals import Costs, excesses
+from ascpo.experience.tail import tail_of
+
+NOTHING = jnp.zeros(1)
+STEPS, ENVS = 5, 2
+COSTS = hnp.arrays(np.float32, (STEPS, ENVS, 2), elements=st.floats(0, 1, width=32))
+ENDS = hnp.arrays(bool, (STEPS, ENVS))
+
+
+def finished(*costs):
+    """Episodes that have all ended, one after another."""
+    return jnp.array(costs)[:, None, None], jnp.ones((len(costs), 1), bool)
+
+
+def cvar(Z, done, alpha):
+    """At the quantile, which is not known before the episodes are."""
+    quantile = tail_of(Z, done, jnp.zeros(Z.shape[-1]), alpha).quantile
+    return tail_of(Z, done, quantile, alpha).cvar(alpha)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "worst"), [(0.5, [4.0, 3.0]), (0.75, [4.0]), (0.25, [4.0, 3.0, 2.0]), (0.0, [4.0, 3.0, 2.0, 1.0])]
+)
+def test_it_is_the_mean_of_the_worst_where_that_is_a_whole_number_of_episodes(alpha, worst):
+    assert_allclose(cvar(*finished(3.0, 1.0, 4.0, 2.0), alpha), [np.mean(worst)], rtol=1e-6)
+
+
+def test_part_of_an_episode_counts_in_part():
+    """The worst 1.5 of 2 episodes: (4 + ½·1) / 1.5."""
+    assert_allclose(cvar(*finished(1.0, 4.0), 0.25), [3.0], rtol=1e-6)
+
+
+@settings(deadline=None, derandomize=True, max_examples=60)
+@given(COSTS, ENDS, st.floats(0.02, 0.98))
+def test_at_the_quantile_it_is_the_least_over_all_thresholds(Z, done, alpha):
+    """ν + E[(Z − ν)₊]/(1 − α) is convex and has its corners at the costs, one of which is therefore the best ν."""
+    done[-1, -1] = True
+    found = cvar(jnp.asarray(Z), jnp.asarray(done), alpha)
+    for m in range(2):
+        of_ended = Z[done][:, m].astype(float)
+        least = min(nu + np.mean(np.maximum(of_ended - nu, 0.0)) / (1 - alpha) for nu in of_ended)
+        assert_allclose(found[m], least, rtol=1e-4, atol=1e-5)
+
+
+@settings(deadline=None, derandomize=True, max_examples=20)
+@given(COSTS, ENDS, st.floats(0, 1, width=32))
+def test_at_any_other_threshold_it_is_no_less(Z, done, nu):
+    done[-1, -1] = True
+    Z, done = jnp.asarray(Z), jnp.asarray(done)
+    assert np.all(tail_of(Z, done, jnp.full(2, nu), 0.7).cvar(0.7) >= cvar(Z, done, 0.7) - 1e-5)
+
+
+@pytest.mark.parametrize(("alpha", "quantile"), [(0.1, 1.0), (0.5, 3.0), (0.7, 4.0), (0.95, 5.0)])
+def test_the_quantile_is_the_least_cost_that_enough_episodes_do_not_exceed(alpha, quantile):
+    assert_allclose(tail_of(*finished(3.0, 1.0, 5.0, 4.0, 2.0), NOTHING, alpha).quantile, [quantile])
+
+
+def test_every_constraint_has_its_own_tail():
+    Z = jnp.array([[1.0, 8.0], [2.0, 6.0], [3.0, 4.0], [4.0, 2.0]])[:, None]
+    tail = tail_of(Z, jnp.ones((4, 1), bool), jnp.array([3.0, 5.0]), 0.5)
+    assert_allclose(tail.excess, [0.25, 1.0])
+    assert_allclose(tail.quantile, [2.0, 4.0])
+    assert_allclose(tail.cvar(0.5), [3.5, 7.0])
+
+
+def test_costs_of_episodes_that_go_on_do_not_count():
+    Z, _ = finished(2.0, 9.0, 4.0, 9.0)
+    tail = tail_of(Z, jnp.array([True, False, True, False])[:, None], jnp.array([3.0]), 0.9)
+    assert_allclose(tail.excess, [0.5])
+    assert_allclose(tail.quantile, [4.0])
+
+
+def test_where_no_episode_finished_the_threshold_is_kept_and_all_is_finite():
+    tail = tail_of(jnp.ones((3, 2, 1)), jnp.zeros((3, 2), bool), jnp.array([0.7]), 0.9)
+    assert_allclose(tail.quantile, [0.7])
+    assert_allclose(tail.excess, [0.0])
+    assert_allclose(tail.cvar(0.9), [0.7])
+
+
+@settings(deadline=None, derandomize=True, max_examples=30)
+@given(COSTS, ENDS, hnp.arrays(np.float32, (ENVS, 2), elements=st.floats(0, 1, width=32)))
+def test_running_sums_are_those_of_a_plain_loop(C, ends, begun):
+    before, after = running_sum(jnp.asarray(C), jnp.asarray(ends), jnp.asarray(begun))
+    total = begun.copy()
+    for t in range(STEPS):
+        assert_allclose(before[t], total, atol=1e-6)
+        total = total + C[t]
+        assert_allclose(after[t], total, atol=1e-6)
+        total[ends[t]] = 0.0
+
+
+@settings(deadline=None, derandomize=True, max_examples=30)
+@given(COSTS, ENDS, hnp.arrays(np.float32, 2, elements=st.floats(0, 3, width=32)))
+def test_the_excesses_of_an_episode_sum_to_that_of_its_cost(C, ends, nu):
+    """Whether it ends within the steps or goes on: then, to that of its cost so far."""
+    ends[-1] = True
+    sums = running_sum(jnp.asarray(C), jnp.asarray(ends), jnp.zeros((ENVS, 2)))
+    blank = jnp.zeros_like(C)
+    signal = np.asarray(excesses(Costs(jnp.asarray(C), blank, blank, jnp.zeros(2), *sums, jnp.asarray(nu))))
+    assert np.all(signal >= -1e-6)
+    for env in range(ENVS):
+        first = 0
+        for last in np.flatnonzero(ends[:, env]):
+            Z = C[first : last + 1, env].sum(axis=0)
+            assert_allclose(signal[first : last + 1, env].sum(axis=0), np.maximum(Z - nu, 0.0), atol=1e-5)
+            first = last + 1
+
+
+def test_policies_may_remember_the_sums_or_the_last_costs():
+    for memory, expected in ((SUMS, [3.0, 0.5]), (LAST, [2.0, 0.0])):
+        remembered = jnp.array(memory.start(2))
+        assert_array_equal(remembered, 0.0)
+        for C in ([1.0, 0.5], [2.0, 0.0]):
+            remembered = memory.after(remembered, jnp.array(C))
+        assert_allclose(remembered, expected)

@@ -1,0 +1,127 @@
+"""What costs add to a loss, on two steps whose ratios are 1 and 2, with advantages (1, −1) and (3, −3)."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from ascpo.surrogates.evidence import Weights
+from ascpo.surrogates.maximum import expected_maximum
+from ascpo.surrogates.penalty import Penalty, barrier, bounded, episode_cost, lagrangian
+from tests.surrogates.helpers import evidence
+
+TWO = evidence([[[1.0, -1.0]], [[3.0, -3.0]]], cost=[5.0, 1.0], count=2.0, length=4.0)
+WEIGHTS = Weights(jnp.array([[1.0], [2.0]]))
+LIMITS = jnp.array([2.0, 2.0])
+LAM = jnp.array([2.0, 1.0])
+T, SLOPE = 20.0, 0.3
+
+
+def test_what_a_multiplier_climbs_on_is_the_mean_cost_over_its_limit():
+    assert_allclose(episode_cost(TWO, LIMITS), [3.0, -1.0])
+
+
+def test_the_price_is_the_mean_of_multiplier_times_ratio_times_advantage():
+    """Means of ξA: (1 + 6)/2 and −(1 + 6)/2, priced 2 and 1."""
+    assert_allclose(lagrangian(0.5)(TWO, WEIGHTS, LAM, LIMITS), 0.5 * (2 * 3.5 - 1 * 3.5))
+
+
+def test_every_state_may_have_a_price_of_its_own():
+    """The first step pays 1·1, the second 2·(−6)."""
+    lam = jnp.array([[[1.0, 0.0]], [[0.0, 2.0]]])
+    assert_allclose(lagrangian(1.0)(TWO, WEIGHTS, lam, LIMITS), (1.0 - 12.0) / 2)
+
+
+def test_a_price_that_is_the_same_in_all_states_is_one_price():
+    everywhere = jnp.broadcast_to(LAM, (2, 1, 2))
+    assert_allclose(
+        lagrangian(1.0)(TWO, WEIGHTS, everywhere, LIMITS), lagrangian(1.0)(TWO, WEIGHTS, LAM, LIMITS), rtol=1e-6
+    )
+
+
+def test_the_gradient_of_the_price_is_the_multipliers_gradient_of_the_cost():
+    """∂/∂ξₜ of ½ Σ λ·ξₜ·Aₜ: (2·1 − 1·1)/2 and (2·3 − 1·3)/2."""
+    slope = jax.grad(lambda ratio: lagrangian(1.0)(TWO, Weights(ratio), LAM, LIMITS))(WEIGHTS.ratio)
+    assert_allclose(slope[:, 0], [0.5, 1.5])
+
+
+def test_a_constraints_own_surrogate_may_be_priced():
+    """X = Σ ξA over 2 episodes = (3.5, −3.5)."""
+    price = bounded(expected_maximum(), 0.5)
+    assert_allclose(price(TWO, WEIGHTS, LAM, LIMITS), 0.5 * (2 * 3.5 - 1 * 3.5))
+
+
+def of_cost(*J, t=T):
+    """Price and gradient in ξ of a step with advantage 1, where the mean cost is so much over its limit."""
+    m = len(J)
+    one = evidence(np.ones((1, 1, m)), cost=J)
+    price = lambda ratio: barrier(t, SLOPE)(one, Weights(ratio), jnp.zeros(m), jnp.zeros(m))  # noqa: E731
+    value, slope = jax.value_and_grad(price)(jnp.ones((1, 1)))
+    return float(value), float(slope[0, 0])
+
+
+@settings(deadline=None, derandomize=True, max_examples=40)
+@given(st.floats(2**-13, 100, width=32))
+def test_before_the_limit_the_price_is_a_logarithm(room):
+    value, slope = of_cost(-room)
+    assert value == pytest.approx(-np.log(room) / T, rel=1e-4, abs=1e-6)
+    assert slope == pytest.approx(1.0 / (T * room), rel=1e-4)
+
+
+@settings(deadline=None, derandomize=True, max_examples=20)
+@given(st.floats(0, 100, width=32))
+def test_at_the_limit_and_beyond_the_price_is_a_slope(over):
+    value, slope = of_cost(over)
+    assert value == pytest.approx(SLOPE * over, rel=1e-5)
+    assert slope == pytest.approx(SLOPE, rel=1e-5)
+
+
+@settings(deadline=None, derandomize=True, max_examples=60)
+@given(st.floats(-(2.0**100), 2.0**100, width=32))
+def test_a_barrier_is_finite_everywhere(J):
+    assert np.all(np.isfinite(of_cost(J)))
+
+
+@pytest.mark.parametrize("J", [-1e-6, -1e-8, -1e-20, -1.2e-38, -0.0, 0.0])
+def test_a_barrier_is_finite_however_near_the_limit_and_however_steep(J):
+    value, slope = of_cost(J, t=0.01)
+    assert np.isfinite(value)
+    assert 0 < slope < np.inf
+
+
+def test_several_barriers_add_up_whichever_side_each_is_on():
+    value, slope = of_cost(-0.5, 0.3)
+    assert value == pytest.approx(-np.log(0.5) / T + SLOPE * 0.3, rel=1e-5)
+    assert slope == pytest.approx(2.0 / T + SLOPE, rel=1e-5)
+
+
+def test_a_barrier_stands_where_the_new_policys_cost_would_be():
+    """J = J_C − w + Σ(ξ−1)A / N: 1 − 2 + 3/2, and 1 − 2 − 3/2."""
+    some = evidence([[[1.0, -1.0]], [[3.0, -3.0]]], cost=[1.0, 1.0], count=2.0)
+    price = barrier(T, SLOPE)(some, WEIGHTS, jnp.zeros(2), LIMITS)
+    assert_allclose(price, SLOPE * 0.5 - np.log(2.5) / T, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("rescaled", "divisor"), [(False, 1.0), (True, 1.0 + 2.0 + 1.0)])
+def test_the_whole_loss_may_be_divided_by_one_and_the_multipliers(rescaled, divisor):
+    whole = Penalty(lagrangian(1.0), rescaled=rescaled).added(jnp.array(-8.0), TWO, WEIGHTS, LAM, LIMITS)
+    assert_allclose(whole, (-8.0 + 3.5) / divisor, rtol=1e-6)
+
+
+def test_a_price_that_is_the_same_in_all_states_divides_as_one_price():
+    penalty, everywhere = Penalty(lagrangian(1.0), rescaled=True), jnp.broadcast_to(LAM, (2, 1, 2))
+    assert_allclose(
+        penalty.added(jnp.array(-8.0), TWO, WEIGHTS, everywhere, LIMITS),
+        penalty.added(jnp.array(-8.0), TWO, WEIGHTS, LAM, LIMITS),
+        rtol=1e-6,
+    )
+
+
+@pytest.mark.parametrize("rescaled", [False, True])
+def test_without_a_multiplier_only_prices_that_need_none_add_to_the_loss(rescaled):
+    added = lambda price: Penalty(price, rescaled=rescaled).added(jnp.array(-8.0), TWO, WEIGHTS, None, LIMITS)  # noqa: E731
+    assert_allclose(added(lagrangian(1.0)), -8.0)
+    assert_allclose(added(lambda evidence, weights, lam, limits: jnp.array(3.0)), -5.0)

@@ -1,0 +1,212 @@
+"""The nearest point that keeps all constraints, against least squares with weights ≥ 0 (`helpers.nearest`)."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+
+from ascpo.trust_region.dual import Case
+from ascpo.trust_region.line_search import Evaluation
+from ascpo.trust_region.projection import Projection, project, take_projected_step
+from ascpo.trust_region.step import TrustRegion
+from tests.trust_region.helpers import DIMENSIONS, nearest, steady
+
+VECTORS = hnp.arrays(np.float32, 3, elements=st.floats(-2, 2, width=32, allow_subnormal=False))
+METRIC = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 0.5]])
+METRICS = {"parameters": np.eye(3), "divergence": METRIC}
+_project = jax.jit(project)
+_project_all = jax.jit(jax.vmap(project))
+
+
+def projected(x, b, c, L=None):
+    """The nearest point in the metric L, and the multiples that lead there."""
+    x, b, c = (np.asarray(v, np.float32) for v in (x, b, c))
+    Linv_b = b if L is None else np.linalg.solve(L, b.T).T.astype(np.float32)
+    found, nu = _project(*map(jnp.asarray, (x, b, Linv_b, c)))
+    return np.asarray(found, float), np.asarray(nu, float)
+
+
+# --- one constraint ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@steady
+@given(x=VECTORS, b=VECTORS, c=st.floats(-3, 3, width=32))
+def test_one_constraint_is_met_exactly_if_it_was_broken_and_changes_nothing_else(metric, x, b, c):
+    """x − [(b·x + c) / bᵀL⁻¹b]₊ · L⁻¹b."""
+    assume(np.linalg.norm(b) > 0.1)
+    L = METRICS[metric]
+    found, nu = projected(x, b[None], [c], L)
+    broken = float(b.astype(float) @ x + c)
+    if broken <= -1e-5:
+        assert_array_equal(found, x)
+        assert nu[0] == 0
+    else:
+        Linv_b = np.linalg.solve(L, b.astype(float))
+        assert_allclose(found, x - max(broken / (b @ Linv_b), 0.0) * Linv_b, atol=1e-4)
+        assert c + b @ found == pytest.approx(0.0, abs=2e-5)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_no_point_that_keeps_the_constraint_is_nearer(metric):
+    x, b, c, L = np.array([1.0, -2.0, 0.5]), np.array([1.0, 1.0, -1.0]), 3.0, METRICS[metric]
+    oracle = minimize(
+        lambda y: (y - x) @ L @ (y - x) / 2,
+        np.zeros(3),
+        constraints={"type": "ineq", "fun": lambda y: -c - b @ y},
+        options={"ftol": 1e-12},
+    )
+    assert_allclose(projected(x, b[None], [c], L)[0], oracle.x, atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [1e-4, 1.0, 1e4])
+def test_the_units_of_a_constraint_do_not_matter(size):
+    found, _ = projected([1.0, 0.0, 0.0], [[size, 0.0, 0.0]], [-0.25 * size])
+    assert_allclose(found, [0.25, 0.0, 0.0], rtol=1e-5)
+
+
+# --- several ----------------------------------------------------------------------------------------
+
+
+def random_problems(m, count=300):
+    """(L, x, b, c) with F = LLᵀ, and no two constraints nearly the same or opposite: those take more rounds."""
+    rng, found = np.random.default_rng(m), []
+    while len(found) < count:
+        L = np.tril(rng.normal(size=(DIMENSIONS, DIMENSIONS)), -1) / 2 + np.eye(DIMENSIONS)
+        b, x, c = rng.normal(size=(m, DIMENSIONS)), rng.normal(size=DIMENSIONS), rng.uniform(-2, 2, m)
+        directions = np.linalg.solve(L, b.T)
+        if np.linalg.cond(directions / np.linalg.norm(directions, axis=0)) < 4:
+            found.append((L, x, b, c))
+    return [np.array(v) for v in zip(*found, strict=True)]
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_several_constraints_are_met_at_the_nearest_point_of_all(m):
+    L, x, b, c = random_problems(m)
+    Finv_b = np.linalg.solve(L @ L.swapaxes(1, 2), b.swapaxes(1, 2)).swapaxes(1, 2)
+    found, nu = map(np.asarray, _project_all(*(jnp.asarray(v, jnp.float32) for v in (x, b, Finv_b, c))))
+    assert np.all(c + np.einsum("nmp,np->nm", b, found) <= 1e-4)
+    assert np.all(nu >= 0)
+    # With y = Lᵀx distances in F are plain ones.
+    expected = [
+        np.linalg.solve(Li.T, nearest(np.linalg.solve(Li, bi.T).T, ci, Li.T @ xi))
+        for Li, xi, bi, ci in zip(L, x, b, c, strict=True)
+    ]
+    assert_allclose(found, expected, atol=1e-4)
+    broken = np.sum(nu > 0, axis=1)
+    assert all(np.sum(broken == k) > 10 for k in range(m + 1))
+
+
+def test_what_is_done_for_one_constraint_is_taken_back_where_another_makes_it_needless():
+    """x₁ ≤ −1 moves 0 to (−1, 0); x₁ + x₂ ≤ −4 alone moves it to (−2, −2), where the first holds."""
+    found, nu = projected([0.0, 0.0, 0.0], [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]], [1.0, 4.0])
+    assert_allclose(found, [-2.0, -2.0, 0.0], atol=1e-5)
+    assert_allclose(nu, [0.0, 2.0], atol=1e-5)
+
+
+@pytest.mark.parametrize(("b", "c"), [([[0.0] * 3], [1.0]), ([[0.0] * 3, [1.0, 0.0, 0.0]], [1.0, 0.5])])
+def test_a_constraint_without_a_gradient_is_passed_over(b, c):
+    found, nu = projected([0.0, 1.0, 0.0], b, c)
+    assert_allclose(found, [-0.5 if len(c) > 1 else 0.0, 1.0, 0.0])
+    assert nu[0] == 0
+
+
+# --- a whole step -----------------------------------------------------------------------------------
+
+DELTA = 0.5
+CENTRE = jnp.array([3.0, -2.0])
+
+
+@partial(jax.jit, static_argnames="projection")
+def _take(g, b, c, reality, wanted, projection):
+    def evaluate(theta):
+        d = theta - CENTRE
+        return Evaluation(loss=g @ d, constraints=b @ d, divergence=reality * d @ d / 2)
+
+    settings = TrustRegion(delta=DELTA, backtracking=0.8, backtracks=30)
+    return take_projected_step(evaluate, lambda v: v, CENTRE, c, settings, projection, wanted=wanted)
+
+
+def take(b=(0.0, 1.0), c=-5.0, reality=0.9999, wanted=None, **projection):
+    """Down g = (−0.6, −0.8), with F = I and a region of radius 1, so that the natural step is (0.6, 0.8)."""
+    numbers = [jnp.asarray(v, jnp.float32) for v in ((-0.6, -0.8), [b], [c], reality)]
+    ask = None if wanted is None else jnp.asarray([wanted], jnp.float32)
+    theta, report = _take(*numbers, ask, Projection(**projection))
+    return np.asarray(theta - CENTRE, float), report
+
+
+def test_a_constraint_out_of_reach_leaves_the_natural_step_alone():
+    d, report = take()
+    assert_allclose(d, [0.6, 0.8], atol=1e-6)
+    assert (int(report.case), int(report.exponent)) == (Case.FREE, 0)
+    assert_array_equal(report.nu, [0.0])
+    assert float(report.gain) == pytest.approx(1.0, rel=1e-5)
+    assert float(report.lam) == pytest.approx(1.0, rel=1e-5)
+    assert report.accepted
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_constraint_in_the_way_takes_from_the_step_what_breaks_it(metric):
+    """Where F = I both projections are one: d₂ ≤ 0.3."""
+    d, report = take(c=-0.3, nearest=metric)
+    assert_allclose(d, [0.6, 0.3], atol=1e-6)
+    assert int(report.case) == Case.BOUNDED
+    assert_allclose(report.nu, [0.5], rtol=1e-5)
+    for change in (report.predicted, report.actual):
+        assert_allclose(change, [0.3], rtol=1e-5)
+    assert_allclose(report.asked, [-0.3])
+
+
+def test_a_step_that_a_projection_has_put_outside_is_shortened_to_the_region():
+    """(0.6, −1.5) has half its square at 1.305: 0.8^2i · 1.305 ≤ 0.5 first at i = 3."""
+    d, report = take(c=1.5)
+    assert int(report.exponent) == 3
+    assert_allclose(d, [0.6 * 0.8**3, -1.5 * 0.8**3], rtol=1e-5)
+    assert float(report.divergence) <= DELTA
+    assert_allclose(report.predicted, [-1.5 * 0.8**3], rtol=1e-5)
+
+
+def test_without_the_bound_it_is_taken_whole_as_published():
+    d, report = take(c=1.5, within_region=False)
+    assert_allclose(d, [0.6, -1.5], rtol=1e-5)
+    assert int(report.exponent) == 0
+    assert float(report.divergence) > DELTA
+
+
+def test_without_the_bound_too_a_step_to_no_number_is_not_taken():
+    d, report = take(reality=np.nan, within_region=False)
+    assert not report.accepted
+    assert_array_equal(d, 0.0)
+
+
+def test_a_cost_that_no_step_changes_costs_no_step():
+    d, report = take(b=(0.0, 0.0), c=1.0)
+    assert report.accepted
+    assert_allclose(d, [0.6, 0.8], atol=1e-6)
+    assert_array_equal(report.nu, [0.0])
+
+
+def test_what_is_wanted_is_a_share_of_what_the_region_could_do():
+    """‖b‖ = 2, so the region could lower the constraint by 2; a quarter of that is d₂ ≤ −¼.
+
+    What is left of the radius for the natural step is √(1 − ¼²).
+    """
+    d, report = take(b=(0.0, 2.0), c=-5.0, wanted=0.25)
+    assert_allclose(report.asked, [0.5], rtol=1e-5)
+    assert_allclose(d, [0.6 * np.sqrt(1 - 0.25**2), -0.25], atol=1e-6)
+
+
+@pytest.mark.parametrize("wanted", [0.6, 1.0])
+def test_what_is_wanted_is_had_within_the_region_and_in_full(wanted):
+    """b is orthogonal to g: the natural step takes √(1 − wanted²), the constraint the rest."""
+    d, report = take(b=(0.8, -0.6), wanted=wanted)
+    assert int(report.exponent) == 0
+    assert_allclose(report.actual, [-wanted], rtol=1e-5)
+    assert d @ d == pytest.approx(1.0, rel=1e-5)

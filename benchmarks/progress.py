@@ -10,16 +10,17 @@ from pathlib import Path
 
 from rich.console import Console
 
+from ascpo.guard.suites import suite
 from ascpo.runs.directory import find
 from ascpo.runs.display import Display
-from ascpo.runs.policy import read_policy
 from ascpo.runs.tables import read_table
 from ascpo.runs.watching import Plan
 
 
 def draw(run: Path, epochs: int, to: Path) -> None:
     directory = find(run)
-    config, names = directory.config(), read_policy(run).cost_names
+    config = directory.config()
+    names = suite(config.env).cost_names
     limits = dict(zip(names, config.settings.limits_for(names), strict=True))
     console = Console(record=True, width=100, force_terminal=True, file=io.StringIO(), highlight=False)
     display = Display(console)

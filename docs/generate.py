@@ -64,7 +64,7 @@ def log_page() -> str:
     )
 
 
-def _tables(kind: type, prefix: str = "", skip: tuple[str, ...] = ()) -> list[str]:
+def _tables(kind: type, prefix: str = "", skip: tuple[str, ...] = (), default: Any = None) -> list[str]:
     """One table of a dataclass's plain fields, then one for each field that is a dataclass itself."""
     hints, told = get_type_hints(kind), _docstrings(kind)
     rows, groups = [], []
@@ -73,9 +73,11 @@ def _tables(kind: type, prefix: str = "", skip: tuple[str, ...] = ()) -> list[st
             continue
         flag, hint = prefix + field.name.replace("_", "-"), hints[field.name]
         if dataclasses.is_dataclass(hint):
-            groups += [f"#### `--{flag}.…`: {told[field.name]}", *_tables(hint, f"{flag}.")]
+            start = field.default if field.default is not dataclasses.MISSING else field.default_factory()  # pyright: ignore
+            groups += [f"#### `--{flag}.…`: {told[field.name]}", *_tables(hint, f"{flag}.", default=start)]
         else:
-            rows.append((f"`--{flag}`", _kind(hint), f"`{_default(field)}`", told[field.name]))
+            value = field.default if default is None else getattr(default, field.name)
+            rows.append((f"`--{flag}`", _kind(hint), f"`{_shown(value)}`", told[field.name]))
     return ([_table(("flag", "kind", "default", "meaning"), rows)] if rows else []) + groups
 
 
@@ -101,10 +103,10 @@ def _kind(hint: Any) -> str:
     return names.get(hint, getattr(hint, "__name__", str(hint)))
 
 
-def _default(field: "dataclasses.Field[Any]") -> Any:
-    if isinstance(field.default, tuple):
-        return " ".join(map(str, field.default))
-    return f"{field.default:g}" if isinstance(field.default, float) else field.default
+def _shown(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else value
 
 
 def _table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

@@ -1,17 +1,22 @@
 import jax.numpy as jnp
 from numpy.testing import assert_allclose
 
-from ascpo.experience.memory import running_maximum
+from ascpo.experience.memory import running_maximum, running_sum
 from ascpo.experience.signals import Costs, crossings, expected_cost, increments, moments
 
 C = jnp.array([0.0, 0.2, 0.1, 0.5])[:, None, None]
 NEVER = jnp.zeros((4, 1), bool)
 M, M_NEXT = running_maximum(C, NEVER, jnp.zeros((1, 1)))
+SUMS = running_sum(C, NEVER, jnp.zeros((1, 1)))
 W = jnp.array([0.15])
 
 
+def costs(w=W):
+    return Costs(C, M, M_NEXT, w, *SUMS, jnp.array([0.3]))
+
+
 def total(signal):
-    return jnp.sum(signal(Costs(C, M, M_NEXT, W)), axis=(0, 1))
+    return jnp.sum(signal(costs()), axis=(0, 1))
 
 
 def test_expected_cost_sums_to_the_cost():
@@ -27,8 +32,8 @@ def test_moments_sum_to_the_maximum_and_its_square():
 
 
 def test_the_limit_is_crossed_once():
-    assert_allclose(crossings(Costs(C, M, M_NEXT, W))[:, 0, 0], [0.0, 1.0, 0.0, 0.0])
+    assert_allclose(crossings(costs())[:, 0, 0], [0.0, 1.0, 0.0, 0.0])
 
 
 def test_a_cost_at_the_limit_does_not_cross_it():
-    assert_allclose(crossings(Costs(C, M, M_NEXT, jnp.array([0.5]))), 0.0)
+    assert_allclose(crossings(costs(jnp.array([0.5]))), 0.0)

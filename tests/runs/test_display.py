@@ -6,7 +6,7 @@ from ascpo.runs.config import configure
 from ascpo.runs.display import Display
 from ascpo.runs.watching import Plan
 
-ROW = {"EpRet": 1.5, "EpMaxCost": 0.25, "WorstCost": 0.75, "SafeRate": 0.9, "TimeoutRate": 0.1}
+ROW = {"EpRet": 1.5, "EpCost": 1.25, "EpMaxCost": 0.25, "WorstCost": 0.75, "SafeRate": 0.9, "TimeoutRate": 0.1}
 TIMING = {"TimeRollout": 2.0, "TimePolicy": 1.0, "StepsPerSecond": 10_000.0}
 
 
@@ -25,7 +25,7 @@ def test_the_first_words_say_what_is_wanted_and_how():
     said = shown(terminal=False)
     assert "300,000 steps: 10 epochs of 30 × 1000" in said
     assert "(hazard at or under 0.5) in 98 % of all episodes" in " ".join(said.split())
-    assert "bounds the mean of something" in said
+    assert "How: ascpo the mean of something" in said
     assert "runs/[red]here" in said, "a path is no markup"
 
 
@@ -36,10 +36,8 @@ def test_remarks_about_the_environment_are_shown():
 def test_elsewhere_than_on_a_terminal_an_epoch_is_a_line():
     line = shown(terminal=False).splitlines()[-1]
     # Epochs take three seconds; seven are left.
-    expected = (
-        "3/10 J_r 1.500 M_c 0.2500 worst state 0.750 within limits 90.0% time-outs 10.0% steps/s 10,000 0:21 left"
-    )
-    assert " ".join(line.split()) == expected
+    expected = "3/10 J_r 1.500 M_c 1.2500 largest 0.2500 worst state 0.750 within limits 90.0% time-outs 10.0% "
+    assert " ".join(line.split()) == expected + "steps/s 10,000 0:21 left"
 
 
 def test_on_a_terminal_the_last_epochs_are_a_table_above_a_bar():

@@ -38,6 +38,8 @@ class PASCPO:
             words=f"pays for a bound of an episode's largest cost, at a price that rises; clipped; k = {self.k:g}",
             memory=MAXIMA,
             cost_critics=of_largest_cost(increments),
-            penalty=Penalty(price, Scalar(0.005 if reference else self.multiplier_rate), violation, rescaled=not reference),
+            penalty=Penalty(
+                price, Scalar(0.005 if reference else self.multiplier_rate), violation, rescaled=not reference
+            ),
             step=self.ppo,
         )

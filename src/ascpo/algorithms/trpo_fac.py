@@ -14,7 +14,7 @@ class TRPOFAC:
     multiplier_rate: float = 1e-3
     """Learning rate of the network."""
     multiplier_steps: int = 10
-    """Its steps of Adam an epoch. With one, at a rate of 0.0001, as published, it stays near its start in all states."""
+    """Its steps of Adam an epoch. With one, at a rate of 0.0001, as published, it stays near its start."""
 
     def build(self, probability: float) -> Algorithm:
         return Algorithm(

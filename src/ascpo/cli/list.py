@@ -39,7 +39,7 @@ def _algorithms(table: Table) -> None:
     from ascpo.training.settings import Settings
 
     table.add_column("algorithm")
-    table.add_column("what it keeps under the limit")
+    table.add_column("what it does about costs")
     for name, kind in ALGORITHMS.items():
         table.add_row(name, kind().build(Settings().probability).words)
 
@@ -66,5 +66,5 @@ def _runs(table: Table, directory: Path) -> None:
     for run in found:
         log = read_table(run.metrics) if run.metrics.exists() else {}
         done = len(log.get("Epoch", ()))
-        last = (f"{log['EpRet'][-1]:.3f}", f"{log['EpMaxCost'][-1]:.4f}", f"{log['SafeRate'][-1]:.1%}") if done else ()
+        last = (f"{log['EpRet'][-1]:.3f}", f"{log['EpCost'][-1]:.4f}", f"{log['SafeRate'][-1]:.1%}") if done else ()
         table.add_row(str(run.path.relative_to(directory)), f"{done}/{run.config().epochs}", *last)

@@ -69,13 +69,14 @@ class Display:
 _COLUMNS = {
     "epoch": lambda row: f"{row['Epoch'] + 1:.0f}",
     "J_r": lambda row: f"{row['EpRet']:.3f}",
-    "M_c": lambda row: f"{row['EpMaxCost']:.4f}",
+    "M_c": lambda row: f"{row['EpCost']:.4f}",
+    "largest": lambda row: f"{row['EpMaxCost']:.4f}",
     "worst state": lambda row: f"{row['WorstCost']:.3f}",
     "within limits": lambda row: f"{row['SafeRate']:.1%}",
     "time-outs": lambda row: f"{row['TimeoutRate']:.1%}",
     "steps/s": lambda row: f"{row['StepsPerSecond']:,.0f}",
 }
-"""Title → how a row shows it. J_r is the mean return, M_c the mean of an episode's largest cost."""
+"""Title → how a row shows it. J_r is an episode's mean return, M_c its mean cost, `largest` the mean of its largest."""
 
 
 def _duration(seconds: float) -> str:

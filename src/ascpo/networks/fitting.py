@@ -10,7 +10,7 @@ costs its square.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import equinox as eqx
 import jax
@@ -18,8 +18,8 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
 
-from ascpo.networks.critics import Critic
-
+Judging = TypeVar("Judging", bound=eqx.Module)
+"""A network that predicts k numbers from each view."""
 Balance = Literal["none", "subsample", "weighted"]
 
 
@@ -66,8 +66,8 @@ def optimiser(fit: Fit) -> optax.GradientTransformation:
 
 
 def teach(
-    critic: Critic, state: PyTree, lesson: Lesson, key: Key[Array, ""], fit: Fit
-) -> tuple[Critic, PyTree, Float[Array, ""]]:
+    critic: Judging, state: PyTree, lesson: Lesson, key: Key[Array, ""], fit: Fit
+) -> tuple[Judging, PyTree, Float[Array, ""]]:
     """All steps of an epoch: the critic, the optimiser's state and the last loss."""
     adam = optimiser(fit)
     arrays, rest = eqx.partition(critic, eqx.is_inexact_array)
@@ -76,7 +76,8 @@ def teach(
     cumulative = jnp.cumsum(chance.ravel())
 
     def loss(arrays: PyTree, rows: "_Rows", weight: Float[Array, "length n"]) -> Float[Array, ""]:
-        return error(eqx.combine(arrays, rest)(rows.view), rows, weight, fit.monotone_weight)
+        network: Any = eqx.combine(arrays, rest)
+        return error(network(rows.view), rows, weight, fit.monotone_weight)
 
     def step(carry: tuple[PyTree, PyTree], key: Key[Array, ""]) -> tuple[tuple[PyTree, PyTree], Float[Array, ""]]:
         arrays, state = carry

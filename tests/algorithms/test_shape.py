@@ -1,0 +1,32 @@
+"""Algorithms are short compositions: what two of them want belongs into a part."""
+
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+import ascpo.algorithms
+from ascpo.algorithms import ALGORITHMS
+
+FOLDER = Path(ascpo.algorithms.__file__).parent
+FILES = [FOLDER / f"{name.replace('-', '_')}.py" for name in ALGORITHMS]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_an_algorithm_is_one_short_file(file):
+    assert len(file.read_text().splitlines()) <= 120
+
+
+def test_no_six_lines_stand_in_two_of_them():
+    seen = defaultdict(set)
+    for file in FILES:
+        lines = [line.strip() for line in file.read_text().splitlines() if line.strip()]
+        for i in range(len(lines) - 5):
+            seen[tuple(lines[i : i + 6])].add(file.stem)
+    assert [files for files in seen.values() if len(files) > 1] == []
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_an_algorithm_is_called_as_it_is_typed_and_has_a_page(name):
+    assert ALGORITHMS[name]().build(0.98).name == name
+    assert (FOLDER.parents[2] / "docs" / "algorithms" / f"{name}.md").exists()

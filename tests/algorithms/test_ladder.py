@@ -180,7 +180,7 @@ def test_some_bring_a_walk_back_most_of_the_way(name):
 @pytest.mark.parametrize("name", SHIELDED)
 def test_a_shield_shortens_a_walk_that_would_go_two_beyond(name):
     row, _ = climbed(name, Corridor())
-    assert row["EpMaxCost"] < 0.7
+    assert row["EpMaxCost"] < 1.0
 
 
 def test_the_price_of_the_tail_rises_too_slowly_for_so_short_a_training():

@@ -73,3 +73,15 @@ def test_following_is_the_same_compiled():
     plain, compiled = follow(none_yet(1, 1), r), jax.jit(follow)(none_yet(1, 1), r)
     for a, b in zip(jax.tree.leaves(plain), jax.tree.leaves(compiled), strict=True):
         assert_allclose(a, b)
+
+
+def test_quantiles_are_those_of_the_finished_episodes():
+    """Of 0.01, …, 0.20, one step each: half of them are at most 0.10, 95 % at most 0.19. The running one has 9."""
+    costs = [i / 100 for i in range(1, 21)]
+    _, s = summary(rollout([0.0] * 21, [*costs, 9.0], terminated=list(range(20))))
+    assert_allclose(s.quantiles[:, 0], [0.10, 0.15, 0.18, 0.19, 0.20], rtol=1e-5)
+
+
+def test_without_a_finished_episode_quantiles_are_of_the_running_ones():
+    _, s = summary(rollout([1, 1], [0.5, 0.2]))
+    assert_allclose(s.quantiles[:, 0], 0.5)

@@ -21,6 +21,7 @@ def evidence(cost_advantage, *, advantage=None, cost=None, count=1.0, length=1.0
         exceeding=nothings,
         violating=nothing,
         time_limited=nothing,
+        quantiles=jnp.tile(nothings, (5, 1)),
     )
     of_reward = jnp.zeros(A.shape[:2]) if advantage is None else jnp.asarray(advantage, jnp.float32)
     return Evidence(of_reward, A, A, episodes, tail=tail)

@@ -55,6 +55,7 @@ def evidence(k=1):
         exceeding=share[None],
         violating=share,
         time_limited=one * 0,
+        quantiles=jnp.tile(E, (5, 1)),
     )
     return Evidence((x - E)[:, None], signals, signals, episodes)
 

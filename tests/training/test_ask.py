@@ -19,6 +19,7 @@ def episodes(exceeding=(0.0,), time_limited=0.0):
         exceeding=many,
         violating=one,
         time_limited=jnp.asarray(time_limited, jnp.float32),
+        quantiles=jnp.tile(many, (5, 1)),
     )
 
 

@@ -6,6 +6,12 @@ from importlib import import_module
 _VERBS = {
     "train": "train a policy, or go on with a run",
     "evaluate": "judge a run's policy on fresh episodes",
+    "certify": "bound the probability that a policy stays within its limits, or repeat a certificate",
+    "report": "make a page of curves, distributions and settings, of one run or of several",
+    "journal": "tell what the optimiser did, epoch by epoch",
+    "replay": "play the worst episodes in the browser",
+    "video": "make a film of a bad episode",
+    "paper": "reproduce the paper's tables and figures",
     "check": "find out whether an environment can be trained on",
     "list": "show algorithms, suites or runs",
 }

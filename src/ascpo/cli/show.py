@@ -1,20 +1,63 @@
 """What verbs print alike."""
 
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from ascpo.evaluation.judge import judge_run
+from ascpo.evaluation.judge import Actions, judge_run
+from ascpo.evaluation.metrics import MEANINGS
 
 
-def judged(run: Path, episodes: int, *, seed: int = 0, threads: int = 0) -> None:
+def judged(
+    run: Path, episodes: int, *, seed: int = 0, threads: int = 0, actions: Actions = "sampled", keep: int = 10
+) -> None:
     """Judge a policy on fresh episodes, and print what came out."""
-    found = judge_run(run, episodes, seed=seed, threads=threads)
+    with counting("episodes", episodes) as watch:
+        found = judge_run(run, episodes, seed=seed, threads=threads, actions=actions, keep=keep, watch=watch)
+    ways = {way: found[way] for way in ("sampled", "mean") if way in found}
+    console = Console(highlight=False)
+    table = plain_table(f"{episodes} fresh episodes", *(f"{way} actions" for way in ways))
+    wide = console.width >= _WIDE
+    if wide:
+        table.add_column("", style="dim")
+    for name in next(iter(ways.values())):
+        if name != "intervals":
+            meaning = (MEANINGS.get(name, ""),) if wide else ()
+            table.add_row(name, *(_with_interval(figures, name) for figures in ways.values()), *meaning)
+    console.print(table)
+
+
+_WIDE = 120
+"""Terminals of this width have room for what the figures mean."""
+
+
+def plain_table(first: str, *others: str) -> Table:
+    """Without lines. All columns but the first are numbers."""
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), title_justify="left")
-    table.add_column(f"{episodes} fresh episodes")
-    for way in found:
-        table.add_column(f"{way} actions", justify="right")
-    for name in found["sampled"]:
-        table.add_row(name, *(f"{figures[name]:.4g}" for figures in found.values()))
-    Console(highlight=False).print(table)
+    table.add_column(first, no_wrap=True)
+    for name in others:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+@contextlib.contextmanager
+def counting(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on the terminal, to be told how many are done."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        bar = progress.add_task(what, total=total)
+        yield lambda done: progress.update(bar, completed=done)
+
+
+def _with_interval(figures: dict[str, Any], name: str) -> str:
+    value = figures[name]
+    if value is None:
+        return "none"
+    low, high = figures["intervals"].get(name, (None, None))
+    return f"{value:.4g}" + ("" if low is None else f" [{low:.4g}, {high:.4g}]")

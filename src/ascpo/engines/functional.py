@@ -109,7 +109,9 @@ def _program(world: World, actor: Actor) -> Callable[..., Any]:
         state = jax.tree.map(lambda new, old: jnp.where(done, new, old), world.begin(begin_key), moved.state)
         memory = jnp.where(done, actor.fresh(), remembered)
         truncated = moved.truncated & ~moved.terminated
-        return (state, memory), Rollout(view, next_view, action, moved.reward, moved.costs, moved.terminated, truncated)
+        kept = None if actor.shield is None else taken
+        rollout = Rollout(view, next_view, action, moved.reward, moved.costs, moved.terminated, truncated, kept)
+        return (state, memory), rollout
 
     @jax.jit
     def collect(theta: Float[Array, " p"], carry: Any, noise: Any, keys: Any) -> Any:

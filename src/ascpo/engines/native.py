@@ -11,7 +11,7 @@ the forward pass are read; that more than pays for it.
 import functools
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, Integer
 from mujoco.batch import Batch, SimulationError
 
-from ascpo.engines.rollout import Actor, Bounds, Rollout, Snapshot
+from ascpo.engines.rollout import Actor, Bounds, Origin, Rollout, Snapshot
 from ascpo.guard.actuation import thrust
 from ascpo.guard.layout import Layout, draw_many, keys_for
 from ascpo.guard.model import SUBSTEPS
@@ -84,6 +84,8 @@ class NativeEngine:
         self.seeds: Integer[np.ndarray, " env"] = np.zeros(num_envs, np.uint32)
         self.episodes: Int[np.ndarray, " env"] = np.full(num_envs, -1, np.int64)
         """The number of each environment's running episode."""
+        self.after_physics: Callable[[], None] | None = None
+        """Called when the simulations have moved, before those that reached an end begin anew."""
         self._programs = _programs(task)
         self._simulator = _Simulator(task, num_envs, num_threads)
         self._block = max(2, min(16, 512 // num_envs))
@@ -125,10 +127,12 @@ class NativeEngine:
         """One simulation's state, in the frame of its robot's start."""
         return self._simulator.batch.get_data(env)
 
-    def start(self, seeds: Integer[np.ndarray, " env"]) -> Float[np.ndarray, "env obs"]:
-        """Begin the first episode of each seed, and return the observations."""
+    def start(
+        self, seeds: Integer[np.ndarray, " env"], episodes: Int[np.ndarray, " env"] | int = 0
+    ) -> Float[np.ndarray, "env obs"]:
+        """Begin the first episode of each seed, or the one with this number, and return the observations."""
         self.seeds = np.asarray(seeds).astype(np.uint32)
-        self.episodes = np.full(self.num_envs, -1, np.int64)
+        self.episodes = np.full(self.num_envs, -1, np.int64) + episodes
         self._draw_ahead()
         return self.restart(np.ones(self.num_envs, bool))
 
@@ -147,7 +151,7 @@ class NativeEngine:
 
     def step(self, actions: Float[np.ndarray, "env act"]) -> Step:
         """One step of every environment. Episodes that end begin anew in the same step."""
-        reasons = self._simulator.step(actions)
+        reasons = self._move(actions)
         self._rows, packed = self._programs.advance(
             self._rows, self._simulator.sensors, self._ahead, self._used_on_device
         )
@@ -159,9 +163,18 @@ class NativeEngine:
 
     def begin(self, actor: Actor, seed: int) -> None:
         """Begin a first episode everywhere, for a policy to act in: environment i has the seed seed + i."""
+        self.begin_at(actor, [((seed + env) % 2**32, 0) for env in range(self.num_envs)])
+
+    def begin_at(self, actor: Actor, origins: Sequence[Origin]) -> None:
         self._actor = actor
-        self.start((seed + np.arange(self.num_envs)) % 2**32)
+        self._first = tuple(origins)
+        seeds, episodes = np.array(origins, np.int64).T
+        self.start(seeds, episodes)
         self._memories = jnp.tile(actor.fresh(), (self.num_envs, 1))
+
+    def origin(self, env: int, episode: int) -> Origin:
+        seed, first = self._first[env]
+        return seed, first + episode
 
     def cut(self) -> None:
         """Break all episodes off and begin new ones."""
@@ -178,7 +191,7 @@ class NativeEngine:
         ahead = np.concatenate([noise[1:], noise[:1]])
         taken = programs.taken
         for t in range(len(noise)):
-            reasons = self._simulator.step(seen[:, taken])
+            reasons = self._move(seen[:, taken])
             self._rows, self._memories, packed = programs.advance(
                 theta, self._rows, self._memories, self._simulator.sensors, self._ahead, self._used_on_device, ahead[t]
             )
@@ -210,6 +223,12 @@ class NativeEngine:
 
     def close(self) -> None:
         """Nothing is held."""
+
+    def _move(self, actions: Float[np.ndarray, "env act"]) -> dict[int, str]:
+        reasons = self._simulator.step(actions)
+        if self.after_physics is not None:
+            self.after_physics()
+        return reasons
 
     def _next_episode(self, which: Int[np.ndarray, " n"]) -> None:
         """Put simulations back to the start, for episodes that the task has begun already."""
@@ -474,6 +493,7 @@ class _Acting:
                 cost=steps[..., -self.m :],
                 terminated=terminated,
                 truncated=flags[..., 1] & ~terminated,
+                taken=seen[..., self.taken] if self.shielded else None,
             ),
         )
 

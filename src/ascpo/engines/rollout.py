@@ -5,7 +5,7 @@ as an `Actor`: pure functions of one environment, which the engine batches and c
 """
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -36,6 +36,8 @@ class Rollout:
     cost: Float[AnyArray, "*axes m"]
     terminated: Bool[AnyArray, "*axes"]
     truncated: Bool[AnyArray, "*axes"]
+    taken: Float[AnyArray, "*axes act"] | None = None
+    """The action that was taken, where a shield may have changed it."""
 
     @property
     def done(self) -> Bool[AnyArray, "*axes"]:
@@ -85,8 +87,14 @@ def scaled(
     return np.where(bounded, inside, action).astype(np.float32)
 
 
+SCRIPTED = Actor(start=(), after=lambda memory, costs: memory, act=lambda theta, view, noise: noise)
+"""Takes its noise for actions, whatever it sees: so episodes are played again from their actions."""
+
 Snapshot = dict[str, np.ndarray]
 """Where an engine stands, as named arrays."""
+
+Origin = tuple[int, int]
+"""Where to find an episode again: a seed, and the number of the episode among those of the seed."""
 
 
 class Sized(Protocol):
@@ -141,4 +149,17 @@ class Engine(Sized, Protocol):
 
     def close(self) -> None:
         """Let go of what the environments hold: windows, files, processes."""
+        ...
+
+
+@runtime_checkable
+class Repeatable(Engine, Protocol):
+    """An engine whose episodes can be played again, one by one, alone or in other company."""
+
+    def origin(self, env: int, episode: int) -> Origin:
+        """Of the episode that an environment played as its first (0), second (1), …, since `begin`."""
+        ...
+
+    def begin_at(self, actor: Actor, origins: Sequence[Origin]) -> None:
+        """Begin these episodes, one in each environment."""
         ...

@@ -41,6 +41,10 @@ def follow(running: Totals, rollout: Rollout) -> tuple[Totals, Totals]:
     return jax.lax.scan(step, running, (rollout.reward, rollout.cost, rollout.done))
 
 
+LEVELS = (50, 75, 90, 95, 99)
+"""Percents of the episodes whose largest cost is at most the quantile."""
+
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Summary:
@@ -62,6 +66,8 @@ class Summary:
     """Share of episodes in which some cost did."""
     time_limited: Float[Array, ""]
     """Share of episodes that the time limit ended."""
+    quantiles: Float[Array, "levels m"]
+    """Of the largest costs, at `LEVELS`."""
 
     @property
     def variance(self) -> Float[Array, " m"]:
@@ -98,4 +104,18 @@ def summarise(
         exceeding=mean((totals.maximum > limits).astype(jnp.float32), (running.maximum > limits).astype(jnp.float32)),
         violating=mean(beyond(totals.maximum), beyond(running.maximum)),
         time_limited=mean(truncated.astype(jnp.float32), jnp.zeros(done.shape[1])),
+        quantiles=jnp.where(
+            some,
+            _quantiles(totals.maximum, done, finished),
+            _quantiles(running.maximum[None], jnp.ones((1, done.shape[1]), bool), done.shape[1]),
+        ),
     )
+
+
+def _quantiles(
+    maximum: Float[Array, "time env m"], which: Bool[Array, "time env"], count: Int[Array, ""] | int
+) -> Float[Array, "levels m"]:
+    """The smallest value that the share of the level does not exceed: always one that occurred."""
+    ordered = jnp.sort(jnp.where(which[..., None], maximum, jnp.inf).reshape(-1, maximum.shape[-1]), axis=0)
+    place = jnp.ceil(jnp.array(LEVELS) / 100 * count).astype(jnp.int32) - 1
+    return ordered[jnp.maximum(place, 0)]

@@ -12,6 +12,9 @@ from ascpo.algorithms import ALGORITHMS, Algorithm, Method
 from ascpo.runs.plain import BadSetting, changed, from_plain, nearest, to_plain
 from ascpo.training.settings import Settings
 
+HELD_OUT = 2**30 - 2**20
+"""Seeds from here on are for evaluation: no training sees their episodes, however many environments it has."""
+
 
 @dataclass(frozen=True)
 class Config:
@@ -26,8 +29,8 @@ class Config:
     """The algorithm's own settings."""
 
     def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise BadSetting(f"seed={self.seed} must not be negative.")
+        if not 0 <= self.seed < HELD_OUT:
+            raise BadSetting(f"seed={self.seed} must lie between 0 and {HELD_OUT - 1}: others are kept for evaluation.")
         if self.total_steps < 1:
             raise BadSetting(f"total_steps={self.total_steps} leaves nothing to train. Try 6e6.")
 

@@ -9,7 +9,7 @@ import gymnasium
 from ascpo.engines.gymnasium import GymnasiumEngine
 from ascpo.engines.inspection import resolve
 from ascpo.engines.native import NativeEngine
-from ascpo.engines.rollout import Engine
+from ascpo.engines.rollout import Repeatable
 from ascpo.environments.registration import MAX_EPISODE_STEPS
 from ascpo.environments.spaces import make_task
 from ascpo.guard.suites import UnknownSuite, suite
@@ -33,7 +33,7 @@ def name_of(env: Environment) -> str:
         raise UnknownSuite(f"{no_suite}{also}") from None
 
 
-def open_engine(env: Environment, num_envs: int, *, threads: int = 0, processes: bool = False) -> Engine:
+def open_engine(env: Environment, num_envs: int, *, threads: int = 0, processes: bool = False) -> Repeatable:
     """Environments side by side."""
     name = name_of(env)
     if not isinstance(env, str):
@@ -46,9 +46,13 @@ def open_engine(env: Environment, num_envs: int, *, threads: int = 0, processes:
 
 
 def side_by_side(env: str, episodes: int) -> int:
-    """How many environments to play so many episodes in: a suite's are small, a user's own may be large."""
+    """How many environments to play so many episodes in.
+
+    A suite's are small, a user's own may be large. With a tenth as many environments as episodes, few stand idle while
+    the last episode comes to its end.
+    """
     try:
         suite(env)
     except UnknownSuite:
-        return min(episodes, 32)
-    return min(episodes, 1000)
+        return max(1, min(episodes // 10, 32))
+    return max(1, min(episodes, max(episodes // 10, 100), 250))

@@ -9,6 +9,7 @@
 The file holds arrays and plain data; nothing in it is executed.
 """
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from jaxtyping import Array, Float
 from ascpo.engines.rollout import Engine, scaled
 from ascpo.runs.config import Config
 from ascpo.runs.directory import NoRun, find, write_whole
+from ascpo.runs.plain import to_plain
 from ascpo.training.learner import Learner, Sizes
 from ascpo.training.train import learner_for
 
@@ -41,6 +43,16 @@ class PolicyFile:
     low: Float[np.ndarray, " act"]
     high: Float[np.ndarray, " act"]
     cost_names: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """Of all that decides what the policy does: the same for the same policy, whatever file it came from."""
+        hashed = hashlib.sha256()
+        for array in (self.theta, self.low, self.high):
+            hashed.update(np.ascontiguousarray(array, np.float32).tobytes())
+        plain = to_plain(self.config) | {"total_steps": None, "cost_names": self.cost_names}
+        hashed.update(json.dumps(plain, sort_keys=True).encode())
+        return hashed.hexdigest()
 
     def learner(self) -> Learner:
         """One that the policy's parameters fit."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Array, Float
 
+from ascpo.experience.episodes import LEVELS
 from ascpo.training.learner import Judgement
 from ascpo.trust_region.step import Report
 
@@ -35,6 +36,7 @@ COLUMNS: dict[str, str] = {
     "LossC": "last loss of the cost critics",
     "EVReward": "explained variance of the reward's critic on episodes that it has not seen",
     "StdMaxCost": "standard deviation of an episode's largest cost",
+    **{f"EpMaxCost{level}": f"what the largest cost of {level} % of the episodes is at most" for level in LEVELS},
     "Nu": "multiplier of the constraint",
     "Asked": "by how much the constraint's surrogate was asked to fall",
     "CostPredicted": "change of that surrogate by the linear model",
@@ -106,6 +108,7 @@ def row_of(
             row |= {f"EpCost{tail}": float(episodes.cost[i]), f"EpMaxCost{tail}": float(episodes.maximum[i])}
         row |= {
             f"StdMaxCost{tail}": float(np.sqrt(max(episodes.square[i] - episodes.maximum[i] ** 2, 0.0))),
+            **{f"EpMaxCost{level}{tail}": float(q) for level, q in zip(LEVELS, episodes.quantiles[:, i], strict=True)},
             f"Nu{tail}": float(step.nu[i]) if constrained else np.nan,
             f"Asked{tail}": float(step.asked[i]) if constrained else np.nan,
             f"CostPredicted{tail}": float(step.predicted[i]) if constrained else np.nan,

@@ -381,10 +381,9 @@ class Learner:
     def _watched(self, judgement: Judgement, guard: Guard, rollout: Rollout) -> Judgement:
         """With what the shield did, and what it should learn."""
         shield, arrays = self.algorithm.shield, guard.judge.arrays
-        if shield is None:
+        taken = rollout.taken
+        if shield is None or taken is None:
             return judgement
-        guarded = partial(self._guarded, arrays, guard.active)
-        taken = jax.vmap(jax.vmap(guarded))(rollout.view, rollout.action)
         shift = jnp.linalg.norm(jnp.clip(taken, -1, 1) - jnp.clip(rollout.action, -1, 1), axis=-1)
         changed = shift > 1e-6
         far = jnp.sum(shift * changed) / jnp.maximum(jnp.sum(changed), 1)

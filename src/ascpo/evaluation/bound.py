@@ -1,0 +1,46 @@
+"""What counting says about a probability: the exact one-sided bound of Clopper and Pearson.
+
+Of N independent episodes k violate a limit. Whatever the true probability p of keeping all limits is, the bound
+
+    L(k, N, c) = the p at which k or fewer violations in N have probability 1 − c
+
+is above it in at most a share 1 − c of all such experiments, if N was fixed beforehand. Without any violation it is
+(1 − c)^(1/N): 299 clean episodes show 99 % with confidence 95 %.
+"""
+
+import math
+
+from scipy import stats
+
+
+def lower_bound(violations: int, episodes: int, confidence: float) -> float:
+    """L: the probability of keeping all limits is at least this."""
+    if not 0 <= violations <= episodes or episodes < 1:
+        raise ValueError(f"{violations} violations in {episodes} episodes: there must be one episode, and no more.")
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"confidence={confidence} must lie between 0 and 1. Try 0.95.")
+    test = stats.binomtest(episodes - violations, episodes, alternative="greater")
+    return float(test.proportion_ci(confidence, method="exact").low)
+
+
+def allowed_violations(episodes: int, probability: float, confidence: float) -> int:
+    """The largest number of violations that still shows the probability; -1 if not even none does."""
+    fewest, too_many = -1, episodes + 1
+    while too_many - fewest > 1:
+        middle = (fewest + too_many) // 2
+        shown = middle <= episodes and lower_bound(middle, episodes, confidence) >= probability
+        fewest, too_many = (middle, too_many) if shown else (fewest, middle)
+    return fewest
+
+
+def episodes_needed(probability: float, confidence: float) -> int:
+    """How many episodes show the probability if none of them violates a limit."""
+    if not 0.0 < probability < 1.0:
+        raise ValueError(f"probability={probability} must lie between 0 and 1. Try 0.98.")
+    few = math.ceil(math.log(1.0 - confidence) / math.log(probability) - 1e-9)
+    return few if lower_bound(0, few, confidence) >= probability else few + 1
+
+
+def each_of(confidence: float, statements: int) -> float:
+    """How sure each of several statements must be, so that all of them hold together (Bonferroni)."""
+    return 1.0 - (1.0 - confidence) / statements

@@ -1,0 +1,233 @@
+"""Certify policies, check a certificate from scratch, and compare policies on the same scenes."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from itertools import combinations
+from pathlib import Path
+from typing import Literal
+
+from scipy import stats
+
+from ascpo.evaluation.bound import each_of
+from ascpo.evaluation.certificate import (
+    BadCertificate,
+    Certificate,
+    Plan,
+    certificate_of,
+    read_certificate,
+    write_certificate,
+)
+from ascpo.evaluation.episodes import Episodes, play
+from ascpo.guard.model import SUBSTEPS, mjcf
+from ascpo.guard.suites import UnknownSuite, suite
+from ascpo.runs.directory import find
+from ascpo.runs.environment import Environment, open_engine, side_by_side
+from ascpo.runs.plain import BadSetting
+from ascpo.runs.policy import PolicyFile, read_policy
+
+FILE = "certificate.json"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What shall be shown."""
+
+    probability: float = 0.98
+    """That an episode keeps every state within its limits."""
+    confidence: float = 0.95
+    """Of the statement, or of all statements together if there are several."""
+    episodes: int = 3000
+    """How many are played, whatever comes out."""
+    limits: tuple[float, ...] | None = None
+    """Of each constraint; those of the training if not given."""
+    actions: Literal["sampled", "mean"] = "sampled"
+    """As the policy draws them, or its mean ones."""
+    looks: int = 1
+    """How many certificates with different plans the same policy may get, this one included."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two policies on the same scenes."""
+
+    first: str
+    second: str
+    only_first: int
+    """Scenes in which the first one alone violated a limit."""
+    only_second: int
+    p_value: float
+    """Of no difference, two-sided (McNemar's exact test)."""
+    level: float
+    """A smaller p-value shows a difference; corrected for the number of pairs."""
+
+    @property
+    def safer(self) -> str | None:
+        """The name of the safer one, if that is shown."""
+        if self.p_value >= self.level:
+            return None
+        return self.second if self.only_first > self.only_second else self.first
+
+
+def certify(
+    runs: Sequence[Path], wanted: Wanted, *, threads: int = 0, watch: Callable[[int], None] | None = None
+) -> tuple[list[Certificate], list[Comparison]]:
+    """A certificate for every policy, written beside it, and what the same scenes say about each pair of them."""
+    policies = [read_policy(run) for run in runs]
+    plans = make_plans(policies, wanted)
+    for run, plan in zip(runs, plans, strict=True):
+        _refuse_another_look(_place(run), plan)
+    certificates, found = [], []
+    for number, (run, policy, plan) in enumerate(zip(runs, policies, plans, strict=True)):
+        told = None if watch is None else _after(watch, number * plan.episodes)
+        found.append(_episodes(policy, plan, threads=threads, watch=told))
+        certificates.append(certificate_of(plan, found[-1]))
+        _keep_earlier(_place(run), plan)
+        write_certificate(_place(run), certificates[-1])
+    names = [str(run) for run in runs]
+    return certificates, compare(names, found, 1.0 - wanted.confidence)
+
+
+def make_plans(policies: Sequence[PolicyFile], wanted: Wanted) -> list[Plan]:
+    """One for each policy; their episodes begin in the same scenes."""
+    if len({policy.digest for policy in policies}) < len(policies):
+        raise BadSetting("The same policy is named twice. Name each one once.")
+    if len({(policy.config.env, policy.cost_names) for policy in policies}) > 1:
+        raise BadSetting("The policies are for different environments. Certify those of one environment together.")
+    family = tuple(sorted(policy.digest for policy in policies))
+    plans = []
+    for policy in policies:
+        names, settings = policy.cost_names, policy.config.settings
+        limits = settings.limits_for(names) if wanted.limits is None else _limits(wanted.limits, names)
+        plans.append(
+            Plan(
+                env=policy.config.env,
+                world=world_of(policy.config.env),
+                policy=policy.digest,
+                family=family,
+                looks=wanted.looks,
+                cost_names=names,
+                limits=limits,
+                actions=wanted.actions,
+                probability=wanted.probability,
+                confidence=wanted.confidence,
+                episodes=wanted.episodes,
+                num_envs=side_by_side(policy.config.env, wanted.episodes),
+                k=float(getattr(policy.config.method, "k", 7.0)),
+            )
+        )
+    if len({plan.limits for plan in plans}) > 1:
+        raise BadSetting("The policies were trained with different limits. Give --limits, to judge all by the same.")
+    return plans
+
+
+def check(path: Path, policy: Path | None = None, *, env: Environment | None = None, threads: int = 0) -> Certificate:
+    """Repeat a certificate from scratch. Whatever does not agree is refused."""
+    certificate = read_certificate(path / FILE if path.is_dir() else path)
+    plan = certificate.plan
+    found = read_policy(policy or (path if path.is_dir() else path.parent))
+    if found.digest != plan.policy or plan.policy not in plan.family:
+        raise BadCertificate(
+            f"The certificate is for another policy: its digest is {plan.policy[:16]}…, that of the one at hand is "
+            f"{found.digest[:16]}…. Name the policy that was certified, or certify this one."
+        )
+    if found.config.env != plan.env or found.cost_names != plan.cost_names:
+        raise BadCertificate(f"The certificate is for {plan.env}, and the policy for {found.config.env}.")
+    again = certificate_of(plan, _episodes(found, plan, env=env, threads=threads))
+    if again != certificate:
+        here = world_of(plan.env)
+        why = f"It was made with {plan.world}, and here is {here}. " if here != plan.world else ""
+        raise BadCertificate(
+            f"Played again, {again.violations} of {plan.episodes} episodes violate a limit, where the certificate says "
+            f"{certificate.violations}, or its other figures differ. {why}It is not confirmed."
+        )
+    return again
+
+
+def compare(names: Sequence[str], found: Sequence[Episodes], error: float) -> list[Comparison]:
+    """Every pair. All that is said to differ does, but for a probability of `error`."""
+    pairs = list(combinations(range(len(names)), 2))
+    out = []
+    for i, j in pairs:
+        only_i = int((~found[i].safe & found[j].safe).sum())
+        only_j = int((found[i].safe & ~found[j].safe).sum())
+        p = stats.binomtest(only_i, only_i + only_j).pvalue if only_i + only_j else 1.0
+        out.append(Comparison(names[i], names[j], only_i, only_j, float(p), 1.0 - each_of(1.0 - error, len(pairs))))
+    return out
+
+
+def world_of(env: str) -> str:
+    """What is simulated, and by what."""
+    try:
+        known = suite(env)
+    except UnknownSuite:
+        return f"gymnasium {version('gymnasium')}"
+    model = hashlib.sha256(f"{known}{SUBSTEPS}{mjcf(known)}".encode()).hexdigest()[:12]
+    return f"ascpo {version('ascpo')}, mujoco {version('mujoco')}, model {model}"
+
+
+def _episodes(
+    policy: PolicyFile,
+    plan: Plan,
+    *,
+    env: Environment | None = None,
+    threads: int = 0,
+    watch: Callable[[int], None] | None = None,
+) -> Episodes:
+    engine = open_engine(env or plan.env, plan.num_envs, threads=threads)
+    played = play(
+        engine,
+        policy.learner().actor(),
+        policy.theta,
+        plan.seed,
+        episodes=plan.episodes,
+        limits=plan.limits,
+        mean_action=plan.actions == "mean",
+        watch=watch,
+    )
+    engine.close()
+    return played.episodes
+
+
+def _place(run: Path) -> Path:
+    return find(run).path / FILE
+
+
+def _earlier(place: Path, plan: Plan) -> set[str]:
+    """Other experiments that the same policy was put to."""
+    found = set()
+    for path in place.parent.glob("certificate*.json"):
+        certificate = read_certificate(path)
+        if certificate.plan.policy == plan.policy:
+            found.add(certificate.plan.experiment)
+    return found - {plan.experiment}
+
+
+def _refuse_another_look(place: Path, plan: Plan) -> None:
+    """Who tries until it fits has shown nothing."""
+    earlier = len(_earlier(place, plan))
+    if earlier >= plan.looks:
+        raise BadSetting(
+            f"This policy has {earlier} certificate{'s' if earlier > 1 else ''} with another plan already (see "
+            f"{place.parent}). Whoever tests until it fits shows nothing; so say --looks {earlier + 1}, and the "
+            f"confidence is corrected for as many."
+        )
+
+
+def _keep_earlier(place: Path, plan: Plan) -> None:
+    """Move a certificate of the same policy with another plan aside."""
+    if place.exists():
+        before = read_certificate(place)
+        if before.plan.policy == plan.policy and before.plan.experiment != plan.experiment:
+            place.rename(place.with_name(f"certificate-{before.plan.experiment[:8]}.json"))
+
+
+def _limits(limits: tuple[float, ...], names: tuple[str, ...]) -> tuple[float, ...]:
+    if len(limits) not in {1, len(names)}:
+        raise BadSetting(f"{len(limits)} limits for {len(names)} constraints ({', '.join(names)}). Give one for each.")
+    return limits * len(names) if len(limits) == 1 else limits
+
+
+def _after(watch: Callable[[int], None], before: int) -> Callable[[int], None]:
+    return lambda done: watch(before + done)

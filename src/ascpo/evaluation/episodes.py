@@ -1,0 +1,181 @@
+"""Fresh episodes, in a number fixed beforehand: every one is played to its end, so that long ones count as often as
+short ones."""
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from ascpo.engines.rollout import Actor, Engine, Rollout
+from ascpo.guard.layout import AnyArray
+
+_CHANGED = 1e-6
+"""A shield has changed an action that it moved by more than this."""
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """Whole episodes, a row each."""
+
+    env: Int[np.ndarray, " n"]
+    """The environment that played it."""
+    number: Int[np.ndarray, " n"]
+    """Among the episodes of its environment, counted from 0."""
+    reward: Float[np.ndarray, " n"]
+    cost: Float[np.ndarray, "n m"]
+    maximum: Float[np.ndarray, "n m"]
+    """The largest cost of any state."""
+    length: Int[np.ndarray, " n"]
+    time_limited: Bool[np.ndarray, " n"]
+    first_violation: Int[np.ndarray, "n m"]
+    """The first step whose cost was over the limit, counted from 0; -1 where none was."""
+    violating: Int[np.ndarray, "n m"]
+    """How many steps were."""
+    interventions: Int[np.ndarray, " n"]
+    """Steps whose action a shield changed."""
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+    @property
+    def safe(self) -> Bool[np.ndarray, " n"]:
+        """Every limit was kept in every state."""
+        return np.all(self.first_violation < 0, axis=1)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An episode to be looked at again."""
+
+    row: int
+    """Among the episodes."""
+    actions: Float[np.ndarray, "time act"]
+    """As they were taken."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """Episodes, and the worst of them, the very worst first."""
+
+    episodes: Episodes
+    worst: tuple[Kept, ...]
+
+
+def play(
+    engine: Engine,
+    actor: Actor,
+    theta: Float[AnyArray, " p"],
+    seed: int,
+    *,
+    episodes: int,
+    limits: tuple[float, ...],
+    mean_action: bool = False,
+    keep: int = 0,
+    watch: Callable[[int], None] | None = None,
+) -> Played:
+    """Play so many episodes, and keep the actions of the worst.
+
+    Which episodes count is known before the first step: the first ones of each environment, as many of all as it takes.
+    An episode's place among them tells its environment: row r was played by environment r mod `num_envs`.
+    """
+    engine.begin(actor, seed)
+    score = _Score(episodes, engine.num_envs, engine.action_size, np.array(limits, float), keep)
+    rng, chunk = np.random.default_rng(seed), 50
+    while (finished := score.finished) < episodes:
+        if watch is not None:
+            watch(finished)
+        noise = rng.standard_normal((chunk, engine.num_envs, engine.action_size)).astype(np.float32)
+        rollout = engine.collect(theta, np.zeros_like(noise) if mean_action else noise)
+        score.add(jax.tree.map(np.asarray, rollout))
+    if watch is not None:
+        watch(episodes)
+    return score.played()
+
+
+class _Score:
+    """Keeps count of episodes while they run."""
+
+    def __init__(self, episodes: int, num_envs: int, actions: int, limits: Float[np.ndarray, " m"], keep: int) -> None:
+        m = len(limits)
+        self._wanted, self._limits, self._keep = episodes, limits, keep
+        self._envs = np.arange(num_envs)
+        self._numbers = np.zeros(num_envs, int)
+        self._running, self._rows = _blank(num_envs, m), _blank(episodes, m)
+        self._actions = np.zeros((num_envs, 256, actions if keep else 0), np.float32)
+        self._worst: list[tuple[tuple[float, ...], int, np.ndarray]] = []
+        self.finished = 0
+
+    def add(self, rollout: Rollout) -> None:
+        taken = rollout.action if rollout.taken is None else rollout.taken
+        changed = np.linalg.norm(np.clip(taken, -1, 1) - np.clip(rollout.action, -1, 1), axis=-1) > _CHANGED
+        for t in range(len(rollout.reward)):
+            self._step(rollout, t, np.asarray(taken[t]), np.asarray(changed[t]))
+            if rollout.done[t].any():
+                self._finish(np.flatnonzero(rollout.done[t]))
+
+    def played(self) -> Played:
+        worst = sorted(self._worst, key=lambda item: item[0], reverse=True)
+        return Played(self._rows, tuple(Kept(row, actions) for _, row, actions in worst))
+
+    def _step(self, rollout: Rollout, t: int, taken: Float[np.ndarray, "env act"], changed: np.ndarray) -> None:
+        now, cost = self._running, np.asarray(rollout.cost[t], float)
+        over = cost > self._limits
+        if self._keep:
+            if now.length.max() == self._actions.shape[1]:
+                self._actions = np.concatenate([self._actions, np.zeros_like(self._actions)], axis=1)
+            self._actions[self._envs, now.length] = taken
+        now.first_violation[:] = np.where(over & (now.first_violation < 0), now.length[:, None], now.first_violation)
+        now.violating[:] += over
+        now.reward[:] += rollout.reward[t]
+        now.cost[:] += cost
+        now.maximum[:] = np.maximum(now.maximum, cost)
+        now.interventions[:] += changed
+        now.time_limited[:] = rollout.truncated[t]
+        now.length[:] += 1
+
+    def _finish(self, envs: Int[np.ndarray, " n"]) -> None:
+        """Copy the episodes that count, and begin anew."""
+        rows = self._numbers[envs] * len(self._envs) + envs
+        counting, rows = envs[rows < self._wanted], rows[rows < self._wanted]
+        self._running.env[:], self._running.number[:] = self._envs, self._numbers
+        blank = _blank(1, len(self._limits))
+        for field in fields(Episodes):
+            running = getattr(self._running, field.name)
+            getattr(self._rows, field.name)[rows] = running[counting]
+        for env, row in zip(counting, rows, strict=True):
+            self._consider(int(env), int(row))
+        for field in fields(Episodes):
+            getattr(self._running, field.name)[envs] = getattr(blank, field.name)
+        self._numbers[envs] += 1
+        self.finished += len(rows)
+
+    def _consider(self, env: int, row: int) -> None:
+        """Keep the episode if it is one of the worst: by how far it went beyond a limit, then by cost and return."""
+        if not self._keep:
+            return
+        now = self._running
+        badness = (float(np.max(now.maximum[env] - self._limits)), float(now.cost[env].sum()), -float(now.reward[env]))
+        item = (badness, row, self._actions[env, : now.length[env]].copy())
+        if len(self._worst) < self._keep:
+            heapq.heappush(self._worst, item)
+        elif (badness, row) > self._worst[0][:2]:
+            heapq.heapreplace(self._worst, item)
+
+
+def _blank(n: int, m: int) -> Episodes:
+    """Of episodes about to begin."""
+    return Episodes(
+        env=np.zeros(n, int),
+        number=np.zeros(n, int),
+        reward=np.zeros(n),
+        cost=np.zeros((n, m)),
+        maximum=np.zeros((n, m)),
+        length=np.zeros(n, int),
+        time_limited=np.zeros(n, bool),
+        first_violation=np.full((n, m), -1),
+        violating=np.zeros((n, m), int),
+        interventions=np.zeros(n, int),
+    )

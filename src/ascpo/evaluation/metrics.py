@@ -1,0 +1,134 @@
+"""Figures of episodes, under the names of the log, with intervals.
+
+Means, quantiles and rates get a bootstrap interval of 95 %, shares an exact one. The worst of all has none: nothing in
+a sample says how much worse it may get.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+
+from ascpo.evaluation.episodes import Episodes
+
+LEVEL = 0.95
+"""Of the intervals."""
+_RESAMPLES = 1000
+
+MEANINGS = {
+    "Episodes": "how many were played",
+    "EpRet": "mean return",
+    "EpCost": "mean sum of costs, all constraints together",
+    "EpLen": "mean number of steps",
+    "CostRate": "cost per step",
+    "EpMaxCost": "mean of an episode's largest cost, of the worst constraint",
+    "EpMaxCostMedian": "its median",
+    "EpMaxCost95": "what 95 % of the episodes stay under",
+    "EpMaxCost99": "what 99 % of them stay under",
+    "EpMaxCostWorst": "the largest cost of any state",
+    "SafeRate": "share of episodes that kept every limit in every state",
+    "TimeoutRate": "share of episodes that the time limit ended",
+    "FirstViolation": "step of the first violation, median of the episodes that have one",
+    "ViolatingSteps": "mean number of steps over a limit",
+    "Interventions": "share of the steps whose action a shield changed",
+}
+
+Figures = dict[str, Any]
+
+
+def measure(episodes: Episodes, names: tuple[str, ...]) -> Figures:
+    """All figures, and their intervals under `intervals`. Of several constraints each has some of its own."""
+    found: Figures = {}
+    intervals: dict[str, list[float]] = {}
+
+    def note(name: str, statistic: Callable[..., Any], *samples: Float[np.ndarray, " n"]) -> None:
+        found[name] = float(statistic(*samples, axis=-1))
+        intervals[name] = _bootstrap(statistic, samples, found[name])
+
+    def share(name: str, which: np.ndarray) -> None:
+        found[name] = float(which.mean())
+        interval = stats.binomtest(int(which.sum()), len(which)).proportion_ci(LEVEL, method="exact")
+        intervals[name] = [float(interval.low), float(interval.high)]
+
+    largest, cost = episodes.maximum.max(axis=1), episodes.cost.sum(axis=1)
+    worst = int(np.argmax(episodes.maximum.mean(axis=0)))
+    first = np.where(episodes.first_violation < 0, np.inf, episodes.first_violation).min(axis=1)
+    violating = episodes.violating.max(axis=1).astype(float)
+    length = episodes.length.astype(float)
+    found["Episodes"] = len(episodes)
+    note("EpRet", np.mean, episodes.reward)
+    note("EpCost", np.mean, cost)
+    note("EpLen", np.mean, length)
+    note("CostRate", _rate, cost, length)
+    note("EpMaxCost", np.mean, episodes.maximum[:, worst])
+    note("EpMaxCostMedian", np.median, largest)
+    note("EpMaxCost95", _quantile(0.95), largest)
+    note("EpMaxCost99", _quantile(0.99), largest)
+    found["EpMaxCostWorst"] = float(largest.max())
+    share("SafeRate", episodes.safe)
+    share("TimeoutRate", episodes.time_limited)
+    found["FirstViolation"] = float(np.median(first[np.isfinite(first)])) if np.isfinite(first).any() else None
+    note("ViolatingSteps", np.mean, violating)
+    note("Interventions", _rate, episodes.interventions.astype(float), length)
+    if len(names) > 1:
+        for i, name in enumerate(names):
+            note(f"EpCost_{name}", np.mean, episodes.cost[:, i])
+            note(f"EpMaxCost_{name}", np.mean, episodes.maximum[:, i])
+            share(f"SafeRate_{name}", episodes.first_violation[:, i] < 0)
+    return found | {"intervals": intervals}
+
+
+def table(episodes: Episodes, names: tuple[str, ...], origins: list[tuple[int, int]]) -> list[dict[str, float]]:
+    """A row an episode, for `episodes-*.csv`."""
+    rows = []
+    for i, (seed, number) in enumerate(origins):
+        row: dict[str, float] = {
+            "Seed": seed,
+            "Episode": number,
+            "EpRet": float(episodes.reward[i]),
+            "EpLen": int(episodes.length[i]),
+            "Timeout": int(episodes.time_limited[i]),
+            "Safe": int(episodes.safe[i]),
+            "Interventions": int(episodes.interventions[i]),
+        }
+        for j, name in enumerate(names):
+            tail = f"_{name}" if len(names) > 1 else ""
+            row |= {
+                f"EpCost{tail}": float(episodes.cost[i, j]),
+                f"EpMaxCost{tail}": float(episodes.maximum[i, j]),
+                f"FirstViolation{tail}": int(episodes.first_violation[i, j]),
+                f"ViolatingSteps{tail}": int(episodes.violating[i, j]),
+            }
+        rows.append(row)
+    return rows
+
+
+def _bootstrap(
+    statistic: Callable[..., Any], samples: tuple[Float[np.ndarray, " n"], ...], value: float
+) -> list[float]:
+    if len(samples[0]) < 2 or all(np.ptp(sample) == 0 for sample in samples):
+        return [value, value]
+    # Percentiles: the corrected methods divide by zero where most episodes cost nothing.
+    interval = stats.bootstrap(
+        samples,
+        statistic,
+        paired=len(samples) > 1,
+        vectorized=True,
+        n_resamples=_RESAMPLES,
+        batch=100,
+        confidence_level=LEVEL,
+        method="percentile",
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    return [float(interval.low), float(interval.high)]
+
+
+def _rate(amount: np.ndarray, steps: np.ndarray, axis: int = -1) -> np.ndarray:
+    return amount.sum(axis=axis) / steps.sum(axis=axis)
+
+
+def _quantile(share: float) -> Callable[..., Any]:
+    # Of the sample itself: a value between two episodes was never seen.
+    return lambda sample, axis=-1: np.quantile(sample, share, axis=axis, method="inverted_cdf")

@@ -1,0 +1,123 @@
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from ascpo.engines.functional import FunctionalEngine
+from ascpo.engines.rollout import SCRIPTED, Actor, Rollout
+from ascpo.evaluation.episodes import play
+from tests.toys import Corridor
+
+
+def act(theta, view, noise):
+    return theta[:1] + 0.1 * noise
+
+
+def nothing(memory, costs):
+    return memory
+
+
+ACTOR = Actor(start=(), after=nothing, act=act)
+LIMITS = (0.0, 0.0)
+
+
+def test_every_environment_plays_whole_episodes():
+    """Full speed is 0.3 a step; after ten steps the walk is at 3, and was 2 beyond the limit at most."""
+    found = play(
+        FunctionalEngine(Corridor(), 5), ACTOR, jnp.array([1.0]), 0, episodes=5, limits=LIMITS, mean_action=True
+    ).episodes
+    assert_array_equal(found.length, 10)
+    assert_allclose(found.reward, 3.0, rtol=1e-5)
+    assert_allclose(found.maximum[:, 0], 2.0, rtol=1e-5)
+    # 0.2 + 0.5 + … + 2.0
+    assert_allclose(found.cost[:, 0], sum(0.3 * i - 1 for i in range(4, 11)), rtol=1e-4)
+    assert found.time_limited.all()
+
+
+def test_the_first_violation_and_the_number_of_violating_steps_are_counted():
+    """The walk is at 1.2 after its fourth step, which has the number 3; seven of its ten steps are beyond."""
+    found = play(
+        FunctionalEngine(Corridor(), 2), ACTOR, jnp.array([1.0]), 0, episodes=2, limits=LIMITS, mean_action=True
+    ).episodes
+    assert_array_equal(found.first_violation, [[3, -1], [3, -1]])
+    assert_array_equal(found.violating, [[7, 0], [7, 0]])
+    assert not found.safe.any()
+
+
+def test_limits_decide_what_a_violation_is():
+    found = play(
+        FunctionalEngine(Corridor(), 2), ACTOR, jnp.array([1.0]), 0, episodes=2, limits=(1.95, 0.0), mean_action=True
+    ).episodes
+    assert_array_equal(found.first_violation[:, 0], 9)
+
+
+def test_sampled_actions_differ_from_mean_ones():
+    found = play(FunctionalEngine(Corridor(), 5), ACTOR, jnp.array([0.2]), 0, episodes=5, limits=LIMITS).episodes
+    assert np.ptp(found.reward) > 0
+
+
+def test_more_episodes_than_environments_are_played_one_after_the_other():
+    found = play(FunctionalEngine(Corridor(), 5), ACTOR, jnp.array([0.2]), 0, episodes=12, limits=LIMITS).episodes
+    assert len(found) == 12
+    assert len(np.unique(found.reward)) == 12
+    assert_array_equal(found.env, [0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1])
+    assert_array_equal(found.number, [0] * 5 + [1] * 5 + [2] * 2)
+
+
+def test_the_worst_episodes_are_kept_with_their_actions_the_very_worst_first():
+    """Played again, the actions give the same returns and the same largest costs."""
+    engine = FunctionalEngine(Corridor(), 5)
+    played = play(engine, ACTOR, jnp.array([0.6]), 3, episodes=20, limits=LIMITS, keep=3)
+    largest = played.episodes.maximum[:, 0]
+    assert [kept.row for kept in played.worst] == np.argsort(-largest)[:3].tolist()
+    again = FunctionalEngine(Corridor(), 3)
+    again.begin(SCRIPTED, 0)
+    rollout = again.collect(jnp.zeros(0), np.stack([kept.actions for kept in played.worst], axis=1))
+    assert_allclose(np.asarray(rollout.cost[..., 0]).max(axis=0), np.sort(largest)[::-1][:3], rtol=1e-6)
+
+
+class Scripted:
+    """An engine that plays what it was given: episodes of lengths that depend on the environment."""
+
+    observation_size, action_size, cost_names, num_envs, remarks = 1, 1, ("cost",), 3, ()
+
+    def begin(self, actor, seed):
+        self.t = 0
+
+    def collect(self, theta, noise):
+        """Environment i has episodes of i + 1 steps; the reward is the number of the step, counted from the start."""
+        t = self.t + np.arange(len(noise))
+        self.t += len(noise)
+        done = np.stack([(t + 1) % (i + 1) == 0 for i in range(3)], axis=1)
+        reward = np.repeat(t[:, None], 3, axis=1).astype(float)
+        view, cost = np.zeros((len(noise), 3, 1)), np.zeros((len(noise), 3, 1))
+        return Rollout(view, view, noise, reward, cost, done, np.zeros_like(done), taken=noise + (t % 2)[:, None, None])
+
+
+def test_long_episodes_count_as_often_as_short_ones():
+    """With as many episodes of each environment, whatever their length."""
+    found = play(Scripted(), ACTOR, jnp.zeros(1), 0, episodes=9, limits=(0.0,), mean_action=True).episodes  # pyright: ignore[reportArgumentType]
+    assert_array_equal(np.bincount(found.length), [0, 3, 3, 3])
+    assert_array_equal(
+        found.reward.reshape(3, 3), [[0, 0 + 1, 0 + 1 + 2], [1, 2 + 3, 3 + 4 + 5], [2, 4 + 5, 6 + 7 + 8]]
+    )
+
+
+def test_a_shields_interventions_are_counted():
+    """It changes the action of every second step."""
+    found = play(Scripted(), ACTOR, jnp.zeros(1), 0, episodes=3, limits=(0.0,), mean_action=True).episodes  # pyright: ignore[reportArgumentType]
+    assert_array_equal(found.interventions, [0, 1, 1])
+
+
+def test_progress_is_told():
+    told = []
+    play(FunctionalEngine(Corridor(), 5), ACTOR, jnp.array([0.2]), 0, episodes=12, limits=LIMITS, watch=told.append)
+    assert told[0] == 0
+    assert told[-1] == 12
+
+
+@pytest.mark.parametrize("keep", [0, 50])
+def test_no_more_are_kept_than_were_asked_for_or_played(keep):
+    engine = FunctionalEngine(Corridor(), 5)
+    played = play(engine, ACTOR, jnp.array([0.6]), 3, episodes=7, limits=LIMITS, keep=keep)
+    assert len(played.worst) == min(keep, 7)

@@ -1,0 +1,73 @@
+import json
+
+import numpy as np
+import pytest
+
+from ascpo.evaluation.judge import judge_run
+from ascpo.evaluation.records import read_records
+from ascpo.evaluation.retrace import retrace
+from ascpo.runs.plain import BadSetting
+from ascpo.runs.policy import read_policy
+from ascpo.runs.tables import read_table
+from tests.evaluation.untrained import untrained
+
+
+def test_figures_episodes_and_the_worst_of_them_are_kept_with_the_run(tmp_path):
+    run = untrained(tmp_path)
+    found = judge_run(run, 25, keep=3)
+    assert json.loads((run / "evaluation.json").read_text())["sampled"] == found["sampled"]
+    rows = read_table(run / "episodes-sampled.csv")
+    assert len(rows["EpRet"]) == 25
+    assert found["sampled"]["EpRet"] == pytest.approx(rows["EpRet"].mean(), abs=1e-5)
+    assert found["sampled"]["SafeRate"] == rows["Safe"].mean()
+    worst = read_records(run / "worst-sampled.safetensors")
+    assert len(worst) == 3
+    assert worst[0].maximum[0] == pytest.approx(rows["EpMaxCost"].max(), abs=1e-5)
+    assert retrace(worst[0]).reward.sum() == worst[0].reward
+
+
+def test_the_same_seed_gives_the_same_episodes_and_another_gives_others(tmp_path):
+    run = untrained(tmp_path)
+    first = judge_run(run, 10)["sampled"]["EpRet"]
+    assert judge_run(run, 10)["sampled"]["EpRet"] == first
+    judge_run(run, 10, seed=1)
+    other = read_table(run / "episodes-sampled.csv")["Seed"]
+    judge_run(run, 10, seed=0)
+    assert not set(other) & set(read_table(run / "episodes-sampled.csv")["Seed"])
+
+
+def test_seeds_of_neighbouring_evaluations_share_no_episode_of_a_suite(tmp_path):
+    run = untrained(tmp_path, env="Point-1-Hazard")
+    seeds = []
+    for seed in (0, 1):
+        judge_run(run, 3, seed=seed, actions="mean")
+        seeds.append(set(read_table(run / "episodes-mean.csv")["Seed"]))
+    assert not seeds[0] & seeds[1]
+    assert min(seeds[0] | seeds[1]) >= 2**30
+
+
+def test_both_ways_of_acting_can_be_judged(tmp_path):
+    run = untrained(tmp_path)
+    found = judge_run(run, 10, actions="both")
+    assert found["sampled"]["EpRet"] != found["mean"]["EpRet"]
+    assert read_records(run / "worst-mean.safetensors")[0].mean_action
+
+
+def test_a_shields_interventions_are_reported(tmp_path):
+    """In its warm-up a safety layer does nothing. Switched on, it changes what it expects to cost."""
+    asleep = judge_run(untrained(tmp_path, algo="trpo-sl"), 10)["sampled"]["Interventions"]
+    switch = np.zeros(untrained_size(tmp_path), np.float32)
+    switch[-1] = 1.0
+    awake = judge_run(untrained(tmp_path, algo="trpo-sl", seed=1, shift=switch), 10)["sampled"]["Interventions"]
+    assert asleep == 0.0
+    assert 0.01 < awake <= 1.0
+
+
+def untrained_size(out):
+    return len(read_policy(next(out.glob("*trpo-sl*"))).theta)
+
+
+@pytest.mark.parametrize("bad", [{"episodes": 0}, {"episodes": 5, "keep": -1}, {"episodes": 5, "seed": -1}])
+def test_impossible_wishes_are_refused(tmp_path, bad):
+    with pytest.raises(BadSetting):
+        judge_run(untrained(tmp_path), bad.pop("episodes"), **bad)

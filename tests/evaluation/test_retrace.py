@@ -1,0 +1,78 @@
+"""Episodes are recorded in company and played again alone, with random actions: a policy would add nothing."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from ascpo.engines.rollout import SCRIPTED, Actor
+from ascpo.environments.spaces import make_task
+from ascpo.evaluation.episodes import play
+from ascpo.evaluation.judge import records_of
+from ascpo.evaluation.records import Record
+from ascpo.evaluation.retrace import retrace
+from ascpo.runs.directory import NoRun
+from ascpo.runs.environment import open_engine
+
+RANDOM = Actor(start=(), after=SCRIPTED.after, act=lambda theta, view, noise: noise + jnp.array([1.0, 0.1]))
+
+
+def recorded(env, limits, episodes=16):
+    engine = open_engine(env, 2, threads=1)
+    actor = RANDOM if engine.action_size == 2 else SCRIPTED
+    played = play(engine, actor, jnp.zeros(0), 5, episodes=episodes, limits=limits, keep=episodes)
+    return records_of(played, engine, env, limits, mean_action=False)
+
+
+@pytest.mark.parametrize("env", ["Point-8-Ghost", "Point-8-Hazard+2-Pillar"])
+def test_an_episode_of_a_suite_is_played_again_to_the_bit(env, monkeypatch):
+    monkeypatch.setattr("ascpo.runs.environment.MAX_EPISODE_STEPS", 60)
+    limits = (0.0,) * len(make_task(env, "paper", "closest", 60).suite.cost_names)
+    found = recorded(env, limits)
+    assert {record.episode for record in found} == set(range(8))
+    assert any(record.violated for record in found)
+    for record in found[:3]:
+        trajectory = retrace(record)
+        over = trajectory.cost > np.array(limits)
+        first = np.where(over.any(axis=0), over.argmax(axis=0), -1)
+        assert_array_equal(first, record.first_violation)
+        assert_array_equal(trajectory.cost.max(axis=0), record.maximum)
+        assert trajectory.path is not None
+        assert len(trajectory.path.qpos) == len(trajectory.path.layouts) == len(record) + 1
+
+
+def test_the_path_is_where_the_costs_were_paid(monkeypatch):
+    """A hazard's cost is how deep the robot stands in it: so the pose after the step tells the cost."""
+    monkeypatch.setattr("ascpo.runs.environment.MAX_EPISODE_STEPS", 60)
+    record = next(r for r in recorded("Point-8-Hazard+2-Pillar", (0.0, 0.0)) if r.first_violation[0] > 0)
+    trajectory = retrace(record)
+    path = trajectory.path
+    assert path is not None
+    for t in (record.first_violation[0] - 1, record.first_violation[0], len(record) - 1):
+        layout = path.layouts[t + 1]
+        c, s = np.cos(layout.heading), np.sin(layout.heading)
+        x, y = path.qpos[t + 1, :2]
+        place = layout.robot + np.array([c * x - s * y, s * x + c * y])
+        depth = 0.3 - np.linalg.norm(layout.obstacles[:8, :2] - place, axis=1).min()
+        assert_allclose(trajectory.cost[t, 0], max(depth, 0.0), atol=1e-5)
+
+
+def test_ghosts_move_in_the_path(monkeypatch):
+    monkeypatch.setattr("ascpo.runs.environment.MAX_EPISODE_STEPS", 60)
+    path = retrace(recorded("Point-8-Ghost", (0.0,))[0]).path
+    assert path is not None
+    assert np.abs(path.layouts[-1].obstacles - path.layouts[0].obstacles).max() > 0.01
+
+
+def test_an_episode_of_an_environment_of_ones_own_is_played_again_to_the_bit():
+    for record in recorded("tests.own:make", (0.0,))[:3]:
+        trajectory = retrace(record)
+        assert trajectory.path is None
+        assert_array_equal(trajectory.cost.max(axis=0), record.maximum)
+        assert trajectory.reward.sum() == record.reward
+
+
+def test_an_episode_that_goes_another_way_is_refused():
+    record = recorded("tests.own:make", (0.0,))[0]
+    with pytest.raises(NoRun, match="another way"):
+        retrace(Record(**{**vars(record), "seed": record.seed + 1}))

@@ -37,7 +37,7 @@ def run(tmp_path_factory):
     return out / "Point-1-Hazard-ascpo-seed0"
 
 
-def test_a_training_leaves_its_log_its_settings_its_policy_an_evaluation_and_curves(run):
+def test_a_training_leaves_its_log_its_settings_its_policy_an_evaluation_and_a_report(run):
     with (run / "metrics.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [int(row["TotalEnvInteracts"]) for row in rows] == [100, 200]
@@ -45,7 +45,8 @@ def test_a_training_leaves_its_log_its_settings_its_policy_an_evaluation_and_cur
     assert json.loads((run / "config.json").read_text())["algo"] == "ascpo"
     assert json.loads((run / "evaluation.json").read_text())["sampled"]["Episodes"] == 3
     assert json.loads((run / "versions.json").read_text())["jax"]
-    assert (run / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (run / "report" / "index.html").read_text()
+    assert (run / "worst-sampled.safetensors").exists()
     assert (run / "policy.safetensors").exists()
 
 
@@ -55,7 +56,7 @@ def test_a_run_opens_by_saying_what_is_constrained(ascpo, tmp_path):
     assert "the largest cost of any state in an episode stays within its limit (hazard at or under 0) in 98 %" in said
     assert "mode chance" in said
     assert re.search(r"1/1 .*J_r .*M_c .*worst state .*within limits .*steps/s .*left", said)
-    assert "curves.png" in said
+    assert "metrics.csv" in said
 
 
 def test_going_on_needs_the_directory_alone_and_may_be_longer(ascpo, run):

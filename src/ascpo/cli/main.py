@@ -1,5 +1,6 @@
 """`ascpo`: the verbs. Each is imported when it is asked for, so that help comes at once."""
 
+import os
 import sys
 from importlib import import_module
 
@@ -35,11 +36,17 @@ def main() -> None:
 
 
 def _do(verb: str, rest: list[str]) -> None:
-    from ascpo.runs.trouble import MENDABLE
-
     try:
         import_module(f"ascpo.cli.{verb}").main(rest)
-    except MENDABLE as error:
+    except BrokenPipeError:
+        # Whoever reads has seen enough. What is still to be written goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except Exception as error:
+        # Not before: it brings JAX along, which not every verb needs.
+        from ascpo.runs.trouble import MENDABLE
+
+        if not isinstance(error, MENDABLE):
+            raise
         sys.exit(f"ascpo {verb}: {error}")
 
 

@@ -143,10 +143,12 @@ def _flat(plain: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _finish(result: Result, episodes: int) -> None:
-    """Judge the policy, draw the curves, and say where everything is."""
-    from ascpo.evaluation.curves import draw_curves
-
+    """Judge the policy, write the report, and say where everything is."""
+    run = result.directory
+    print(f"Log: {run / 'metrics.csv'}")
     if episodes:
-        judged(result.directory, episodes)
-    print(f"Curves: {draw_curves(result.directory)}")
-    print(f"Log: {result.directory / 'metrics.csv'}")
+        from ascpo.report.document import write_report
+
+        judged(run, episodes)
+        print(f"Report: {write_report([run])}")
+        print(f"Replay of the worst episodes: ascpo replay {run}")

@@ -48,11 +48,11 @@ def open_engine(env: Environment, num_envs: int, *, threads: int = 0, processes:
 def side_by_side(env: str, episodes: int) -> int:
     """How many environments to play so many episodes in.
 
-    A suite's are small, a user's own may be large. With a tenth as many environments as episodes, few stand idle while
-    the last episode comes to its end.
+    A suite's are small, a user's own may be large. More would stand idle for longer while the last episode comes to its
+    end; fewer would not keep the cores busy.
     """
     try:
         suite(env)
     except UnknownSuite:
         return max(1, min(episodes // 10, 32))
-    return max(1, min(episodes, max(episodes // 10, 100), 250))
+    return min(episodes, 100)

@@ -1,0 +1,199 @@
+"""What the paper claims, as data, and what the runs say to it.
+
+A claim compares two variants by one measure, on one suite or over all. The difference is
+
+    costs, times   mean ln(worse) − mean ln(better)       on one suite: Welch's interval over seeds
+    returns        mean better − mean worse               over suites: Student's, a number a suite
+
+and is above 0 if the claim is true. A claim of "hardly more" is true above −ln(1 + slack), of "hardly less" above
+−slack·|mean worse|: 0.01 is one per cent.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ascpo.paper import published
+from ascpo.paper.experiments import FOUR, LAGRANGIANS, TABLED, Experiment
+from ascpo.paper.intervals import VERDICTS, Interval, Verdict, of_difference, of_mean, verdict
+from ascpo.paper.published import COPIES, J_R, M_C, MEASURES, RHO_C, Measure
+from ascpo.paper.samples import Samples
+
+COST = Measure("cost", "mean cost of an episode after training", "", floor=M_C.floor)
+START = Measure("start", "mean cost of an episode from the same starts", "", floor=M_C.floor)
+SECONDS = Measure("seconds", "time of an epoch", "", floor=1e-9)
+MEMORY = Measure("memory", "peak memory", "", floor=1.0)
+
+FEW_SUITES = 3
+"""Fewer suites than this say nothing about suites in general."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """`better` has less of a measure than `worse`, or, of returns, more."""
+
+    better: str
+    worse: str
+    measure: Measure
+    suite: str | None = None
+    """None: over all suites."""
+    slack: float = 0.0
+    paired: bool = False
+    """The numbers of both belong together, one by one."""
+
+    @property
+    def words(self) -> str:
+        where = "over the suites" if self.suite is None else f"on {self.suite}"
+        if self.slack:
+            side = "below" if self.measure.high else "above"
+            return f"{self.measure.name} of {self.better}: at most {self.slack:.0%} {side} {self.worse}'s, {where}"
+        return f"{self.measure.name} of {self.better} below {self.worse}'s, {where}"
+
+
+_POINT, _SWIMMER = "Point-8-Hazard", "Swimmer-1-Hazard"
+_OTHERS = tuple(name for name in TABLED if name != "ascpo")
+_BOXED = ("scpo", "cpo", "cpo-cvar", "trpo", "trpo-fac", "trpo-lagrangian")
+_PRICED = ("trpo-lagrangian", *(variant.name for variant in LAGRANGIANS))
+_HARDLY_LESS, _HARDLY_MORE = 0.05, 0.01
+
+CLAIMS: dict[str, tuple[Claim, ...]] = {
+    "q1": (
+        *(Claim("ascpo", other, measure) for measure in (M_C, RHO_C) for other in _OTHERS),
+        Claim("ascpo", "trpo", J_R, slack=_HARDLY_LESS),
+    ),
+    "scores": (),
+    "boxes": tuple(Claim("ascpo", other, COST, suite) for suite in FOUR for other in _BOXED),
+    "histogram": (Claim("ascpo", "trpo", START, _SWIMMER, paired=True),),
+    "monotone": tuple(Claim("ascpo-monotone", "ascpo", m, suite) for m in (M_C, RHO_C) for suite in (*FOUR, None)),
+    "resources": tuple(
+        Claim(better, worse, measure, _POINT, slack=_HARDLY_MORE)
+        for better, worse in (("ascpo", "trpo"), ("pascpo", "ppo-lagrangian"))
+        for measure in (SECONDS, MEMORY)
+    ),
+    "pascpo": (
+        *(Claim("pascpo", "ppo-lagrangian", m, suite) for m in (M_C, RHO_C, COST) for suite in FOUR),
+        *(Claim("pascpo", "ppo-lagrangian", J_R, suite, slack=_HARDLY_LESS) for suite in FOUR),
+    ),
+    "lagrangian": (
+        *(Claim("ascpo", other, M_C, _POINT) for other in _PRICED),
+        *(Claim("ascpo", other, J_R, _POINT, slack=_HARDLY_LESS) for other in _PRICED),
+    ),
+}
+"""What the paper says, by evidence. What ψ shows is worked out where scores are."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim, and what became of it."""
+
+    words: str
+    verdict: Verdict
+    ours: Interval | None = None
+    """As a person reads it: a factor, or a difference of returns."""
+    published: float | None = None
+    has_runs: bool = True
+    """There are runs of both sides, enough to tell or not."""
+
+
+def judge(claim: Claim, samples: Samples) -> Judged:
+    suites = _suites(claim, samples)
+    difference = _difference(claim, suites, samples)
+    expected = None if claim.slack else _expected(claim, suites)
+    effect = None if difference is None else difference + _allowed(claim, suites, samples)
+    found = verdict(effect, expected)
+    ours = None if difference is None else difference.map(lambda x: _readable(claim, x))
+    theirs = None if expected is None else _readable(claim, expected)
+    return Judged(claim.words, found, ours, theirs, bool(suites))
+
+
+def claims_of(experiment: Experiment) -> list[Claim]:
+    """What the paper says about this evidence."""
+    if experiment.name in CLAIMS:
+        return list(CLAIMS[experiment.name])
+    return [claim for suite in experiment.suites for claim in claims_of_table(suite)]
+
+
+def claims_of_table(suite: str) -> list[Claim]:
+    """What one published table shows. Where it does not show what the paper claims, there is nothing to reproduce."""
+    if suite in COPIES:
+        return []
+    costs = [Claim("ascpo", other, m, suite) for m in (M_C, RHO_C) for other in ("trpo", "cpo", "scpo")]
+    return [
+        *(claim for claim in costs if (_published_difference(claim, suite) or 0) > 0),
+        Claim("ascpo", "trpo", J_R, suite, _HARDLY_LESS),
+    ]
+
+
+def tally(judged: Iterable[Judged]) -> str:
+    """How many of each."""
+    found = [one.verdict for one in judged]
+    return ", ".join(f"{found.count(word)} {word}" for word in VERDICTS if word in found) or "none"
+
+
+def _difference(claim: Claim, suites: list[str], samples: Samples) -> Interval | None:
+    """None where there is too little to tell."""
+    pairs = [_numbers(claim, suite, samples) for suite in suites]
+    if not claim.suite:
+        return of_mean([_sign(claim) * (w.mean() - b.mean()) for b, w in pairs]) if len(pairs) >= FEW_SUITES else None
+    for better, worse in pairs:
+        if claim.paired:
+            return of_mean(_sign(claim) * (worse - better)) if len(better) == len(worse) else None
+        return of_difference(worse, better) if _sign(claim) > 0 else of_difference(better, worse)
+    return None
+
+
+def _allowed(claim: Claim, suites: list[str], samples: Samples) -> float:
+    """What may be missing."""
+    if not claim.measure.high:
+        return float(np.log1p(claim.slack))
+    return claim.slack * float(np.mean([abs(_numbers(claim, suite, samples)[1].mean()) for suite in suites]))
+
+
+def _sign(claim: Claim) -> float:
+    """Of worse less better."""
+    return -1.0 if claim.measure.high else 1.0
+
+
+def _readable(claim: Claim, difference: float) -> float:
+    """Returns: by how much. Costs: by which factor they are less, or, of what may hardly be more, are more."""
+    if claim.measure.high:
+        return difference
+    return float(np.exp(-difference if claim.slack else difference))
+
+
+def _suites(claim: Claim, samples: Samples) -> list[str]:
+    """That of the claim, or those that have published tables of their own, as far as they have both sides."""
+    usable = (suite for suite, _ in samples if suite not in COPIES or claim.better not in TABLED)
+    suites = [claim.suite] if claim.suite else dict.fromkeys(usable)
+    return [suite for suite in suites if all(len(side) for side in _numbers(claim, suite, samples))]
+
+
+def _numbers(claim: Claim, suite: str, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
+    sides = [
+        samples.get((suite, name), {}).get(claim.measure.name, np.zeros(0)) for name in (claim.better, claim.worse)
+    ]
+    better, worse = (_scaled(claim.measure, side) for side in sides)
+    return better, worse
+
+
+def _scaled(measure: Measure, x: np.ndarray) -> np.ndarray:
+    """Logarithms of what ratios are taken of; returns may be negative, and stay."""
+    return x if measure.high else np.log(np.maximum(x, measure.floor))
+
+
+def _expected(claim: Claim, suites: list[str]) -> float | None:
+    """The difference of the published figures, over the same suites."""
+    known = [x for suite in suites if (x := _published_difference(claim, suite)) is not None]
+    # Where the published figures themselves do not show it, they set no size either.
+    return float(np.mean(known)) if known and np.mean(known) > 0 else None
+
+
+def _published_difference(claim: Claim, suite: str) -> float | None:
+    if claim.measure not in MEASURES or suite in COPIES:
+        return None
+    better, worse = (published.of(suite, name, claim.measure) for name in (claim.better, claim.worse))
+    if better is None or worse is None:
+        return None
+    better, worse = (float(_scaled(claim.measure, np.array(x))) for x in (better, worse))
+    return _sign(claim) * (worse - better)

@@ -1,0 +1,119 @@
+"""The paper's figures: learning curves, box plots, histograms. As PNG and as SVG."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ascpo.paper.published import MEASURES, Measure
+from ascpo.runs.directory import RunDirectory
+from ascpo.runs.tables import read_table
+
+Boxes = Mapping[str, np.ndarray]
+"""By name, a number an episode."""
+Curves = Mapping[str, Sequence[RunDirectory]]
+"""By name, the runs of its seeds."""
+_COLOURS = [f"C{i}" for i in range(10)] + ["black", "gold", "navy"]
+
+
+def draw_boxes(path: Path, panels: Mapping[str, Boxes]) -> list[Path]:
+    """The cost of episodes: box from quartile to quartile, line at the median, whiskers to the ends, mean marked."""
+    figure, axes = _figure(1, max(len(panels), 1), width=3.2, height=3.6)
+    for axis, (title, boxes) in zip(axes[0], panels.items(), strict=False):
+        _boxes(axis, boxes, title)
+    return _save(figure, path)
+
+
+def draw_curves(path: Path, rows: Mapping[str, Curves], boxes: Mapping[str, Boxes] | None = None) -> list[Path]:
+    """A row a suite: return, cost of an episode, cost per step, over steps; mean and range of the seeds, smoothed."""
+    columns = len(MEASURES) + (boxes is not None)
+    figure, axes = _figure(max(len(rows), 1), columns, width=3.4, height=2.6)
+    for i, (suite, curves) in enumerate(rows.items()):
+        for axis, measure in zip(axes[i], MEASURES, strict=False):
+            for j, (name, runs) in enumerate(curves.items()):
+                _curve(axis, measure, name, runs, _COLOURS[j % len(_COLOURS)])
+            axis.set_title(f"{suite}: {measure.name}", fontsize=9)
+            axis.set_xlabel("million steps", fontsize=8)
+            if not measure.high:
+                axis.set_yscale("symlog", linthresh=measure.floor)
+        if boxes is not None:
+            _boxes(axes[i][-1], boxes.get(suite, {}), "cost after training")
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=6, fontsize=7)
+    return _save(figure, path)
+
+
+def draw_starts(path: Path, costs: Mapping[str, Mapping[int, np.ndarray]]) -> list[Path]:
+    """Above the largest and the mean cost from each start, below all costs from the first one."""
+    figure, axes = _figure(2, max(len(costs), 1), width=3.6, height=2.6)
+    for i, (name, by_start) in enumerate(costs.items()):
+        starts = sorted(by_start)
+        axes[0][i].bar([s - 0.2 for s in starts], [by_start[s].max() for s in starts], 0.4, label="largest")
+        axes[0][i].bar([s + 0.2 for s in starts], [by_start[s].mean() for s in starts], 0.4, label="mean")
+        axes[0][i].set(title=name, xlabel="start", ylabel="cost of an episode")
+        axes[0][i].legend(fontsize=7)
+        axes[1][i].hist(by_start[starts[0]], bins=20)
+        axes[1][i].set(xlabel=f"cost of an episode from start {starts[0]}", ylabel="episodes")
+    return _save(figure, path)
+
+
+def draw_bars(path: Path, panels: Mapping[str, Mapping[str, tuple[float, float]]], line: float) -> list[Path]:
+    """A bar a name, with its deviation, and a line to stay under."""
+    figure, axes = _figure(1, max(len(panels), 1), width=4.5, height=3.2)
+    for axis, (title, bars) in zip(axes[0], panels.items(), strict=False):
+        heights = [mean for mean, _ in bars.values()]
+        axis.bar(range(len(bars)), heights, yerr=[spread for _, spread in bars.values()], capsize=3)
+        axis.axhline(line, color="tab:red", linestyle=":")
+        axis.set_xticks(range(len(bars)), list(bars), rotation=45, ha="right", fontsize=7)
+        axis.set_title(title, fontsize=9)
+    return _save(figure, path)
+
+
+def _boxes(axis: Any, boxes: Boxes, title: str) -> None:
+    names = list(boxes)
+    if names:
+        axis.boxplot([boxes[name] for name in names], whis=(0, 100), showmeans=True, meanprops={"marker": ">"})
+    axis.set_xticks(range(1, len(names) + 1), names, rotation=45, ha="right", fontsize=7)
+    axis.set_title(title, fontsize=9)
+    axis.set_ylabel("cost of an episode", fontsize=8)
+
+
+def _curve(axis: Any, measure: Measure, name: str, runs: Sequence[RunDirectory], colour: str) -> None:
+    logs = [read_table(run.metrics) for run in runs]
+    if not logs:
+        return
+    length = min(len(log["Epoch"]) for log in logs)
+    steps = logs[0]["TotalEnvInteracts"][:length] / 1e6
+    seeds = np.stack([_smooth(log[measure.column][:length]) for log in logs])
+    axis.plot(steps, seeds.mean(axis=0), color=colour, linewidth=1.0, label=name)
+    axis.fill_between(steps, seeds.min(axis=0), seeds.max(axis=0), color=colour, alpha=0.15, linewidth=0)
+
+
+def _smooth(y: np.ndarray) -> np.ndarray:
+    """A running mean over a twentieth of the run, as long as it is."""
+    width = max(1, len(y) // 20)
+    sums = np.cumsum(np.insert(y, 0, 0.0))
+    first = np.maximum(np.arange(1, len(y) + 1) - width, 0)
+    return (sums[1:] - sums[first]) / (np.arange(1, len(y) + 1) - first)
+
+
+def _figure(rows: int, columns: int, *, width: float, height: float) -> tuple[Any, Any]:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    size = (width * columns, height * rows)
+    return pyplot.subplots(rows, columns, figsize=size, squeeze=False, constrained_layout=True)
+
+
+def _save(figure: Any, path: Path) -> list[Path]:
+    from matplotlib import pyplot
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    written = [path.with_name(f"{path.name}.{kind}") for kind in ("png", "svg")]
+    for file in written:
+        figure.savefig(file, dpi=120)
+    pyplot.close(figure)
+    return written

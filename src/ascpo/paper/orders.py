@@ -1,0 +1,112 @@
+"""One training to be done, whatever of it there is already, and how to do it."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from ascpo.algorithms import Method
+from ascpo.paper.experiments import Play
+from ascpo.paper.playing import is_played, play_episodes
+from ascpo.paper.shelf import check_settings, epochs_done, is_trained
+from ascpo.runs.config import Config
+from ascpo.runs.directory import NoRun, RunDirectory
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is wanted, and where."""
+
+    config: Config
+    directory: Path
+    trouble: Path
+    """Where it is written down if it fails."""
+    play: Play = "nothing"
+    episodes: int = 0
+    """To play; 0 for as many as the figure needs."""
+    checkpoint_every: float = 60.0
+
+    @property
+    def run(self) -> RunDirectory:
+        return RunDirectory(self.directory)
+
+    @property
+    def words(self) -> str:
+        return self.directory.name
+
+    @property
+    def epochs_left(self) -> int:
+        return max(self.config.epochs - epochs_done(self.run), 0)
+
+    def check(self) -> None:
+        """What is there already must be a part of what is wanted."""
+        check_settings(self.run, self.config)
+
+    def is_done(self) -> bool:
+        return is_trained(self.run, self.config) and is_played(self.run, self.play, self.episodes)
+
+    def is_busy(self) -> bool:
+        """Whether another process is at it."""
+        if not self.directory.is_dir():
+            return False
+        try:
+            with self.run.locked():
+                return False
+        except NoRun:
+            return True
+
+    def to_json(self) -> str:
+        return json.dumps(
+            {
+                "config": json.loads(self.config.to_json()),
+                "directory": str(self.directory),
+                "trouble": str(self.trouble),
+                "play": self.play,
+                "episodes": self.episodes,
+                "checkpoint_every": self.checkpoint_every,
+            }
+        )
+
+    @staticmethod
+    def from_json(text: str) -> "Order":
+        data = json.loads(text)
+        config = Config.from_json(json.dumps(data.pop("config")))
+        return Order(config, Path(data.pop("directory")), Path(data.pop("trouble")), **data)
+
+
+def carry_out(order: Order, *, threads: int = 0, progress: bool = False) -> None:
+    """Train what is missing of it, then play what is missing."""
+    from ascpo.runs.run import Options, launch, relaunch
+
+    order.check()
+    run, config = order.run, order.config
+    options = Options(threads=threads, progress=progress, checkpoint_every=order.checkpoint_every)
+    if is_trained(run, config):
+        pass
+    elif run.config_file.exists():
+        relaunch(run, config, config.env, options)
+    else:
+        launch(config, config.env, options, out=run.path.parent, name=run.path.name)
+    if not is_played(run, order.play, order.episodes):
+        play_episodes(run, order.play, order.episodes, threads=threads)
+
+
+class Here:
+    """Carries orders out in this process, so that those of a kind share what was compiled."""
+
+    def __init__(self, threads: int = 0, progress: bool = False) -> None:
+        self._threads, self._progress = threads, progress
+        self._kinds: set[tuple[str, Method]] = set()
+
+    def __call__(self, order: Order) -> None:
+        kind = (order.config.env, order.config.method)
+        if kind not in self._kinds and len(self._kinds) >= _KINDS:
+            import jax
+
+            jax.clear_caches()
+            self._kinds.clear()
+        self._kinds.add(kind)
+        carry_out(order, threads=self._threads, progress=self._progress)
+
+
+_KINDS = 16
+"""Trainings of so many kinds are kept compiled: each takes some fifty megabytes."""

@@ -1,0 +1,92 @@
+"""What has to be done for a table or a figure, and doing it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+
+from ascpo.paper.board import Board
+from ascpo.paper.changes import Changes
+from ascpo.paper.experiments import Experiment, Training, experiments
+from ascpo.paper.hours import Pace
+from ascpo.paper.orders import Here, Order
+from ascpo.paper.shelf import Shelf
+from ascpo.paper.sweep import Done, Starter, one_by_one, side_by_side
+from ascpo.runs.plain import BadSetting
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a person wants to be run."""
+
+    name: str
+    shelf: Shelf = field(default_factory=lambda: Shelf(Path("runs/paper")))
+    suites: Sequence[str] = ()
+    algos: Sequence[str] = ()
+    seeds: Sequence[int] = ()
+    changes: Changes = field(default_factory=dict)
+    episodes: int = 0
+    checkpoint_every: float = 60.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The trainings of one experiment, and those that cannot be."""
+
+    experiment: Experiment
+    orders: tuple[Order, ...]
+    troubles: tuple[str, ...] = ()
+
+
+def plans(wish: Wish) -> list[Plan]:
+    """All that can be wrong with what was typed is found here."""
+    found = [_plan(experiment, wish) for experiment in experiments(wish.name) if _concerns(experiment, wish)]
+    troubles = [trouble for plan in found for trouble in plan.troubles]
+    if not any(plan.orders for plan in found):
+        raise BadSetting(troubles[0] if troubles else "Nothing has such suites and algorithms. See `ascpo paper list`.")
+    return found
+
+
+def carry_out_plan(plan: Plan, *, jobs: int, threads: int, console: Console) -> list[Done]:
+    """One training after another in this process, or some at once, each in its own."""
+    experiment = plan.experiment
+    todo = [order for order in plan.orders if not order.is_done()]
+    at_once = 1 if experiment.alone else max(1, min(jobs, len(todo)))
+    folder = plan.orders[0].directory.parent if plan.orders else Path()
+    board = Board(todo, Pace(folder), at_once, console)
+    console.print(f"{experiment.name}: {len(todo)} of {len(plan.orders)} runs to do", markup=False)
+    if at_once == 1 and not experiment.alone:
+        return one_by_one(plan.orders, Here(threads, progress=console.is_terminal), board)
+    return side_by_side(plan.orders, Starter(at_once, threads, experiment.alone), board, at_once)
+
+
+def _concerns(experiment: Experiment, wish: Wish) -> bool:
+    """Of `all`, those that have what was asked for."""
+    if wish.name != "all":
+        return True
+    try:
+        return bool(experiment.trainings(wish.suites, wish.algos, wish.seeds))
+    except BadSetting:
+        return False
+
+
+def _plan(experiment: Experiment, wish: Wish) -> Plan:
+    orders, troubles = [], []
+    for training in experiment.trainings(wish.suites, wish.algos, wish.seeds):
+        try:
+            orders.append(_order(experiment, training, wish))
+        except ValueError as error:
+            troubles.append(f"{training.name}: {error}")
+    return Plan(experiment, tuple(orders), tuple(troubles))
+
+
+def _order(experiment: Experiment, training: Training, wish: Wish) -> Order:
+    return Order(
+        training.config(wish.shelf.scale, wish.changes),
+        wish.shelf.run(experiment, training).path,
+        wish.shelf.trouble(experiment, training),
+        experiment.play,
+        wish.episodes,
+        wish.checkpoint_every,
+    )

@@ -1,0 +1,168 @@
+"""One number for an algorithm, over many suites.
+
+    ψ        mean over suites of ⅓ (J_r / J_r* + M_c* / M_c + ρ_c* / ρ_c),  * = TRPO's       the paper's; TRPO has 1
+    ratio    the same with geometric means: exp of the mean of ⅓ (ln … + ln … + ln …)
+    rank     mean place among all algorithms, 1 for the best, over suites and the three measures
+
+ψ is decided by the smallest denominators: an M_c of 0.001 where TRPO has 0.1 counts as much as a hundred suites. So
+denominators have a floor, and the other two stand beside it. Intervals are the bootstrap's, over suites and seeds.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ascpo.paper.claims import FEW_SUITES, Judged
+from ascpo.paper.intervals import Interval, of_draws, verdict
+from ascpo.paper.published import COPIES, MEASURES, Figures, published
+from ascpo.paper.samples import Samples
+
+_DRAWS = 2000
+_FLOORS = np.array([m.floor for m in MEASURES])
+_HIGH = np.array([m.high for m in MEASURES])
+
+
+@dataclass(frozen=True)
+class Score:
+    """Of one algorithm. An interval needs three suites."""
+
+    algorithm: str
+    suites: int
+    psi: Interval | float
+    ratio: Interval | float
+    rank: Interval | float
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Figures of all algorithms: the first one is the yardstick. NaN where there is none."""
+
+    algorithms: tuple[str, ...]
+    figures: np.ndarray
+    """[draw, suite, algorithm, measure]; the first draw is what was measured."""
+
+    def psi(self) -> np.ndarray:
+        """[draw, algorithm]"""
+        return _mean(_parts(self.figures).mean(axis=-1))
+
+    def ratio(self) -> np.ndarray:
+        return np.exp(_mean(np.log(_parts(self.figures)).mean(axis=-1)))
+
+    def rank(self) -> np.ndarray:
+        """Over the suites that all algorithms have."""
+        worse = np.where(_HIGH, -1.0, 1.0) * self.figures
+        below = (worse[..., None, :] < worse[..., None, :, :]).sum(axis=-3)
+        equal = (worse[..., None, :] == worse[..., None, :, :]).sum(axis=-3)
+        place = below + 0.5 * (equal + 1)
+        known = np.where(np.isnan(self.figures), np.nan, 1.0).prod(axis=(-1, -2))
+        return _mean(place.mean(axis=-1) * known[..., None])
+
+
+def psi(figures: Figures, trpo: Figures) -> float:
+    """Of one suite."""
+    return float(_parts(np.array([trpo, figures]))[1].mean())
+
+
+def score(samples: Samples, algorithms: Iterable[str]) -> list[Score]:
+    """Of the algorithms that have runs, over the suites that TRPO has, too."""
+    grid = measured(samples, algorithms)
+    if grid is None:
+        return []
+    found = {name: getattr(grid, name)() for name in ("psi", "ratio", "rank")}
+    suites = (~np.isnan(grid.figures[0]).any(axis=-1)).sum(axis=0)
+    return [
+        Score(
+            name,
+            int(suites[i]),
+            *(_interval(draws[:, i], int(suites[i])) for draws in (found["psi"], found["ratio"], found["rank"])),
+        )
+        for i, name in enumerate(grid.algorithms)
+    ]
+
+
+def score_published(suites: Iterable[str], algorithms: Iterable[str]) -> list[Score]:
+    """The same of the published figures."""
+    samples = {
+        (suite, name): {m.name: np.array([figures.of(m)]) for m in MEASURES}
+        for (suite, name), figures in published().items()
+        if suite in set(suites)
+    }
+    return score(samples, algorithms)
+
+
+def usable(samples: Samples) -> list[str]:
+    """Suites that TRPO has runs of, and published tables of their own."""
+    return [suite for suite, name in samples if name == "trpo" and suite not in COPIES]
+
+
+def judge_scores(samples: Samples, algorithms: Iterable[str], better: str = "ascpo") -> list[Judged]:
+    """ψ of ASCPO is above every other's: each over the suites that both have."""
+    return [judged for other in algorithms if other != better if (judged := _above(samples, better, other)) is not None]
+
+
+def measured(samples: Samples, algorithms: Iterable[str], seed: int = 0) -> Grid | None:
+    """What was measured, and draws of suites and seeds from it."""
+    suites = usable(samples)
+    names = ["trpo", *(n for n in algorithms if n != "trpo" and any((s, n) in samples for s in suites))]
+    if not suites:
+        return None
+    rng = np.random.default_rng(seed)
+    figures = np.full((1 + _DRAWS, len(suites), len(names), len(MEASURES)), np.nan)
+    for i, suite in enumerate(suites):
+        for j, name in enumerate(names):
+            seeds = samples.get((suite, name))
+            if seeds is None or any(m.name not in seeds for m in MEASURES):
+                continue
+            table = np.stack([seeds[m.name] for m in MEASURES], axis=-1)
+            drawn = rng.integers(len(table), size=(_DRAWS, len(table)))
+            figures[0, i, j], figures[1:, i, j] = table.mean(axis=0), table[drawn].mean(axis=1)
+    which = rng.integers(len(suites), size=(_DRAWS, len(suites)))
+    figures[1:] = np.take_along_axis(figures[1:], which[:, :, None, None], axis=1)
+    return Grid(tuple(names), figures)
+
+
+def _above(samples: Samples, better: str, other: str) -> Judged | None:
+    both = {key: value for key, value in samples.items() if {(key[0], better), (key[0], other)} <= set(samples)}
+    grid = measured(both, [better, other])
+    if grid is None or not {better, other} <= set(grid.algorithms):
+        return None
+    at = [grid.algorithms.index(name) for name in (better, other)]
+    suites = usable(both)
+    draws = _log_ratio(grid.psi(), at)
+    effect = of_draws(float(draws[0]), draws[1:]) if len(suites) >= FEW_SUITES else None
+    theirs = {s.algorithm: s.psi for s in score_published(suites, [better, other])}
+    size = float(np.log(_value(theirs[better]) / _value(theirs[other])))
+    expected = size if size > 0 else None
+    ours = None if effect is None else effect.map(lambda x: float(np.exp(x)))
+    factor = None if expected is None else float(np.exp(expected))
+    return Judged(f"ψ of {better} above {other}'s, over the suites", verdict(effect, expected), ours, factor)
+
+
+def _log_ratio(draws: np.ndarray, at: list[int]) -> np.ndarray:
+    better, other = (np.maximum(draws[:, i], 1e-3) for i in at)
+    return np.log(better / other)
+
+
+def _parts(figures: np.ndarray) -> np.ndarray:
+    """[…, algorithm, measure] → ratios to the first algorithm, above 1 if better than it."""
+    floored = np.maximum(figures, _FLOORS)
+    ratio = floored / floored[..., :1, :]
+    return np.where(_HIGH, ratio, 1 / ratio)
+
+
+def _mean(x: np.ndarray) -> np.ndarray:
+    """[draw, suite, algorithm] → [draw, algorithm], without the suites that are not known."""
+    known = ~np.isnan(x)
+    total = np.where(known, x, 0.0).sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        return np.where(known.any(axis=1), total / known.sum(axis=1), np.nan)
+
+
+def _interval(draws: np.ndarray, suites: int) -> Interval | float:
+    value = float(draws[0])
+    return of_draws(value, draws[1:]) if suites >= FEW_SUITES and np.isfinite(value) else value
+
+
+def _value(score: Interval | float) -> float:
+    return score.value if isinstance(score, Interval) else score

@@ -1,0 +1,74 @@
+"""A process for one training: `python -m ascpo.paper.worker ORDER CORES THREADS`.
+
+Its standard input is a lifeline: when the other end is gone, whatever happened there, the training saves itself and
+ends. So no training goes on that nobody waits for.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+
+def main() -> None:
+    text, cores, threads = sys.argv[1:4]
+    if cores and hasattr(os, "sched_setaffinity"):
+        # Before anything that counts cores is imported.
+        os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
+    threading.Thread(target=_watch_lifeline, daemon=True).start()
+    from ascpo.paper.orders import Order, carry_out
+    from ascpo.runs.compiled import keep_compiled_programs
+    from ascpo.runs.stopping import Stopped
+
+    order = Order.from_json(text)
+    keep_compiled_programs()
+    try:
+        carry_out(order, threads=int(threads))
+    except Stopped as stopped:
+        sys.exit(128 + stopped.number)
+    except Exception as error:
+        sys.exit(" ".join(str(error).split()) or type(error).__name__)
+    finally:
+        _write_peaks(order.directory)
+
+
+def _watch_lifeline() -> None:
+    while os.read(sys.stdin.fileno(), 1024):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _write_peaks(directory: Path) -> None:
+    """`resources.json`: the largest memory this training had, over all its processes one after the other."""
+    if not directory.is_dir():
+        return
+    file = directory / "resources.json"
+    before = json.loads(file.read_text()) if file.exists() else {}
+    now = {"PeakMemory": _peak_memory(), "PeakDeviceMemory": _peak_device_memory()}
+    from ascpo.runs.directory import write_whole
+
+    write_whole(file, json.dumps({name: max(value, before.get(name, 0)) for name, value in now.items()}) + "\n")
+
+
+def _peak_memory() -> int:
+    """Bytes. Linux's own count is of this program alone; `getrusage` begins with the size of who started it."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
+    except (OSError, StopIteration):
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def _peak_device_memory() -> int:
+    """Bytes on an accelerator; 0 where there is none."""
+    import jax
+
+    return int((jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0))
+
+
+if __name__ == "__main__":
+    main()

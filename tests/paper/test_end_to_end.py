@@ -1,0 +1,83 @@
+"""A small part of the paper, by the command line: killed in the middle, run again, and shown."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ascpo.paper.experiments import EXPERIMENTS
+from ascpo.paper.orders import carry_out
+from ascpo.paper.plans import Wish, plans
+from ascpo.paper.shelf import Shelf
+from tests.runs.helpers import EPOCH, TINY
+
+EPOCHS = 12
+SCALE = EPOCHS * EPOCH / 6e6
+SUITES, ALGOS = ("Point-1-Hazard", "Point-1-Pillar"), ("trpo", "cpo", "scpo")
+RUN = ["run", "q1", "--suites", *SUITES, "--algos", *ALGOS, "--seeds", "0"]
+CACHE = {
+    "JAX_COMPILATION_CACHE_DIR": str(Path(__file__).parents[2] / ".jax_cache"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
+
+
+def flat(settings, prefix=""):
+    """TINY as `--set` takes it."""
+    out = {}
+    for name, value in settings.items():
+        out |= flat(value, f"{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return out
+
+
+def command(out, *words):
+    typed = [sys.executable, "-m", "ascpo.cli.main", "paper", *words, "--scale", str(SCALE), "--out", str(out)]
+    if words[0] == "run":
+        for name, value in flat(TINY).items():
+            typed += ["--set", f"{name}={','.join(map(str, value)) if isinstance(value, tuple) else value}"]
+    return {"args": typed, "env": os.environ | CACHE, "stdout": subprocess.PIPE, "text": True}
+
+
+def rows(directory):
+    table = directory / "metrics.csv"
+    return max(table.read_bytes().count(b"\n") - 1, 0) if table.exists() else 0
+
+
+def kill_when(process, reached):
+    began = time.monotonic()
+    while process.poll() is None and time.monotonic() - began < 300:
+        if reached():
+            process.send_signal(signal.SIGKILL)
+            break
+        time.sleep(0.01)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no such signal here")
+def test_a_killed_sweep_goes_on_and_ends_as_if_it_never_had_been(tmp_path):
+    shelf = Shelf(tmp_path / "killed", SCALE)
+    killed = shelf.path / "Point-1-Hazard-trpo-seed0"
+    kill_when(subprocess.Popen(**command(shelf.out, *RUN, "--checkpoint-every", "0")), lambda: rows(killed) >= 2)
+    assert 2 <= rows(killed) < EPOCHS
+
+    again = subprocess.run(**command(shelf.out, *RUN), check=True).stdout
+    assert re.search(r"\[1 of 6\] Point-1-Hazard-trpo-seed0: 12 epochs, going on after epoch \d+", again)
+    assert "6 trained, 0 were there already, 0 failed." in again
+
+    undisturbed = Wish("q1", Shelf(tmp_path / "whole", SCALE), SUITES[:1], ALGOS[:1], (0,), flat(TINY))
+    (order,) = plans(undisturbed)[0].orders
+    carry_out(order)
+    assert order.run.metrics.read_bytes() == (killed / "metrics.csv").read_bytes()
+
+    shown = subprocess.run(**command(shelf.out, "show", "q1"), check=True).stdout
+    cells = [line.split() for line in shown.splitlines() if line.startswith(tuple(f"{algo} " for algo in ALGOS))]
+    assert len(cells) == len(SUITES) * len(ALGOS)
+    assert not any("–" in line for line in cells)
+    assert f"{len(EXPERIMENTS['q1'].trainings()) - 6} of 456 runs are missing" in shown
+    assert "Not the paper's settings: num_envs=4 instead of 30, horizon=25 instead of 1000" in shown

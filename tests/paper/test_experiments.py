@@ -1,0 +1,85 @@
+"""What each table and figure needs."""
+
+import pytest
+
+from ascpo.guard.suites import PAPER_SUITES, UnknownSuite
+from ascpo.paper.experiments import EXPERIMENTS, FOUR, MONOTONE, Training, experiments
+from ascpo.paper.published import STEPS
+from ascpo.runs.plain import BadSetting
+
+
+@pytest.mark.parametrize(
+    ("name", "runs"),
+    [
+        ("q1", 19 * 12 * 2),
+        ("scores", 19 * 12 * 2),
+        ("q1-Point-8-Hazard", 12 * 2),
+        ("boxes", 4 * 7 * 3),
+        ("pascpo", 4 * 2 * 3),
+    ],
+)
+def test_as_many_runs_as_the_paper_has(name, runs):
+    (experiment,) = experiments(name)
+    trainings = experiment.trainings()
+    assert len(trainings) == len({training.name for training in trainings}) == runs
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda experiment: experiment.name)
+def test_every_training_has_settings_that_exist(experiment):
+    for variant in experiment.variants:
+        config = Training(experiment.suites[0], variant, 3).config(0.5)
+        assert (config.seed, config.total_steps, config.algo) == (3, STEPS // 2, variant.algo)
+
+
+def test_all_is_everything():
+    assert [experiment.name for experiment in experiments("all")] == list(EXPERIMENTS)
+
+
+def test_the_monotone_ablation_changes_one_setting_and_shares_its_other_half_with_the_tables():
+    with_it, without = (Training(FOUR[0], variant, 0).config(1.0) for variant in EXPERIMENTS["monotone"].variants)
+    assert (with_it.settings.cost_fit.monotone_weight, without.settings.cost_fit.monotone_weight) == (1.0, 0.0)
+    tabled = EXPERIMENTS["q1"].variant("ascpo")
+    assert Training(FOUR[0], tabled, 0).config(1.0) == without
+
+
+def test_a_variants_own_setting_stands_before_what_is_typed():
+    config = Training(FOUR[0], MONOTONE, 0).config(1.0, {"cost_fit.monotone_weight": 0.0, "cost_fit.window": 2})
+    assert (config.settings.cost_fit.monotone_weight, config.settings.cost_fit.window) == (1.0, 2)
+
+
+def test_a_part_can_be_asked_for_in_any_spelling_of_a_suite():
+    found = EXPERIMENTS["q1"].trainings(["Goal_Point_8Hazards"], ["cpo", "scpo"], [5])
+    assert [training.name for training in found] == ["Point-8-Hazard-cpo-seed5", "Point-8-Hazard-scpo-seed5"]
+
+
+def test_an_algorithm_stands_for_itself_where_its_variants_have_other_names():
+    names = [t.variant.name for t in EXPERIMENTS["lagrangian"].trainings(algos=["trpo-lagrangian"], seeds=[0])]
+    assert names == ["trpo-lagrangian"]
+    names = [t.variant.name for t in EXPERIMENTS["monotone"].trainings(PAPER_SUITES[2:3], ["ascpo-monotone"], [0])]
+    assert names == ["ascpo-monotone"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "answer"),
+    [
+        ({"suites": ["Point-1-Hazard"]}, "boxes has no suite Point-1-Hazard. Did you mean Point-8-Hazard"),
+        ({"algos": ["scpp"]}, "Did you mean scpo"),
+    ],
+)
+def test_what_a_figure_does_not_have_is_answered_with_what_it_has(wanted, answer):
+    with pytest.raises(BadSetting, match=answer):
+        EXPERIMENTS["boxes"].trainings(**wanted)
+
+
+def test_a_suite_that_does_not_exist_is_no_suite():
+    with pytest.raises(UnknownSuite):
+        EXPERIMENTS["boxes"].trainings(["Point8"])
+
+
+def test_a_mistyped_name_is_answered_with_the_nearest_one():
+    with pytest.raises(BadSetting, match="Did you mean boxes"):
+        experiments("boxs")
+
+
+def test_the_smallest_training_is_one_epoch():
+    assert Training(FOUR[0], MONOTONE, 0).config(1e-12).epochs == 1

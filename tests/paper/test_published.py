@@ -1,0 +1,39 @@
+"""The published figures, as they were typed in."""
+
+import pytest
+
+from ascpo.guard.suites import PAPER_SUITES
+from ascpo.paper.experiments import TABLED
+from ascpo.paper.published import COPIES, FAILED_SEEDS, Figures, published
+
+
+def test_every_suite_has_every_algorithm():
+    assert set(published()) == {(suite, name) for suite in PAPER_SUITES for name in TABLED}
+    assert len(TABLED) == 12
+
+
+@pytest.mark.parametrize(
+    ("suite", "algorithm", "figures"),
+    [
+        ("Point-8-Hazard", "trpo", Figures(2.46, 0.6222, 0.0073)),
+        ("Point-8-Hazard", "ascpo", Figures(2.48, 0.0413, 0.0013)),
+        ("Point-8-Pillar", "pcpo", Figures(2.40, 4.62, 0.0193)),
+        ("Swimmer-1-Hazard", "ascpo", Figures(2.45, 0.0, 0.0002)),
+        ("Drone-8-3DHazard", "pcpo", Figures(1.29, 0.2227, 0.0001)),
+        ("Ant-8-Hazard", "trpo-sl", Figures(2.29, 11.51, 0.05)),
+        ("Walker-8-Hazard", "cpo-cvar", Figures(2.39, 0.4909, 0.0114)),
+        ("Arm3-8-Hazard", "scpo", Figures(2.25, 0.6708, 0.0100)),
+    ],
+)
+def test_cells_are_those_of_the_tables(suite, algorithm, figures):
+    assert published()[suite, algorithm] == pytest.approx(figures)
+
+
+def test_the_two_tables_that_are_not_to_be_used_share_nine_rows():
+    first, second = COPIES
+    assert sum(published()[first, name] == published()[second, name] for name in TABLED) == 9
+
+
+def test_a_seed_that_failed_shows_in_the_return_alone():
+    for key in published():
+        assert (published()[key].J_r < 1.5) == (key in FAILED_SEEDS)

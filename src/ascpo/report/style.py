@@ -1,0 +1,201 @@
+"""How figures look, and how they become files and parts of a page."""
+
+import io
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, NullFormatter
+
+INK, QUIET, FAINT = "#1f2328", "#6a737d", "#e4e7eb"
+LIMIT = "#c0362c"
+"""Limits and promises have a colour of their own."""
+_COLOURS = ("#1f6fb2", "#d9730d", "#2a8f5b", "#8250b8", "#b8860b", "#c2478f", "#3a9da8", "#6b5b4b")
+"""Neighbours differ in lightness too, for those who do not see every hue."""
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
+WIDTH, HEIGHT = 5.4, 3.3
+
+_LOOK: dict[Any, Any] = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": "#b8bec6",
+    "axes.grid": True,
+    "axes.labelcolor": QUIET,
+    "axes.labelsize": 9,
+    "axes.linewidth": 0.8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlecolor": INK,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "figure.facecolor": "white",
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "grid.color": FAINT,
+    "grid.linewidth": 0.7,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "lines.solid_capstyle": "round",
+    "savefig.dpi": 160,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "ascpo",
+    "text.color": INK,
+    # Names of runs may hold a dollar sign, and are no formulas.
+    "text.parse_math": False,
+    "xtick.color": QUIET,
+    "xtick.labelsize": 8.5,
+    "ytick.color": QUIET,
+    "ytick.labelsize": 8.5,
+}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure, and what to say about it."""
+
+    name: str
+    """Of its files."""
+    title: str
+    """What it shows, for those who do not see it too."""
+    caption: str
+    figure: Figure = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A figure that could not be drawn."""
+
+    title: str
+    reason: str
+    command: str = ""
+    """What would make it possible."""
+
+
+@contextmanager
+def look() -> Iterator[None]:
+    """Within it, figures look like ours."""
+    with matplotlib.rc_context(_LOOK), warnings.catch_warnings():
+        # A letter that the font lacks is drawn as a box, which is no trouble to a person.
+        warnings.filterwarnings("ignore", message=".*Glyph .* missing from.*")
+        yield
+
+
+def panel(title: str, x: str, y: str, *, height: float = HEIGHT, left: float = 0.62) -> tuple[Figure, Axes]:
+    """A figure of one panel, with so many inches at its left. Margins are set, as seeking them takes long."""
+    figure = Figure(figsize=(WIDTH, height))
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.set_title(title, pad=10)
+    axes.set_xlabel(x)
+    if x == "epoch":
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.set_ylabel(y)
+    _fit(figure, left + (0.12 if y else 0.0), 0.5)
+    return figure, axes
+
+
+def _fit(figure: Figure, left: float, bottom: float) -> None:
+    width, height = figure.get_size_inches()
+    figure.subplots_adjust(left / width, bottom / height, 1.0 - 0.14 / width, 1.0 - 0.38 / height)
+
+
+def colour(index: int) -> str:
+    return _COLOURS[index % len(_COLOURS)]
+
+
+def chip(index: int) -> str:
+    """The same for a page, as a background: solid, or broken where the colours begin again."""
+    hue = colour(index)
+    return hue if index < len(_COLOURS) else f"repeating-linear-gradient(90deg, {hue} 0 3px, transparent 3px 5px)"
+
+
+def dashes(index: int) -> Any:
+    """Where the colours begin again, the line changes."""
+    return _DASHES[index // len(_COLOURS) % len(_DASHES)]
+
+
+def legend(axes: Axes, *, columns: int = 3) -> None:
+    """Under the panel, where it hides nothing."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure = axes.get_figure(root=True)
+    if len(handles) < 2 or figure is None:
+        # A single thing is named by the title.
+        return
+    columns = max(1, min(columns, len(labels), int(80 // (max(map(len, labels)) + 7))))
+    room = 0.19 * -(-len(labels) // columns)
+    left, (width, height) = axes.get_position().x0, figure.get_size_inches()
+    figure.set_figheight(height + room)
+    _fit(figure, left * width, 0.5 + room)
+    place = (0.1 / width, 0.02)
+    figure.legend(
+        handles, labels, loc="lower left", bbox_to_anchor=place, ncols=columns, handlelength=2.2, columnspacing=1.4,
+        borderpad=0.0, borderaxespad=0.2, labelspacing=0.42,
+    )  # fmt: skip
+
+
+def plain_numbers(axis: Axis) -> None:
+    """On a logarithmic axis, 10 and 100 instead of powers."""
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
+
+
+def from_zero(axes: Axes) -> None:
+    """Zero at the bottom, with room for a limit that lies there."""
+    top = axes.get_ylim()[1]
+    axes.set_ylim(-0.015 * top, top)
+
+
+def label(text: str) -> str:
+    """For a legend, which would leave out what begins with an underscore."""
+    return f" {text}" if text.startswith("_") else text
+
+
+def save(drawn: Drawn, folder: Path) -> str:
+    """NAME.png and NAME.svg in the folder. Returns the drawing as a part of a page."""
+    vector = io.BytesIO()
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    drawn.figure.savefig(vector, format="svg", metadata=nothing)
+    drawn.figure.savefig(folder / f"{drawn.name}.png", format="png")
+    (folder / f"{drawn.name}.svg").write_bytes(vector.getvalue())
+    return inline(vector.getvalue(), drawn.name, drawn.title)
+
+
+def inline(svg: bytes, name: str, title: str) -> str:
+    """An SVG as a part of a page: its names are its own, so that it does not cut itself with another's clip path."""
+    root = ElementTree.fromstring(svg)
+    for parent in root.iter():
+        for child in list(parent):
+            if _plain(child.tag) in ("metadata", "style"):
+                parent.remove(child)
+    for element in root.iter():
+        element.tag = _plain(element.tag)
+        attributes = {_plain(key): _renamed(_plain(key), value, name) for key, value in element.attrib.items()}
+        element.attrib.clear()
+        element.attrib.update(attributes)
+    for unwanted in ("width", "height", "version"):
+        root.attrib.pop(unwanted, None)
+    root.attrib.update({"role": "img", "aria-label": title, "class": "figure"})
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _plain(tag: str) -> str:
+    """Without its namespace, which a page knows."""
+    return tag.rsplit("}", 1)[-1]
+
+
+def _renamed(key: str, value: str, name: str) -> str:
+    if key == "id":
+        return f"{name}.{value}"
+    if key == "href":
+        return value.replace("#", f"#{name}.", 1)
+    return value.replace("url(#", f"url(#{name}.")

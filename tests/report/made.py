@@ -1,0 +1,96 @@
+"""Runs made by hand: directories as a training leaves them, with numbers that a reader can follow."""
+
+import csv
+import json
+
+COLUMNS = {
+    "EpRet": 1.0,
+    "EpCost": 0.4,
+    "EpMaxCost": 0.1,
+    "EpLen": 50.0,
+    "Episodes": 20,
+    "SafeRate": 0.9,
+    "TimeoutRate": 0.05,
+    "Case": 1,
+    "AskShare": 0.97,
+    "Lambda": 0.5,
+    "KL": 0.01,
+    "Gain": 0.002,
+    "LineSearch": 1,
+    "Accepted": 1,
+    "EVReward": 0.8,
+    "StdMaxCost": 0.1,
+    "EpMaxCost50": 0.0,
+    "EpMaxCost75": 0.1,
+    "EpMaxCost90": 0.2,
+    "EpMaxCost95": 0.25,
+    "EpMaxCost99": 0.3,
+    "Nu": 0.2,
+    "Asked": 0.3,
+    "CostPredicted": -0.25,
+    "CostActual": -0.125,
+    "EVCost": 0.5,
+    "WorstCost": 0.4,
+    "CostRate": 0.008,
+    "EpochCostRate": 0.008,
+}
+"""A row of the log. A run's may be given as one value for all epochs, or as one for each; None leaves it out."""
+FREE_OF_CONSTRAINTS = {"Case": 4, **dict.fromkeys(("Nu", "Asked", "CostPredicted", "CostActual"), "nan")}
+SETTINGS = {
+    "num_envs": 2,
+    "horizon": 50,
+    "limits": [0.0],
+    "probability": 0.8,
+    "trust_region": {"delta": 0.02, "backtracking": 0.5},
+    "ask": {"closed": True, "share": 0.97, "relief": 0.25, "patience": 0.1, "memory": 0.7},
+}
+
+
+def made(path, *, env="Point-1-Hazard", algo="ascpo", seed=0, epochs=4, method=None, settings=None, **columns):
+    """A run's directory, with a log of so many epochs. Returns the path."""
+    path.mkdir(parents=True)
+    config = {
+        "env": env,
+        "algo": algo,
+        "seed": seed,
+        "total_steps": 100 * epochs,
+        "settings": SETTINGS | (settings or {}),
+        "method": {"mode": "chance", "k": 7.0} if method is None else method,
+    }
+    (path / "config.json").write_text(json.dumps(config))
+    named = {name: value for name, value in (COLUMNS | columns).items() if value is not None}
+    rows = [
+        {"Epoch": t, "TotalEnvInteracts": 100 * (t + 1)}
+        | {name: value[t] if isinstance(value, (list, tuple)) else value for name, value in named.items()}
+        for t in range(epochs)
+    ]
+    table(path / "metrics.csv", rows)
+    table(path / "timing.csv", [{"Epoch": t, "WallClock": 10.0 * (t + 1)} for t in range(epochs)])
+    return path
+
+
+def judged(path, costs=(0.0, 0.0, 0.0, 1.0), maxima=(0.0, 0.0, 0.0, 0.25), *, tail="", names=("hazard",)):
+    """An evaluation of a few episodes."""
+    sampled = {"Episodes": len(costs), "EpRet": 2.0, "SafeRate": 0.75, "EpMaxCost": 0.0625, "EpMaxCostWorst": 0.25}
+    sampled["intervals"] = {"SafeRate": [0.25, 0.875]}
+    told = {"policy": "", "cost_names": list(names), "limits": [0.0] * len(names), "sampled": sampled}
+    (path / "evaluation.json").write_text(json.dumps(told))
+    rows = [{"EpRet": 2.0, f"EpCost{tail}": c, f"EpMaxCost{tail}": m} for c, m in zip(costs, maxima, strict=True)]
+    table(path / "episodes-sampled.csv", rows)
+    return path
+
+
+def table(path, rows):
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def several(**columns):
+    """Columns of two constraints, hazard and pillar, for `made`: those of one become those of each."""
+    own = ("StdMaxCost", "Nu", "Asked", "CostPredicted", "CostActual", "EVCost", "EpCost", "EpMaxCost")
+    own += tuple(f"EpMaxCost{q}" for q in (50, 75, 90, 95, 99))
+    kept = {"EpCost": 0.4, "EpMaxCost": 0.1}
+    each = {f"{name}_{constraint}": COLUMNS[name] for name in own for constraint in ("hazard", "pillar")}
+    return dict.fromkeys(own) | kept | each | columns

@@ -1,0 +1,180 @@
+import json
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from ascpo.cli import report as verb
+from ascpo.report.document import write_report
+from ascpo.runs.plain import BadSetting
+from tests.report.browser import messages, opened, requests
+from tests.report.made import FREE_OF_CONSTRAINTS, judged, made
+
+NOW = datetime(2024, 2, 3, 4, 5, tzinfo=UTC)
+EVIL = """</svg></title><script>alert(1)</script><img src=x onerror="alert(2)"> ' & $a_{b"""
+CERTIFICATE = {
+    "statement": ["Planned & played.", "With confidence 0.95, at least 0.9 <keep> it."],
+    "certified": True,
+    "probability": 0.9,
+    "confidence": 0.95,
+    "bound": 0.91239,
+    "episodes": 500,
+    "violations": 3,
+}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """Two runs side by side: one with a name that would do harm, judged and certified, and one that is older."""
+    place = tmp_path_factory.mktemp("report")
+    evil = judged(made(place / "runs" / """a"><script>alert(3)<b>&'$""", env=EVIL))
+    (evil / "certificate.json").write_text(json.dumps(CERTIFICATE))
+    (evil / "versions.json").write_text(json.dumps({"numpy": "<i>2</i>"}))
+    made(place / "runs" / "old", env=EVIL, algo="trpo", method={}, EpMaxCost99=None, **FREE_OF_CONSTRAINTS)
+    return write_report([place / "runs"], place / "out", NOW)
+
+
+@pytest.fixture(scope="module")
+def shown(page):
+    with opened(page.as_uri()) as driver:
+        yield driver
+
+
+def test_every_figure_is_seen(page, shown):
+    sizes = shown.execute_script(
+        "return [...document.querySelectorAll('figure')].map(f => { const b = f.querySelector('svg')"
+        ".getBoundingClientRect(); return [f.id, b.width, b.height]; })"
+    )
+    names = {name.removeprefix("figure-") for name, _, _ in sizes}
+    assert {"epret-steps", "saferate-clock", "fan-" + _slug(page), "cost-sampled", "nu-epochs", "kl-epochs"} <= names
+    assert all(width > 200 and height > 80 for _, width, height in sizes)
+    files = {file.name for file in (page.parent / "figures").iterdir()}
+    assert files == {f"{name}.{end}" for name in names for end in ("png", "svg")}
+
+
+def test_the_browser_has_nothing_to_complain_of_and_asks_for_nothing_else(page, shown):
+    assert messages(shown) == []
+    asked = [url for url in requests(shown) if not url.startswith("data:")]
+    assert set(asked) <= {page.as_uri()}
+
+
+def test_no_address_is_in_the_page(page):
+    assert re.findall(r"https?://|//[a-z]+\.[a-z]+", page.read_text()) == []
+
+
+def test_names_are_shown_as_they_are_and_do_nothing(page, shown):
+    title = shown.execute_script("return document.title")
+    assert title == f"{EVIL}: 2 settings side by side"
+    assert shown.execute_script("return document.querySelector('h1').textContent") == title
+    assert shown.execute_script("return document.querySelectorAll('script, img, b > b, i > i').length") == 0
+    summaries = shown.execute_script(
+        "return [...document.querySelectorAll('#journal summary')].map(s => s.textContent)"
+    )
+    assert summaries == ["""a"><script>alert(3)<b>&'$""", "old"]
+
+
+def test_drawings_keep_to_themselves(shown):
+    count, different = shown.execute_script(
+        "const ids = [...document.querySelectorAll('[id]')].map(e => e.id); return [ids.length, new Set(ids).size]"
+    )
+    assert count == different > 100
+    broken = shown.execute_script(
+        "return [...document.querySelectorAll('use')].filter(u => !document.querySelector("
+        "'[id=\"' + u.getAttribute('href').slice(1) + '\"]')).length"
+    )
+    assert broken == 0
+
+
+def test_parts_are_reached_by_anchors(shown):
+    lost = shown.execute_script(
+        "return [...document.querySelectorAll('nav a')]"
+        ".filter(a => !document.querySelector(a.getAttribute('href'))).length"
+    )
+    assert lost == 0
+
+
+def test_the_certificate_is_told_in_its_words_and_never_better_than_it_is(shown):
+    words = shown.execute_script("return document.querySelector('#certificate').innerText")
+    assert "With confidence 0.95, at least 0.9 <keep> it." in words
+    assert "0.9123" in words
+    assert "0.9124" not in words
+    assert shown.execute_script("return document.querySelector('#certificate .badge').textContent") == "certified"
+
+
+def test_what_is_missing_says_which_command_makes_it(shown):
+    words = shown.execute_script("return [...document.querySelectorAll('.missing')].map(m => m.innerText).join('|')")
+    assert "EpMaxCost50" in words
+    assert "ascpo train --config" in words
+    assert "ascpo evaluate" in words
+
+
+def test_the_date_and_the_journal_are_there(shown):
+    assert "Made 3 February 2024, 04:05 UTC" in shown.execute_script(
+        "return document.querySelector('footer').innerText"
+    )
+    journal = shown.execute_script("return document.querySelector('#journal').textContent")
+    assert "Recovering, with nearly all of the region" in journal
+    assert "The reward alone" in journal
+
+
+def test_it_is_dark_in_the_dark_with_figures_on_white(page):
+    colour = "return [document.body, document.querySelector('figure')].map(e => getComputedStyle(e).backgroundColor)"
+    with opened(page.as_uri(), dark=True, size=(390, 800)) as driver:
+        body, card = driver.execute_script(colour)
+        wide = driver.execute_script("return document.documentElement.scrollWidth")
+    assert max(map(int, re.findall(r"\d+", body))) < 64
+    assert card == "rgb(255, 255, 255)"
+    assert wide <= 390
+
+
+def test_one_runs_report_lies_with_the_run(tmp_path, capsys, monkeypatch):
+    path = made(tmp_path / "run", epochs=2)
+    verb.main([str(tmp_path)])
+    told = capsys.readouterr().out
+    assert (path / "report" / "index.html").exists()
+    assert told == f"Report: {path}/report/index.html\nFigures: {path}/report/figures\n"
+    # A report is no run, and does not get in the way of the next one.
+    monkeypatch.setattr("ascpo.report.document.draw", lambda groups: [])
+    page = write_report([tmp_path], tmp_path / "again", NOW).read_text()
+    assert "<title>Point-1-Hazard: ascpo, seed 0</title>" in page
+    assert "<details open>" in page
+
+
+def test_an_unfinished_run_says_so_and_one_that_has_not_begun_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr("ascpo.report.document.draw", lambda groups: [])
+    running = made(tmp_path / "running", epochs=2)
+    config = json.loads((running / "config.json").read_text())
+    (running / "config.json").write_text(json.dumps(config | {"total_steps": 1000}))
+    (made(tmp_path / "begun", algo="cpo") / "metrics.csv").unlink()
+    page = write_report([tmp_path], tmp_path / "out", NOW).read_text()
+    assert "running has 2 of 10 epochs" in page
+    assert "begun has no finished epoch" in page
+
+
+def test_a_certificate_of_another_policy_than_the_evaluation_is_told_apart(tmp_path, monkeypatch):
+    monkeypatch.setattr("ascpo.report.document.draw", lambda groups: [])
+    path = judged(made(tmp_path / "run"))
+    told = json.loads((path / "evaluation.json").read_text()) | {"policy": "abc"}
+    (path / "evaluation.json").write_text(json.dumps(told))
+    for policy, differs in (("abc", False), ("def", True)):
+        (path / "certificate.json").write_text(json.dumps(CERTIFICATE | {"plan": {"policy": policy}}))
+        page = write_report([path], tmp_path / "out", NOW).read_text()
+        assert ("of another policy" in page) == differs
+
+
+def test_a_report_needs_a_run():
+    with pytest.raises(BadSetting, match="Name a run"):
+        verb.main([])
+
+
+def test_a_report_does_not_wait_for_the_learner():
+    code = "import sys, ascpo.cli.report, ascpo.cli.journal; print({'jax', 'mujoco', 'scipy'} & set(sys.modules))"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout == "set()\n", said.stdout
+
+
+def _slug(page: Path) -> str:
+    return next(file.stem.removeprefix("fan-") for file in (page.parent / "figures").glob("fan-*.svg"))

@@ -1,0 +1,317 @@
+"""Replays: what the player shows, where everything is, and the page in a real browser."""
+
+import io
+import math
+import socket
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from ascpo.cli import replay as verb
+from ascpo.environments.registration import MAX_EPISODE_STEPS
+from ascpo.environments.spaces import make_task
+from ascpo.evaluation.records import Record, write_records
+from ascpo.evaluation.retrace import Path3D, retrace
+from ascpo.guard.kinds import GHOST as GHOST_KIND
+from ascpo.guard.kinds import HAZARD as HAZARD_KIND
+from ascpo.guard.scene import read_scene
+from ascpo.report import replay as module
+from ascpo.report.player import STEPS_PER_SECOND, Player, Playhead
+from ascpo.report.poses import poses_of
+from ascpo.report.replay import Replay, free_port
+from ascpo.report.story import Story, title
+from ascpo.report.tale import Tale, tell
+from ascpo.report.traces import traces
+from ascpo.report.trail import trail_colours
+from ascpo.report.worst import worst_records
+from ascpo.runs.directory import NoRun
+from ascpo.runs.plain import BadSetting
+from tests.report.browser import messages, opened, requests
+from tests.report.straight import GHOST, HAZARD, OWN, straight
+
+
+def story(*, cost, limits=(0.0,), names=("hazard",), reward=None) -> Story:
+    cost = np.asarray(cost, float).reshape(-1, len(names))
+    over = cost > np.array(limits)
+    first = tuple(int(column.argmax()) if column.any() else -1 for column in over.T)
+    reward = np.zeros(len(cost)) if reward is None else np.asarray(reward, float)
+    actions = np.zeros((len(cost), 1), np.float32)
+    record = Record("Point-1-Hazard", names, limits, 7, 0, actions, float(reward.sum()), tuple(cost.max(axis=0)), first)
+    return Story(record, reward, cost)
+
+
+TWO = story(
+    cost=[[0.0, 0.0], [0.3, 0.0], [0.0, 0.0], [0.0, 1.0]], limits=(0.5, 0.0), names=("hazard", "pillar"), reward=[1] * 4
+)
+
+
+def test_a_cost_at_its_limit_is_no_violation_and_one_above_is():
+    assert story(cost=[0.1, 0.2, 0.1], limits=(0.2,)).first_violation is None
+    assert story(cost=[0.1, 0.2, 0.3, 0.3], limits=(0.2,)).first_violation == 2
+
+
+def test_the_first_violation_is_of_the_constraint_whose_own_limit_is_broken():
+    assert TWO.first_violation == 3
+    assert TWO.broken(3) == ("pillar",)
+    assert TWO.first() == "First violation: pillar, in step 3."
+    assert story(cost=[0.0]).first() == "Every step keeps within the limits."
+
+
+def test_the_words_of_a_step_tell_its_number_the_return_so_far_and_which_limit_is_broken():
+    head, hazard, pillar = TWO.now(1)
+    assert head.words == "Step 1 of 0 to 3. Return so far: 2.000."
+    assert hazard.words == "hazard: cost 0.300, limit 0.5, largest so far 0.300."
+    assert not hazard.alarming
+    assert not pillar.alarming
+    _, hazard, pillar = TWO.now(3)
+    assert hazard.words == "hazard: cost 0.000, limit 0.5, largest so far 0.300."
+    assert pillar.words.endswith("VIOLATED in step 3.")
+    assert pillar.alarming
+
+
+def test_a_title_names_the_largest_cost_the_broken_constraint_and_the_seed():
+    assert title(TWO.record, 0) == "0: cost 1.000, pillar, seed 7"
+    assert title(story(cost=[0.0]).record, 3) == "3: cost 0.000, within limits, seed 7"
+
+
+def test_traces_are_the_costs_with_their_limits_and_the_return_with_a_mark_at_the_present_step():
+    hazard, pillar, returns = traces(TWO)
+    assert [trace.name for trace in (hazard, pillar, returns)] == ["cost: hazard", "cost: pillar", "return"]
+    steps, value, mark, limit = hazard.columns(1)
+    np.testing.assert_array_equal(steps, [0, 1, 2, 3])
+    np.testing.assert_array_equal(value, [0.0, 0.3, 0.0, 0.0])
+    np.testing.assert_array_equal(mark, [np.nan, 0.3, np.nan, np.nan])
+    np.testing.assert_array_equal(limit, [0.5] * 4)
+    assert hazard.range[0] < min(value)
+    assert hazard.range[1] > 0.5, "the limit is drawn too"
+    np.testing.assert_array_equal(returns.columns(0)[1], [1, 2, 3, 4])
+    assert len(returns.columns(0)) == 3
+
+
+def test_the_trail_is_pale_ahead_and_red_where_a_limit_is_violated():
+    colours = trail_colours(np.array([False, True, False, True]), np.array([True, True, False, False])).astype(int)
+    red = colours[:, 0] - colours[:, 1:].max(axis=1)
+    np.testing.assert_array_equal(red > 50, [False, True, False, True])
+    assert colours[0].sum() < colours[2].sum()
+    assert colours[1].sum() < colours[3].sum()
+
+
+def test_playing_takes_thirty_steps_a_second_times_the_speed_and_stops_at_the_end():
+    head = Playhead(last=100, speed=2.0).toggled()
+    assert head.after(0.5).step == STEPS_PER_SECOND
+    for _ in range(30):
+        head = head.after(1 / 90)  # two thirds of a step each
+    assert head.step == pytest.approx(20, abs=1)
+    end = head.after(10.0)
+    assert (end.step, end.playing) == (100, False)
+    assert (end.toggled().step, end.toggled().playing) == (0, True)
+
+
+def test_what_stands_still_stays_and_scrubbing_stops_and_keeps_within_the_episode():
+    head = Playhead(last=9)
+    assert head.after(5.0) == head
+    assert (head.toggled().at(4).step, head.toggled().at(4).playing) == (4, False)
+    assert [head.at(step).step for step in (-3, 12)] == [0, 9]
+
+
+def test_a_player_tells_each_episode_once_keeps_the_speed_and_jumps_to_the_first_violation():
+    told = []
+
+    def make(episode):
+        told.append(episode)
+        return Tale([TWO, story(cost=[0.0, 0.0])][episode])
+
+    player = Player(make)
+    player.set_speed(4.0)
+    player.jump()
+    assert player.head.step == 3
+    player.choose(1)
+    assert (player.head.step, player.head.last, player.head.speed) == (0, 1, 4.0)
+    player.scrub(1)
+    player.jump()
+    assert player.head.step == 1, "there is no violation to go to"
+    player.choose(0)
+    assert told == [0, 1]
+
+
+@pytest.mark.parametrize(("episode", "kind"), [(HAZARD, HAZARD_KIND), (GHOST, GHOST_KIND)])
+def test_robot_and_obstacles_stand_in_the_world_where_the_cost_of_the_same_step_says(episode, kind):
+    """c = max(0, R − distance to the nearest centre): any error of frame or of time would show."""
+    tale = tell(straight(*episode))
+    robot = tale.poses.position[:, tale.task.model.body("robot").id]
+    nearest = np.linalg.norm(tale.poses.obstacles[..., :2] - robot[:, None, :2], axis=-1).min(axis=1)
+    expected = np.maximum(kind.radius - nearest, 0.0)
+    assert tale.story.violated.sum() > 5
+    # After the last step the ghosts' places are not known.
+    np.testing.assert_allclose(expected[:-1], tale.story.cost[:-1, 0], atol=1e-5)
+    assert tale.story.first_violation == straight(*episode).first_violation[0]
+
+
+def test_the_trail_is_where_the_robot_was_from_the_start_on():
+    tale = tell(straight(*HAZARD))
+    robot = tale.poses.position[:, tale.task.model.body("robot").id]
+    assert len(tale.poses.trail) == len(tale.story) + 1
+    np.testing.assert_allclose(tale.poses.trail[1:, :2], robot[:, :2])
+    np.testing.assert_allclose(tale.poses.segments[5], tale.poses.trail[5:7])
+    # Straight on: the robot's nose points along its way.
+    ahead = tale.poses.rotation[30, tale.task.model.body("robot").id][:2, 0]
+    way = tale.poses.trail[31, :2] - tale.poses.trail[0, :2]
+    assert math.isclose(float(ahead @ way), float(np.linalg.norm(way)), rel_tol=1e-6)
+    assert np.linalg.norm(tale.poses.goal[:2] - robot[-1, :2]) <= 0.5 + 1e-5, "the goal was reached"
+
+
+def test_ghosts_are_shown_where_they_have_come_to():
+    path = retrace(straight(*GHOST)).path
+    shown = poses_of(path).obstacles
+    assert np.abs(shown[-1] - shown[0]).max() > 0.01, "some ghost moves"
+    np.testing.assert_array_equal(shown, [layout.obstacles for layout in path.layouts[1:]])
+
+
+def test_pillars_stand_where_the_layout_has_them():
+    task = make_task("Point-2-Pillar", "paper", "closest", MAX_EPISODE_STEPS)
+    pillars = [[1.0, 0.5], [-1.0, 1.0]]
+    layout = read_scene(task, {"robot": [0.3, -0.4, 2.0], "goal": [-1.2, -1.2], "obstacles": pillars})
+    seen = np.asarray(task.pillars_from_start(layout))
+    poses = poses_of(Path3D(task, np.zeros((3, task.model.nq)), np.tile(seen, (3, 1, 1)), (layout,) * 3))
+    for i, place in enumerate(pillars):
+        np.testing.assert_allclose(poses.position[0, task.model.body(f"pillar_{i}").id, :2], place, atol=1e-6)
+    np.testing.assert_allclose(poses.position[0, task.model.body("robot").id, :2], [0.3, -0.4], atol=1e-6)
+
+
+def test_an_environment_of_ones_own_is_shown_in_its_pictures_or_by_its_traces_alone():
+    tale = tell(straight(OWN, 3))
+    assert len(tale.pictures) == len(tale.story) == 20
+    # The picture of step t is drawn after it: ten times as light as there are steps taken.
+    assert [round(float(tale.picture(step).mean())) for step in (0, 7, 19)] == pytest.approx([10, 80, 200], abs=2)
+    blind, broken = tell(straight("tests.own:Cart", 3)), tell(straight("tests.report.straight:Broken", 3))
+    assert blind.pictures == broken.pictures == ()
+    assert "knows no render_mode" in blind.remark
+    assert "no screen" in broken.remark
+    np.testing.assert_array_equal(blind.story.cost, tale.story.cost)
+
+
+def test_what_is_missing_is_named_with_what_brings_it(tmp_path, monkeypatch):
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(NoRun, match=f"ascpo evaluate {tmp_path}"):
+        worst_records(tmp_path, "sampled")
+    write_records(tmp_path / "worst-mean.safetensors", [])
+    with pytest.raises(NoRun, match="ascpo evaluate"):
+        worst_records(tmp_path, "mean")
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    with pytest.raises(BadSetting, match=r"pip install 'ascpo\[viewer\]'"):
+        Replay([straight("tests.own:Cart", 3)], port=0)
+
+
+def test_a_port_that_is_taken_gives_way_to_the_next_one():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert free_port(port) > port
+    with pytest.raises(BadSetting, match="from 1024 to 65535"):
+        free_port(70000)
+
+
+@pytest.fixture(scope="module")
+def served():
+    """A replay of two episodes, run in the background."""
+    pytest.importorskip("viser", reason="viser is not installed: pip install 'ascpo[viewer]'.")
+    made = Replay([straight(*HAZARD), straight(HAZARD[0], 919)], port=0)
+    stop = threading.Event()
+    thread = threading.Thread(target=made.run, args=(stop,))
+    thread.start()
+    yield made
+    stop.set()
+    thread.join()
+    made.close()
+
+
+def test_the_page_is_served_to_this_machine_alone(served):
+    host, port = served.address.removeprefix("http://").split(":")
+    assert host == "127.0.0.1"
+    with socket.create_connection((host, int(port)), timeout=5):
+        pass
+    # A server on all interfaces would answer at the other addresses of this machine too.
+    with pytest.raises(OSError, match=r"."):
+        socket.create_connection(("127.0.0.2", int(port)), timeout=5).close()
+
+
+def test_a_page_that_asks_for_a_tunnel_to_the_outside_gets_none(served, monkeypatch):
+    asked = []
+    monkeypatch.setattr(type(served._server), "request_share_url", lambda *_: asked.append("a tunnel"))
+    assert served._server.request_share_url() is None
+    assert asked == []
+
+
+def test_the_verb_prints_the_address_and_ends_quietly_with_an_interrupt(tmp_path, monkeypatch, capsys):
+    (tmp_path / "config.json").write_text("{}")
+    write_records(tmp_path / "worst-sampled.safetensors", [straight("tests.own:Cart", 3)])
+
+    def interrupted(self, stop=None):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Replay, "run", interrupted)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        verb.main([str(tmp_path), "--no-open", "--port", str(port)])
+    said = capsys.readouterr()
+    assert f"Port {port} is taken" in said.out
+    assert "http://127.0.0.1:" in said.out
+    assert said.err == ""
+
+
+def wait_for(what, seconds=120.0):
+    """Until there is something."""
+    end = time.monotonic() + seconds
+    while (found := what()) is None or found is False:
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.1)
+    return found
+
+
+def test_the_page_shows_the_robot_and_obeys_keys_and_buttons(served):
+    from PIL import Image
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    def pixels():
+        return np.asarray(Image.open(io.BytesIO(page.find_element(By.TAG_NAME, "canvas").screenshot_as_png)), int)
+
+    def robot():
+        """Where the robot is seen, once the scene has faded in and stands still."""
+        before = pixels()
+        time.sleep(0.5)
+        after = pixels()
+        red = (after[..., 0] - after[..., 1] > 90) & (after[..., 0] - after[..., 2] > 90)
+        return np.argwhere(red).mean(axis=0) if red.sum() > 20 and np.array_equal(before, after) else None
+
+    software = ("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+    with opened(served.address, size=(800, 480), arguments=software) as page:
+        wait_for(lambda: bool(page.find_elements(By.CSS_SELECTOR, '[role="slider"]')))
+        slider = page.find_element(By.CSS_SELECTOR, '[role="slider"]')
+        start = wait_for(robot)
+        slider.send_keys(Keys.ARROW_RIGHT * 30)
+        wait_for(lambda: served.player.head.step == 30)
+        assert np.linalg.norm(wait_for(robot) - start) > 5
+        jump = next(one for one in page.find_elements(By.TAG_NAME, "button") if "first violation" in one.text)
+        jump.click()
+        first = straight(*HAZARD).first_violation[0]
+        wait_for(lambda: served.player.head.step == first)
+        wait_for(lambda: f"VIOLATED in step {first}" in page.find_element(By.TAG_NAME, "body").text)
+        wait_for(lambda: slider.get_attribute("aria-valuenow") == str(first))
+        assert len(page.find_elements(By.CSS_SELECTOR, ".uplot canvas")) == 2, "the cost, and the return"
+        page.find_element(By.XPATH, "//button[contains(., 'Play')]").click()
+        wait_for(lambda: served.player.head.step > first)
+        page.find_element(By.CSS_SELECTOR, 'input[value^="0: cost"]').click()
+        second = page.find_element(By.XPATH, "//*[@role='option'][starts-with(normalize-space(.), '1: cost')]")
+        wait_for(second.is_displayed)
+        second.click()
+        wait_for(lambda: served.player.episode == 1)
+        other = straight(HAZARD[0], 919).first_violation[0]
+        wait_for(lambda: f"First violation: hazard, in step {other}" in page.find_element(By.TAG_NAME, "body").text)
+        assert messages(page) == []
+        assert all("//127.0.0.1" in url or url.startswith(("data:", "blob:")) for url in requests(page))

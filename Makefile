@@ -29,8 +29,10 @@ imports: $(READY)
 unit: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
 
+demo: RUN := runs/demo-$(shell date +%s)
 demo: $(READY)
-	$(BIN)/ascpo train --env Point-1-Hazard --algo ascpo --total-steps 1.8e6 --out runs/demo-$$(date +%s)
+	$(BIN)/ascpo train --env Point-1-Hazard --algo ascpo --total-steps 1.8e6 --out $(RUN)
+	@echo "The command for the replay, from here: $(BIN)/ascpo replay $(RUN)/Point-1-Hazard-ascpo-seed0"
 
 pictures: $(READY)
 	$(BIN)/python -m benchmarks.pictures

@@ -11,26 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from ascpo.algorithms import ALGORITHMS
+from ascpo.paper.published import MEASURES, published
 from ascpo.runs.tables import read_table
 
 RESULTS = Path(__file__).parent / "results" / "fourteen"
 LAST = 10
 """Epochs that training's figures are the mean of."""
-PAPER = {
-    "trpo": (2.46, 0.6222, 73),
-    "trpo-lagrangian": (2.41, 0.4531, 64),
-    "trpo-sl": (2.45, 0.9176, 69),
-    "trpo-usl": (2.37, 0.5688, 67),
-    "trpo-ipo": (2.41, 0.5673, 72),
-    "trpo-fac": (2.37, 0.233, 49),
-    "cpo": (2.44, 0.1961, 36),
-    "pcpo": (2.42, 0.3953, 47),
-    "scpo": (2.37, 0.0919, 16),
-    "trpo-cvar": (2.38, 0.5255, 75),
-    "cpo-cvar": (2.37, 0.4479, 69),
-    "ascpo": (2.48, 0.0413, 13),
-}
-"""J_r, M_c and 10⁴ρ_c after 6 million steps, as published."""
 
 
 def main() -> None:
@@ -46,8 +32,14 @@ def main() -> None:
         seconds = np.median(np.sum([column for name, column in times.items() if name.startswith("Time")], axis=0)[2:])
         cells = [f"{last['EpRet']:.3f}", f"{last['EpCost']:.3f}", f"{last['EpMaxCost']:.4f}", f"{last['SafeRate']:.1%}"]
         cells += [f"{last['TimeoutRate']:.1%}", f"{1e4 * log['CostRate'][-1]:.1f}", *_fresh(run), f"{seconds:.2f}"]
-        paper = " / ".join(map(str, PAPER[algo])) if algo in PAPER else "–"
+        paper = " / ".join(_published(algo))
         print(f"| {algo} | " + " | ".join(cells) + f" | {paper} |")
+
+
+def _published(algo: str) -> list[str]:
+    """J_r, M_c and 10⁴ρ_c after 6 million steps."""
+    found = published().get(("Point-8-Hazard", algo))
+    return [f"{found.of(one) * one.scale:.4g}" for one in MEASURES] if found else ["–"]
 
 
 def _fresh(run: Path) -> list[str]:

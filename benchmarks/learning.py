@@ -17,8 +17,6 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 RESULTS = Path(__file__).parent / "results"
-PAPER = {"trpo": (2.46, 0.6222, 0.0073), "cpo": (2.44, 0.1961, 0.0036), "scpo": (2.37, 0.0919, 0.0016)}
-PAPER_ASCPO = (2.48, 0.0413, 0.0013)
 """J_r, M_c and ρ_c after 6 million steps, as published."""
 LAST = 10
 COLUMNS = ("EpRet", "EpCost", "EpMaxCost", "SafeRate", "TimeoutRate", "EpLen", "CostRate", "EVReward", "EVCost")
@@ -45,7 +43,7 @@ def table(group: str) -> None:
           "fresh: J_r | M_c | safe | timeouts | paper J_r / M_c / ρ_c |")  # fmt: skip
     print("|" + "---|" * 16)
     for name, found in runs.items():
-        paper = PAPER_ASCPO if name.startswith("ascpo") else PAPER[name]
+        paper = published()["Point-8-Hazard", name.split("-")[0]]
         for run in found:
             columns, seed = read(run), json.loads((run / "config.json").read_text())["seed"]
             last = {name: np.nanmedian(x[-LAST:]) if name.startswith("EV") else x[-LAST:].mean() for name, x in columns.items() if name in COLUMNS}  # fmt: skip  # noqa: E501

@@ -15,18 +15,6 @@ from tests.runs.helpers import CART, EPOCH, POINT, words
 QUICK = [*words(), "--evaluate", "3", "--checkpoint-every", "0"]
 
 
-@pytest.fixture
-def ascpo(monkeypatch, capsys):
-    """Run a command, and return what it printed."""
-
-    def run(*words):
-        monkeypatch.setattr("sys.argv", ["ascpo", *map(str, words)])
-        main.main()
-        return capsys.readouterr().out
-
-    return run
-
-
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """A short training."""

@@ -10,7 +10,7 @@ import pytest
 from ascpo.cli import report as verb
 from ascpo.report.document import write_report
 from ascpo.runs.plain import BadSetting
-from tests.report.browser import messages, opened, requests
+from tests.browser import messages, opened, requests
 from tests.report.made import FREE_OF_CONSTRAINTS, judged, made
 
 NOW = datetime(2024, 2, 3, 4, 5, tzinfo=UTC)

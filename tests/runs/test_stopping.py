@@ -23,14 +23,36 @@ def test_work_is_broken_off_at_once(number):
 
 
 def test_files_are_written_to_their_end_and_the_next_work_does_not_begin():
-    with Stopping() as stopping:
-        with stopping.work():
-            pass
-        os.kill(os.getpid(), signal.SIGTERM)
-        written = True
-        with pytest.raises(Stopped, match="SIGTERM"), stopping.work():
-            written = False
-    assert written
+    reached = []
+
+    def work():
+        with Stopping() as stopping:
+            with stopping.work():
+                pass
+            os.kill(os.getpid(), signal.SIGTERM)
+            reached.append("the end of the files")
+            with stopping.work():
+                reached.append("the next work")
+
+    with pytest.raises(Stopped, match="SIGTERM"):
+        work()
+    assert reached == ["the end of the files"]
+
+
+def test_a_signal_after_the_last_work_is_not_lost():
+    """A sweep would begin its next training."""
+    reached = []
+
+    def work():
+        with Stopping() as stopping:
+            with stopping.work():
+                pass
+            os.kill(os.getpid(), signal.SIGTERM)
+            reached.append("the end of the files")
+
+    with pytest.raises(Stopped, match="SIGTERM"):
+        work()
+    assert reached
 
 
 def test_the_signals_mean_afterwards_what_they_meant_before():

@@ -10,8 +10,8 @@ from typing import Annotated
 
 import tyro
 
-from ascpo.report.replay import Replay
-from ascpo.report.worst import Actions, worst_records
+from ascpo.replay.serve import Replay
+from ascpo.replay.worst import Actions, worst_records
 from ascpo.runs.compiled import keep_compiled_programs
 
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import tyro
 
-from ascpo.report.story import title
-from ascpo.report.video import write_video
-from ascpo.report.worst import Actions, worst_records
+from ascpo.replay.story import title
+from ascpo.replay.video import write_video
+from ascpo.replay.worst import Actions, worst_records
 from ascpo.runs.compiled import keep_compiled_programs
 from ascpo.runs.directory import find
 from ascpo.runs.plain import BadSetting

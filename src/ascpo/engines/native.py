@@ -127,6 +127,10 @@ class NativeEngine:
         """One simulation's state, in the frame of its robot's start."""
         return self._simulator.batch.get_data(env)
 
+    def live(self, field: str) -> np.ndarray:
+        """A field of all simulations (`qpos`, say), a row each, as it is now and will be: it changes with them."""
+        return self._simulator.batch.bind(field)
+
     def start(
         self, seeds: Integer[np.ndarray, " env"], episodes: Int[np.ndarray, " env"] | int = 0
     ) -> Float[np.ndarray, "env obs"]:

@@ -1,6 +1,6 @@
 """Play a recorded episode again, to the bit, and write down where everything was."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -43,8 +43,8 @@ class Trajectory:
 def retrace(record: Record, env: Environment | None = None) -> Trajectory:
     """Step by step. `env` is needed if its name alone does not find it."""
     engine = open_engine(record.env if env is None else env, 1, threads=1)
-    watcher = _Watcher(engine) if isinstance(engine, NativeEngine) else None
     engine.begin_at(SCRIPTED, [record.origin])
+    watcher = _Watcher(engine) if isinstance(engine, NativeEngine) else None
     rollout = _play(engine, record, watcher)
     engine.close()
     trajectory = Trajectory(
@@ -55,9 +55,9 @@ def retrace(record: Record, env: Environment | None = None) -> Trajectory:
 
 
 def _play(engine: Repeatable, record: Record, watcher: "_Watcher | None") -> Rollout:
-    if watcher is None:
+    if watcher is None or not watcher.ghosts:
         return engine.collect(jnp.zeros(0), record.actions[:, None])
-    watcher.begin()
+    # Where ghosts are is known between two calls alone.
     steps = []
     for action in record.actions:
         steps.append(jax.tree.map(np.asarray, engine.collect(jnp.zeros(0), action[None, None])))
@@ -65,35 +65,34 @@ def _play(engine: Repeatable, record: Record, watcher: "_Watcher | None") -> Rol
     return jax.tree.map(lambda *parts: np.concatenate(parts), *steps)
 
 
-@dataclass
 class _Watcher:
-    """Copies what moves."""
+    """Copies what moves, from the start of an episode on."""
 
-    engine: NativeEngine
-    qpos: list[np.ndarray] = field(default_factory=list)
-    mocap_pos: list[np.ndarray] = field(default_factory=list)
-    layouts: list[Layout] = field(default_factory=list)
-
-    def begin(self) -> None:
-        self._pose()
+    def __init__(self, engine: NativeEngine) -> None:
+        self._engine = engine
+        self._qpos, self._mocap_pos = engine.live("qpos"), engine.live("mocap_pos")
+        self._poses: list[tuple[np.ndarray, np.ndarray]] = []
+        self._layouts: list[Layout] = []
+        self.ghosts = engine.task.suite.moves
+        self._copy()
         self.look()
-        self.engine.after_physics = self._pose
+        engine.after_physics = self._copy
 
     def look(self) -> None:
         """After an episode's last step the engine shows the next one: there, ghosts are left where they were."""
-        memory = self.engine.memory
+        memory = self._engine.memory
         now = Layout(*(np.asarray(part[0]) for part in vars(memory.layout).values()))
-        over = bool(self.layouts) and int(memory.step[0]) == 0
-        self.layouts.append(self.layouts[-1] if over else now)
+        over = bool(self._layouts) and int(memory.step[0]) == 0
+        self._layouts.append(self._layouts[-1] if over else now)
 
-    def _pose(self) -> None:
-        data = self.engine.data(0)
-        self.qpos.append(np.array(data.qpos))
-        self.mocap_pos.append(np.array(data.mocap_pos))
+    def _copy(self) -> None:
+        self._poses.append((self._qpos[0].copy(), self._mocap_pos[0].reshape(-1, 3).copy()))
 
     @property
     def path(self) -> Path3D:
-        return Path3D(self.engine.task, np.array(self.qpos), np.array(self.mocap_pos), tuple(self.layouts))
+        qpos, mocap_pos = map(np.array, zip(*self._poses, strict=True))
+        layouts = self._layouts if self.ghosts else self._layouts * len(self._poses)
+        return Path3D(self._engine.task, qpos, mocap_pos, tuple(layouts))
 
 
 def _check(trajectory: Trajectory, done: np.ndarray) -> None:

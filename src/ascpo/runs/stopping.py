@@ -17,7 +17,7 @@ class Stopped(KeyboardInterrupt):
 
 
 class Stopping:
-    """Turns the signals into `Stopped`: at once within `work`, at its next beginning otherwise."""
+    """Turns the signals into `Stopped`: at once within `work`, otherwise at its next beginning or at the end."""
 
     def __init__(self) -> None:
         self._asked: int | None = None
@@ -31,9 +31,12 @@ class Stopping:
                 self._before[number] = signal.signal(number, self._hear)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+        if kind is None and self._asked is not None:
+            # Heard after the last work: what comes next is not to begin.
+            raise Stopped(self._asked)
 
     @contextlib.contextmanager
     def work(self) -> Iterator[None]:

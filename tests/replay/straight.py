@@ -13,7 +13,7 @@ from tests.own import Cart
 HAZARD = ("Point-8-Hazard", 255)
 """Straight on, this robot crosses a hazard on its way to the goal."""
 GHOST = ("Point-4-Ghost", 142)
-OWN = "tests.report.straight:Drawn"
+OWN = "tests.replay.straight:Drawn"
 
 
 class Drawn(Cart):

@@ -7,13 +7,13 @@ from ascpo.cli import video as verb
 from ascpo.environments.render import RenderingUnavailable
 from ascpo.evaluation.records import write_records
 from ascpo.evaluation.retrace import retrace
-from ascpo.report import video as module
-from ascpo.report.tale import tell
-from ascpo.report.video import with_timeline, write_video
+from ascpo.replay import video as module
+from ascpo.replay.tale import tell
+from ascpo.replay.video import with_timeline, write_video
 from ascpo.runs.plain import BadSetting
-from tests.report.straight import HAZARD, OWN, straight
+from tests.replay.straight import HAZARD, OWN, straight
 
-mediapy = pytest.importorskip("mediapy", reason="mediapy is not installed: pip install 'ascpo[viewer]'.")
+mediapy = pytest.importorskip("mediapy", reason="mediapy is not installed: pip install 'ascpo[video]'.")
 
 
 def redness(pictures):

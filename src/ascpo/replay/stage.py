@@ -12,8 +12,8 @@ from ascpo.guard.kinds import DISC_HEIGHT
 from ascpo.guard.model import mjcf
 from ascpo.guard.suites import ARENA
 from ascpo.guard.task import Task
-from ascpo.report.poses import Poses
-from ascpo.report.trail import trail_colours
+from ascpo.replay.poses import Poses
+from ascpo.replay.trail import trail_colours
 
 if TYPE_CHECKING:
     import viser

@@ -10,10 +10,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from ascpo.evaluation.records import Record
-from ascpo.report.page import Page
-from ascpo.report.player import Player
-from ascpo.report.story import title
-from ascpo.report.tale import tell
+from ascpo.replay.page import Page
+from ascpo.replay.player import Player
+from ascpo.replay.story import title
+from ascpo.replay.tale import tell
 from ascpo.runs.plain import BadSetting
 from ascpo.runs.trouble import MENDABLE
 

@@ -5,11 +5,11 @@ import queue
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ascpo.report.player import Player
-from ascpo.report.stage import Stage
-from ascpo.report.story import Line
-from ascpo.report.tale import Tale
-from ascpo.report.traces import Trace, traces
+from ascpo.replay.player import Player
+from ascpo.replay.stage import Stage
+from ascpo.replay.story import Line
+from ascpo.replay.tale import Tale
+from ascpo.replay.traces import Trace, traces
 
 if TYPE_CHECKING:
     import viser

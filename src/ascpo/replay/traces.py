@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from ascpo.report.story import Story
+from ascpo.replay.story import Story
 
 
 @dataclass(frozen=True)

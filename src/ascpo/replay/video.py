@@ -17,9 +17,9 @@ from jaxtyping import Bool, UInt8
 from ascpo.environments.render import Painter, RenderingUnavailable
 from ascpo.evaluation.records import Record
 from ascpo.evaluation.retrace import Path3D, retrace
-from ascpo.report.film import See, film
-from ascpo.report.story import Story
-from ascpo.report.trail import trail_colours
+from ascpo.replay.film import See, film
+from ascpo.replay.story import Story
+from ascpo.replay.trail import trail_colours
 from ascpo.runs.plain import BadSetting
 
 _LINE = 8
@@ -116,12 +116,12 @@ def _check(out: Path, size: int, fps: float) -> None:
 def _mediapy() -> Any:
     """The library, with an ffmpeg: the system's, or the one that imageio-ffmpeg brings."""
     if find_spec("mediapy") is None:
-        raise BadSetting("A video needs mediapy, which is not installed: pip install 'ascpo[viewer]'.")
+        raise BadSetting("A video needs mediapy, which is not installed: pip install 'ascpo[video]'.")
     import mediapy
 
     if shutil.which("ffmpeg") is None:
         if find_spec("imageio_ffmpeg") is None:
-            raise BadSetting("A video needs ffmpeg, which was not found: pip install 'ascpo[viewer]' brings one.")
+            raise BadSetting("A video needs ffmpeg, which was not found: pip install 'ascpo[video]' brings one.")
         import imageio_ffmpeg
 
         mediapy.set_ffmpeg(imageio_ffmpeg.get_ffmpeg_exe())

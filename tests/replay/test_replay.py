@@ -17,19 +17,19 @@ from ascpo.evaluation.retrace import Path3D, retrace
 from ascpo.guard.kinds import GHOST as GHOST_KIND
 from ascpo.guard.kinds import HAZARD as HAZARD_KIND
 from ascpo.guard.scene import read_scene
-from ascpo.report import replay as module
-from ascpo.report.player import STEPS_PER_SECOND, Player, Playhead
-from ascpo.report.poses import poses_of
-from ascpo.report.replay import Replay, free_port
-from ascpo.report.story import Story, title
-from ascpo.report.tale import Tale, tell
-from ascpo.report.traces import traces
-from ascpo.report.trail import trail_colours
-from ascpo.report.worst import worst_records
+from ascpo.replay import serve as module
+from ascpo.replay.player import STEPS_PER_SECOND, Player, Playhead
+from ascpo.replay.poses import poses_of
+from ascpo.replay.serve import Replay, free_port
+from ascpo.replay.story import Story, title
+from ascpo.replay.tale import Tale, tell
+from ascpo.replay.traces import traces
+from ascpo.replay.trail import trail_colours
+from ascpo.replay.worst import worst_records
 from ascpo.runs.directory import NoRun
 from ascpo.runs.plain import BadSetting
-from tests.report.browser import messages, opened, requests
-from tests.report.straight import GHOST, HAZARD, OWN, straight
+from tests.browser import messages, opened, requests
+from tests.replay.straight import GHOST, HAZARD, OWN, straight
 
 
 def story(*, cost, limits=(0.0,), names=("hazard",), reward=None) -> Story:
@@ -185,7 +185,7 @@ def test_an_environment_of_ones_own_is_shown_in_its_pictures_or_by_its_traces_al
     assert len(tale.pictures) == len(tale.story) == 20
     # The picture of step t is drawn after it: ten times as light as there are steps taken.
     assert [round(float(tale.picture(step).mean())) for step in (0, 7, 19)] == pytest.approx([10, 80, 200], abs=2)
-    blind, broken = tell(straight("tests.own:Cart", 3)), tell(straight("tests.report.straight:Broken", 3))
+    blind, broken = tell(straight("tests.own:Cart", 3)), tell(straight("tests.replay.straight:Broken", 3))
     assert blind.pictures == broken.pictures == ()
     assert "knows no render_mode" in blind.remark
     assert "no screen" in broken.remark

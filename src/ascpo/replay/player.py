@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ascpo.report.tale import Tale
+from ascpo.replay.tale import Tale
 
 STEPS_PER_SECOND = 30.0
 """At speed 1."""

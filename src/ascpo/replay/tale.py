@@ -7,9 +7,9 @@ import numpy as np
 from ascpo.evaluation.records import Record
 from ascpo.evaluation.retrace import retrace
 from ascpo.guard.task import Task
-from ascpo.report.film import NoPictures, film
-from ascpo.report.poses import Poses, poses_of
-from ascpo.report.story import Story
+from ascpo.replay.film import NoPictures, film
+from ascpo.replay.poses import Poses, poses_of
+from ascpo.replay.story import Story
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,70 @@
+"""What can be said about trained policies: figures of fresh episodes, a box plot, certificates.
+
+    python -m benchmarks.evidence                      what is kept in `benchmarks/results/evidence`
+    python -m benchmarks.evidence --play RUN …         plays the episodes again for these runs, and times it
+
+Each run: ascpo train --env Point-8-Hazard --algo NAME --seed N --total-steps 6e6
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+from ascpo.evaluation.bound import lower_bound
+from ascpo.evaluation.certificate import read_certificate
+from ascpo.evaluation.certify import Wanted, certify
+from ascpo.evaluation.judge import judge_run
+
+RESULTS = Path(__file__).parent / "results" / "evidence"
+EPISODES = 3000
+PROBABILITY = 0.9
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--play", type=Path, nargs="*", default=[])
+    seconds = {run: play(run) for run in parser.parse_args().play}
+    runs = list(seconds) or sorted(path.parent for path in RESULTS.glob("*/certificate.json"))
+    titles = ["run", "J_r", "M_c", "largest", "its 95 %", "99 %", "worst", "safe", "time-outs", "certified for"]
+    titles += ["mean actions: safe"] + (["seconds"] if seconds else [])
+    print("| " + " | ".join(titles) + " |\n|" + "---|" * len(titles))
+    for run in runs:
+        print("| " + " | ".join([run.name, *cells(run), *([f"{seconds[run]:.1f}"] if seconds else [])]) + " |")
+
+
+def play(run: Path) -> float:
+    """Seconds of the evaluation with drawn actions, compilation included."""
+    began = time.perf_counter()
+    judge_run(run, EPISODES)
+    took = time.perf_counter() - began
+    judge_run(run, EPISODES, actions="both")
+    certify([run], Wanted(probability=PROBABILITY, episodes=EPISODES))
+    return took
+
+
+def cells(run: Path) -> list[str]:
+    found = json.loads((run / "evaluation.json").read_text())
+    drawn, certificate = found["sampled"], read_certificate(run / "certificate.json")
+    bound = lower_bound(certificate.violations, certificate.plan.episodes, 0.95)
+    return [
+        _figure(drawn, "EpRet", "{:.3f}"),
+        _figure(drawn, "EpCost", "{:.3f}"),
+        _figure(drawn, "EpMaxCost", "{:.4f}"),
+        f"{drawn['EpMaxCost95']:.3f}",
+        f"{drawn['EpMaxCost99']:.3f}",
+        f"{drawn['EpMaxCostWorst']:.3f}",
+        _figure(drawn, "SafeRate", "{:.1%}"),
+        f"{drawn['TimeoutRate']:.1%}",
+        f"**{bound:.4f}** ({certificate.violations} of {certificate.plan.episodes})",
+        f"{found['mean']['SafeRate']:.1%}" if "mean" in found else "–",
+    ]
+
+
+def _figure(found: dict, name: str, form: str) -> str:
+    low, high = found["intervals"][name]
+    return f"{form.format(found[name])} [{form.format(low)}, {form.format(high)}]"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Recorded episodes to look at: in the browser, or as a film."""

@@ -4,6 +4,7 @@ A method that cannot climb a rung by design is asserted to stay where it is.
 """
 
 import functools
+from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -47,7 +48,11 @@ def learner_for(algorithm, sizes, ask, limits):
         trust_region=TrustRegion(fisher_stride=1, cg_iterations=10),
         ask=ask,
     )
-    return Learner(algorithm.build(0.98), settings, sizes, limits * sizes.m)
+    built = algorithm.build(0.98)
+    if built.shield:
+        fit = replace(built.shield.fit, iterations=SMALL.iterations, batch_size=SMALL.batch_size)
+        built = replace(built, shield=replace(built.shield, fit=fit))
+    return Learner(built, settings, sizes, limits * sizes.m)
 
 
 @functools.cache

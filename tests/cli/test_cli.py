@@ -74,7 +74,7 @@ def test_a_stopped_training_says_how_to_go_on(ascpo, tmp_path, monkeypatch, caps
 
     monkeypatch.setattr("ascpo.runs.run._watchers", lambda options, directory: [Signal(1, signal.SIGINT)])
     with pytest.raises(SystemExit) as end:
-        ascpo("train", "--env", CART, "--total-steps", 3 * EPOCH, "--out", tmp_path, *QUICK)
+        ascpo("train", "--env", POINT, "--total-steps", 3 * EPOCH, "--out", tmp_path, *QUICK)
     assert end.value.code == 130
     assert f"ascpo train --resume {runs_in(tmp_path)[0].path}" in capsys.readouterr().out
 

@@ -42,7 +42,7 @@ def test_no_setting_has_the_name_of_another(algo):
         ({"total_steps": 0}, "leaves nothing to train"),
         ({"total_steps": 1.5}, "whole number"),
         ({"total_steps": float("nan")}, "whole number"),
-        ({"seed": -1}, "must not be negative"),
+        ({"seed": -1}, "must lie between 0 and"),
         ({"probability": 98}, "between 0 and 1"),
         ({"num_envs": 0}, "at least 1"),
         ({"hidden": []}, "at least 1"),

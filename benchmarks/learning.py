@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 from matplotlib import pyplot as plt
 
+from ascpo.paper.published import published
+
 RESULTS = Path(__file__).parent / "results"
 """J_r, M_c and ρ_c after 6 million steps, as published."""
 LAST = 10

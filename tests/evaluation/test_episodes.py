@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.engines.functional import FunctionalEngine
 from ascpo.engines.rollout import SCRIPTED, Actor, Rollout
-from ascpo.evaluation.episodes import play
+from ascpo.evaluation.episodes import play, seeded
 from tests.toys import Corridor
 
 
@@ -17,15 +17,20 @@ def nothing(memory, costs):
     return memory
 
 
+class Toy(FunctionalEngine):
+    """Its episodes cannot be repeated one by one, but they can be counted."""
+
+    def begin_at(self, actor, origins):
+        self.begin(actor, origins[0][0])
+
+
 ACTOR = Actor(start=(), after=nothing, act=act)
 LIMITS = (0.0, 0.0)
 
 
 def test_every_environment_plays_whole_episodes():
     """Full speed is 0.3 a step; after ten steps the walk is at 3, and was 2 beyond the limit at most."""
-    found = play(
-        FunctionalEngine(Corridor(), 5), ACTOR, jnp.array([1.0]), 0, episodes=5, limits=LIMITS, mean_action=True
-    ).episodes
+    found = play(Toy(Corridor(), 5), ACTOR, jnp.array([1.0]), seeded(0, 5), limits=LIMITS, mean_action=True).episodes
     assert_array_equal(found.length, 10)
     assert_allclose(found.reward, 3.0, rtol=1e-5)
     assert_allclose(found.maximum[:, 0], 2.0, rtol=1e-5)
@@ -36,9 +41,7 @@ def test_every_environment_plays_whole_episodes():
 
 def test_the_first_violation_and_the_number_of_violating_steps_are_counted():
     """The walk is at 1.2 after its fourth step, which has the number 3; seven of its ten steps are beyond."""
-    found = play(
-        FunctionalEngine(Corridor(), 2), ACTOR, jnp.array([1.0]), 0, episodes=2, limits=LIMITS, mean_action=True
-    ).episodes
+    found = play(Toy(Corridor(), 2), ACTOR, jnp.array([1.0]), seeded(0, 2), limits=LIMITS, mean_action=True).episodes
     assert_array_equal(found.first_violation, [[3, -1], [3, -1]])
     assert_array_equal(found.violating, [[7, 0], [7, 0]])
     assert not found.safe.any()
@@ -46,31 +49,29 @@ def test_the_first_violation_and_the_number_of_violating_steps_are_counted():
 
 def test_limits_decide_what_a_violation_is():
     found = play(
-        FunctionalEngine(Corridor(), 2), ACTOR, jnp.array([1.0]), 0, episodes=2, limits=(1.95, 0.0), mean_action=True
+        Toy(Corridor(), 2), ACTOR, jnp.array([1.0]), seeded(0, 2), limits=(1.95, 0.0), mean_action=True
     ).episodes
     assert_array_equal(found.first_violation[:, 0], 9)
 
 
 def test_sampled_actions_differ_from_mean_ones():
-    found = play(FunctionalEngine(Corridor(), 5), ACTOR, jnp.array([0.2]), 0, episodes=5, limits=LIMITS).episodes
+    found = play(Toy(Corridor(), 5), ACTOR, jnp.array([0.2]), seeded(0, 5), limits=LIMITS).episodes
     assert np.ptp(found.reward) > 0
 
 
 def test_more_episodes_than_environments_are_played_one_after_the_other():
-    found = play(FunctionalEngine(Corridor(), 5), ACTOR, jnp.array([0.2]), 0, episodes=12, limits=LIMITS).episodes
+    found = play(Toy(Corridor(), 5), ACTOR, jnp.array([0.2]), seeded(0, 12), limits=LIMITS).episodes
     assert len(found) == 12
     assert len(np.unique(found.reward)) == 12
-    assert_array_equal(found.env, [0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1])
-    assert_array_equal(found.number, [0] * 5 + [1] * 5 + [2] * 2)
 
 
 def test_the_worst_episodes_are_kept_with_their_actions_the_very_worst_first():
     """Played again, the actions give the same returns and the same largest costs."""
-    engine = FunctionalEngine(Corridor(), 5)
-    played = play(engine, ACTOR, jnp.array([0.6]), 3, episodes=20, limits=LIMITS, keep=3)
+    engine = Toy(Corridor(), 5)
+    played = play(engine, ACTOR, jnp.array([0.6]), seeded(3, 20), limits=LIMITS, keep=3)
     largest = played.episodes.maximum[:, 0]
     assert [kept.row for kept in played.worst] == np.argsort(-largest)[:3].tolist()
-    again = FunctionalEngine(Corridor(), 3)
+    again = Toy(Corridor(), 3)
     again.begin(SCRIPTED, 0)
     rollout = again.collect(jnp.zeros(0), np.stack([kept.actions for kept in played.worst], axis=1))
     assert_allclose(np.asarray(rollout.cost[..., 0]).max(axis=0), np.sort(largest)[::-1][:3], rtol=1e-6)
@@ -81,7 +82,7 @@ class Scripted:
 
     observation_size, action_size, cost_names, num_envs, remarks = 1, 1, ("cost",), 3, ()
 
-    def begin(self, actor, seed):
+    def begin_at(self, actor, origins):
         self.t = 0
 
     def collect(self, theta, noise):
@@ -94,30 +95,34 @@ class Scripted:
         return Rollout(view, view, noise, reward, cost, done, np.zeros_like(done), taken=noise + (t % 2)[:, None, None])
 
 
-def test_long_episodes_count_as_often_as_short_ones():
-    """With as many episodes of each environment, whatever their length."""
-    found = play(Scripted(), ACTOR, jnp.zeros(1), 0, episodes=9, limits=(0.0,), mean_action=True).episodes  # pyright: ignore[reportArgumentType]
-    assert_array_equal(np.bincount(found.length), [0, 3, 3, 3])
-    assert_array_equal(
-        found.reward.reshape(3, 3), [[0, 0 + 1, 0 + 1 + 2], [1, 2 + 3, 3 + 4 + 5], [2, 4 + 5, 6 + 7 + 8]]
-    )
+def test_every_episode_of_the_list_is_played_to_its_end_by_whoever_is_free():
+    """Environments of one, two and three steps: the first takes places 0 and 3 of the list, then 6, 7, 9, ….
+
+    t   0           1              2                  3                  4
+    0   place 0     place 3        place 6            place 7            place 9
+    1   place 1     place 1        place 4            place 4            place 8
+    2   place 2     place 2        place 2            place 5            place 5
+    """
+    found = play(Scripted(), ACTOR, jnp.zeros(1), seeded(0, 9), limits=(0.0,), mean_action=True).episodes
+    assert_array_equal(found.length, [1, 2, 3, 1, 2, 3, 1, 1, 2])
+    assert_array_equal(found.reward, [0, 0 + 1, 0 + 1 + 2, 1, 2 + 3, 3 + 4 + 5, 2, 3, 4 + 5])
 
 
 def test_a_shields_interventions_are_counted():
     """It changes the action of every second step."""
-    found = play(Scripted(), ACTOR, jnp.zeros(1), 0, episodes=3, limits=(0.0,), mean_action=True).episodes  # pyright: ignore[reportArgumentType]
+    found = play(Scripted(), ACTOR, jnp.zeros(1), seeded(0, 3), limits=(0.0,), mean_action=True).episodes  # pyright: ignore[reportArgumentType]
     assert_array_equal(found.interventions, [0, 1, 1])
 
 
 def test_progress_is_told():
     told = []
-    play(FunctionalEngine(Corridor(), 5), ACTOR, jnp.array([0.2]), 0, episodes=12, limits=LIMITS, watch=told.append)
+    play(Toy(Corridor(), 5), ACTOR, jnp.array([0.2]), seeded(0, 12), limits=LIMITS, watch=told.append)
     assert told[0] == 0
     assert told[-1] == 12
 
 
 @pytest.mark.parametrize("keep", [0, 50])
 def test_no_more_are_kept_than_were_asked_for_or_played(keep):
-    engine = FunctionalEngine(Corridor(), 5)
-    played = play(engine, ACTOR, jnp.array([0.6]), 3, episodes=7, limits=LIMITS, keep=keep)
+    engine = Toy(Corridor(), 5)
+    played = play(engine, ACTOR, jnp.array([0.6]), seeded(3, 7), limits=LIMITS, keep=keep)
     assert len(played.worst) == min(keep, 7)

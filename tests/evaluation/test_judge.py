@@ -53,6 +53,14 @@ def test_both_ways_of_acting_can_be_judged(tmp_path):
     assert read_records(run / "worst-mean.safetensors")[0].mean_action
 
 
+def test_one_way_of_acting_may_be_judged_after_the_other(tmp_path):
+    run = untrained(tmp_path)
+    first = judge_run(run, 10)["sampled"]
+    found = judge_run(run, 10, actions="mean")
+    assert found["sampled"] == first
+    assert "sampled" not in judge_run(run, 10, actions="mean", seed=1), "those were other scenes"
+
+
 def test_a_shields_interventions_are_reported(tmp_path):
     """In its warm-up a safety layer does nothing. Switched on, it changes what it expects to cost."""
     asleep = judge_run(untrained(tmp_path, algo="trpo-sl"), 10)["sampled"]["Interventions"]

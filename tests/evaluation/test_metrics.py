@@ -10,8 +10,6 @@ def episodes(maximum, cost=None, length=None, reward=None, interventions=None):
     maximum = np.asarray(maximum, float)
     n = len(maximum)
     return Episodes(
-        env=np.arange(n),
-        number=np.zeros(n, int),
         reward=np.arange(n, dtype=float) if reward is None else np.asarray(reward, float),
         cost=maximum if cost is None else np.asarray(cost, float),
         maximum=maximum,

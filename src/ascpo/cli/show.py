@@ -19,7 +19,7 @@ def judged(
     """Judge a policy on fresh episodes, and print what came out."""
     with counting("episodes", episodes) as watch:
         found = judge_run(run, episodes, seed=seed, threads=threads, actions=actions, keep=keep, watch=watch)
-    ways = {way: found[way] for way in ("sampled", "mean") if way in found}
+    ways = {way: found[way] for way in ("sampled", "mean") if actions in (way, "both")}
     console = Console(highlight=False)
     table = plain_table(f"{episodes} fresh episodes", *(f"{way} actions" for way in ways))
     wide = console.width >= _WIDE

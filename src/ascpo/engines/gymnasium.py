@@ -19,7 +19,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from jaxtyping import Array, Bool, Float, Int
 
 from ascpo.engines.inspection import Faulty, Unsuitable, bounds, inspect, resolve
-from ascpo.engines.rollout import Actor, Bounds, Origin, Rollout, Snapshot, scaled
+from ascpo.engines.rollout import Actor, Bounds, Origin, Playlist, Rollout, Snapshot, scaled
 from ascpo.engines.trial import costs_of
 
 Make = Callable[[], gymnasium.Env[Any, Any]]
@@ -47,16 +47,14 @@ class GymnasiumEngine:
         self._all = np.arange(num_envs)
 
     def begin(self, actor: Actor, seed: int) -> None:
-        self._actor, self._seed, self._given = actor, seed, ()
+        self._actor, self._seed, self._list = actor, seed, ()
         self._begin()
 
     def begin_at(self, actor: Actor, origins: Sequence[Origin]) -> None:
-        self._actor, self._seed, self._given = actor, 0, tuple(seed for seed, _ in origins)
+        """An origin's seed is what the environment is reset with, in 31 bits; its number is not needed."""
+        self._list, self._playlist = tuple(seed % 2**31 for seed, _ in origins), Playlist(self.num_envs)
+        self._actor, self._seed = actor, 0
         self._begin()
-
-    def origin(self, env: int, episode: int) -> Origin:
-        """The seed that the environment was reset with, which is the seed of that episode alone."""
-        return self._seed_of(env, episode), 0
 
     def _begin(self) -> None:
         self._episodes: Int[np.ndarray, " env"] = np.full(self.num_envs, -1)
@@ -169,26 +167,28 @@ class GymnasiumEngine:
 
     def _faulty(self, env: int, sentence: str) -> Faulty:
         return Faulty(
-            f"Environment {env}, episode {self._episodes[env]} (seed {self._seed_of(env, int(self._episodes[env]))}), "
+            f"Environment {env}, episode {self._episodes[env]} (seed {self._seed_of(env)}), "
             f"step {self._lengths[env]}: {sentence}"
         )
 
-    def _seed_of(self, env: int, episode: int) -> int:
-        """The seed of one of an environment's episodes."""
-        if self._given and episode == 0:
-            return self._given[env]
-        sequence = np.random.SeedSequence(self._seed, spawn_key=(env, episode))
+    def _seed_of(self, env: int) -> int:
+        """The seed of an environment's running episode."""
+        if self._list:
+            return self._list[self._playlist.current[env] % len(self._list)]
+        sequence = np.random.SeedSequence(self._seed, spawn_key=(env, int(self._episodes[env])))
         # Of 31 bits, since some environments keep their seed in a signed number.
         return int(sequence.generate_state(1)[0]) >> 1
 
     def _next_episode(self, which: Bool[np.ndarray, " env"]) -> Float[np.ndarray, "env obs"]:
+        if self._list and (self._episodes >= 0).all():
+            self._playlist.end(np.flatnonzero(which))
         self._episodes = self._episodes + which
         return self._reset(which)
 
     def _reset(self, which: Bool[np.ndarray, " env"]) -> Float[np.ndarray, "env obs"]:
         """Begin the environments' present episodes, and return all observations."""
         self._lengths = np.where(which, 0, self._lengths)
-        seeds = [self._seed_of(env, int(self._episodes[env])) if begins else None for env, begins in enumerate(which)]
+        seeds = [self._seed_of(env) if begins else None for env, begins in enumerate(which)]
         observation = _flat(self._envs.reset(seed=seeds, options={"reset_mask": which})[0])
         self._check(observation, "the observation")
         return observation

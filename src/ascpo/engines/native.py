@@ -23,7 +23,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, Integer
 from mujoco.batch import Batch, SimulationError
 
-from ascpo.engines.rollout import Actor, Bounds, Origin, Rollout, Snapshot
+from ascpo.engines.rollout import Actor, Bounds, Origin, Playlist, Rollout, Snapshot
 from ascpo.guard.actuation import thrust
 from ascpo.guard.layout import Layout, draw_many, keys_for
 from ascpo.guard.model import SUBSTEPS
@@ -90,6 +90,8 @@ class NativeEngine:
         self._simulator = _Simulator(task, num_envs, num_threads)
         self._block = max(2, min(16, 512 // num_envs))
         """Episodes drawn ahead, per environment."""
+        self._list: _Episodes | None = None
+        """What is played, if that was said beforehand."""
         # One row per environment holds its `Memory`, packed: a call with few arrays costs less than one with many.
         self._rows: Float[Array, "env packed"] = jnp.zeros((num_envs, self._programs.width))
 
@@ -135,6 +137,7 @@ class NativeEngine:
         self, seeds: Integer[np.ndarray, " env"], episodes: Int[np.ndarray, " env"] | int = 0
     ) -> Float[np.ndarray, "env obs"]:
         """Begin the first episode of each seed, or the one with this number, and return the observations."""
+        self._list = None
         self.seeds = np.asarray(seeds).astype(np.uint32)
         self.episodes = np.full(self.num_envs, -1, np.int64) + episodes
         self._draw_ahead()
@@ -167,18 +170,17 @@ class NativeEngine:
 
     def begin(self, actor: Actor, seed: int) -> None:
         """Begin a first episode everywhere, for a policy to act in: environment i has the seed seed + i."""
-        self.begin_at(actor, [((seed + env) % 2**32, 0) for env in range(self.num_envs)])
+        self.start((seed + np.arange(self.num_envs)) % 2**32)
+        self._let_act(actor)
 
     def begin_at(self, actor: Actor, origins: Sequence[Origin]) -> None:
-        self._actor = actor
-        self._first = tuple(origins)
-        seeds, episodes = np.array(origins, np.int64).T
-        self.start(seeds, episodes)
-        self._memories = jnp.tile(actor.fresh(), (self.num_envs, 1))
-
-    def origin(self, env: int, episode: int) -> Origin:
-        seed, first = self._first[env]
-        return seed, first + episode
+        self._list, self._playlist = _Episodes.drawn(self.task, origins), Playlist(self.num_envs)
+        self._used_on_device = np.zeros(self.num_envs, np.int32)
+        everywhere = np.arange(self.num_envs)
+        self._ahead = self._list.rows(everywhere)
+        self._rows = self._programs.renew(self._rows, np.ones(self.num_envs, bool), self._ahead, self._used_on_device)
+        self._take_from_list(everywhere)
+        self._let_act(actor)
 
     def cut(self) -> None:
         """Break all episodes off and begin new ones."""
@@ -234,14 +236,29 @@ class NativeEngine:
             self.after_physics()
         return reasons
 
+    def _let_act(self, actor: Actor) -> None:
+        self._actor = actor
+        self._memories = jnp.tile(actor.fresh(), (self.num_envs, 1))
+
     def _next_episode(self, which: Int[np.ndarray, " n"]) -> None:
         """Put simulations back to the start, for episodes that the task has begun already."""
+        if self._list is not None:
+            self._playlist.end(which)
+            self._take_from_list(which)
+            return
         self._simulator.reset(which, self._pillars[which, self._used[which]])
         self.episodes[which] += 1
         self._used[which] += 1
         if (self._used[which] >= self._block).any():
             self._draw_ahead()
         self._used_on_device = jnp.asarray(self._used.copy())
+
+    def _take_from_list(self, which: Int[np.ndarray, " n"]) -> None:
+        assert self._list is not None
+        places = self._playlist.current[which]
+        self._simulator.reset(which, self._list.pillars(places))
+        self.seeds[which], self.episodes[which] = self._list.origins(places)
+        self._ahead = self._list.rows(self._playlist.reserved)
 
     def _draw_ahead(self) -> None:
         """Draw the layouts of each environment's next episodes."""
@@ -265,6 +282,39 @@ class NativeEngine:
             _log.warning("%s", divergence)
         self.divergences.extend(found)
         return found
+
+
+@dataclass(frozen=True)
+class _Episodes:
+    """The beginnings of a list of episodes. After the last one comes the first one again."""
+
+    seeds: Integer[np.ndarray, " n"]
+    numbers: Int[np.ndarray, " n"]
+    begun: Float[np.ndarray, "n 1 packed"]
+    places: Float[np.ndarray, "n pillars 3"]
+
+    @staticmethod
+    def drawn(task: Task, origins: Sequence[Origin], together: int = 512) -> "_Episodes":
+        """Some together, always as many, so that it is compiled once."""
+        seeds, numbers = np.array(origins, np.int64).T
+        rows, pillars = [], []
+        for first in range(0, len(seeds), together):
+            some = np.arange(first, first + together) % len(seeds)
+            keys = keys_for(seeds[some].astype(np.uint32), numbers[some])
+            begun, places = _programs(task).begin(draw_many(task.rules, keys))
+            rows.append(np.asarray(begun))
+            pillars.append(np.asarray(places))
+        every, n = np.concatenate(rows), len(seeds)
+        return _Episodes(seeds.astype(np.uint32), numbers, every[:n, None], np.concatenate(pillars)[:n])
+
+    def rows(self, which: Int[np.ndarray, " k"]) -> Float[np.ndarray, "k 1 packed"]:
+        return self.begun[which % len(self.seeds)]
+
+    def pillars(self, which: Int[np.ndarray, " k"]) -> Float[np.ndarray, "k pillars 3"]:
+        return self.places[which % len(self.seeds)]
+
+    def origins(self, which: Int[np.ndarray, " k"]) -> tuple[Integer[np.ndarray, " k"], Int[np.ndarray, " k"]]:
+        return self.seeds[which % len(self.seeds)], self.numbers[which % len(self.seeds)]
 
 
 _DIVERGED = 3

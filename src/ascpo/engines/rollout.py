@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from ascpo.guard.layout import AnyArray
 
@@ -154,12 +154,29 @@ class Engine(Sized, Protocol):
 
 @runtime_checkable
 class Repeatable(Engine, Protocol):
-    """An engine whose episodes can be played again, one by one, alone or in other company."""
-
-    def origin(self, env: int, episode: int) -> Origin:
-        """Of the episode that an environment played as its first (0), second (1), …, since `begin`."""
-        ...
+    """An engine whose episodes can be played one by one, alone or in any company."""
 
     def begin_at(self, actor: Actor, origins: Sequence[Origin]) -> None:
-        """Begin these episodes, one in each environment."""
+        """Play these episodes, as a `Playlist` deals them out. After the last one, some are played again."""
         ...
+
+
+class Playlist:
+    """Which episode of a list each environment plays.
+
+    Environments begin with the first ones. Whichever comes to an end takes the one that is reserved for it, and
+    reserves the next, in the order of the environments. So every episode of the list is played to its end, long ones
+    and short ones alike, and no environment stands idle before the list is at its end.
+    """
+
+    def __init__(self, num_envs: int) -> None:
+        self.current: Int[np.ndarray, " env"] = np.arange(num_envs)
+        """Places in the list; they go on beyond its end."""
+        self.reserved: Int[np.ndarray, " env"] = num_envs + np.arange(num_envs)
+        self._next = 2 * num_envs
+
+    def end(self, envs: Int[np.ndarray, " n"]) -> None:
+        """These environments, in rising order, have come to the end of their episodes."""
+        self.current[envs] = self.reserved[envs]
+        self.reserved[envs] = self._next + np.arange(len(envs))
+        self._next += len(envs)

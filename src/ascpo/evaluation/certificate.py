@@ -22,6 +22,8 @@ from ascpo.theory.cantelli import confidence_of_variance, variance_bound
 _FORMAT = "ascpo certificate 1"
 _FIRST_SEED = 2**31
 """Certificates have seeds of their own, beyond those of trainings and evaluations."""
+_MOST = 2**20
+"""Episodes of a plan, a seed each."""
 
 
 class BadCertificate(ValueError):
@@ -57,6 +59,8 @@ class Plan:
                 raise BadSetting(f"{name}={getattr(self, name)} must lie between 0 and 1.")
         if self.looks < 1:
             raise BadSetting(f"looks={self.looks}: a certificate is one look at least.")
+        if self.episodes > _MOST:
+            raise BadSetting(f"episodes={self.episodes}: at most {_MOST} have seeds of their own.")
         if self.episodes < 1 or self.allowed < 0:
             raise BadSetting(
                 f"{self.episodes} episodes cannot show {self.probability:.4g} with confidence {self.each:.4g}, even "
@@ -83,7 +87,7 @@ class Plan:
     @property
     def seed(self) -> int:
         """It follows from the plan: whoever could choose it could try until it fits."""
-        return _FIRST_SEED + int(self.experiment[:8], 16) % (2**31 - 2**20)
+        return _FIRST_SEED + int(self.experiment[:8], 16) % (2**31 - _MOST)
 
 
 @dataclass(frozen=True)

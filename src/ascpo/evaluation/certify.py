@@ -19,7 +19,7 @@ from ascpo.evaluation.certificate import (
     read_certificate,
     write_certificate,
 )
-from ascpo.evaluation.episodes import Episodes, play
+from ascpo.evaluation.episodes import Episodes, play, seeded
 from ascpo.guard.model import SUBSTEPS, mjcf
 from ascpo.guard.suites import UnknownSuite, suite
 from ascpo.runs.directory import find
@@ -180,8 +180,7 @@ def _episodes(
         engine,
         policy.learner().actor(),
         policy.theta,
-        plan.seed,
-        episodes=plan.episodes,
+        seeded(plan.seed, plan.episodes),
         limits=plan.limits,
         mean_action=plan.actions == "mean",
         watch=watch,

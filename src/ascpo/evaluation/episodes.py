@@ -2,14 +2,14 @@
 short ones."""
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from ascpo.engines.rollout import Actor, Engine, Rollout
+from ascpo.engines.rollout import Actor, Origin, Playlist, Repeatable, Rollout
 from ascpo.guard.layout import AnyArray
 
 _CHANGED = 1e-6
@@ -18,12 +18,8 @@ _CHANGED = 1e-6
 
 @dataclass(frozen=True)
 class Episodes:
-    """Whole episodes, a row each."""
+    """Whole episodes, a row each, in the order of their list."""
 
-    env: Int[np.ndarray, " n"]
-    """The environment that played it."""
-    number: Int[np.ndarray, " n"]
-    """Among the episodes of its environment, counted from 0."""
     reward: Float[np.ndarray, " n"]
     cost: Float[np.ndarray, "n m"]
     maximum: Float[np.ndarray, "n m"]
@@ -65,34 +61,34 @@ class Played:
 
 
 def play(
-    engine: Engine,
+    engine: Repeatable,
     actor: Actor,
     theta: Float[AnyArray, " p"],
-    seed: int,
+    origins: Sequence[Origin],
     *,
-    episodes: int,
     limits: tuple[float, ...],
     mean_action: bool = False,
     keep: int = 0,
     watch: Callable[[int], None] | None = None,
 ) -> Played:
-    """Play so many episodes, and keep the actions of the worst.
-
-    Which episodes count is known before the first step: the first ones of each environment, as many of all as it takes.
-    An episode's place among them tells its environment: row r was played by environment r mod `num_envs`.
-    """
-    engine.begin(actor, seed)
-    score = _Score(episodes, engine.num_envs, engine.action_size, np.array(limits, float), keep)
-    rng, chunk = np.random.default_rng(seed), 50
-    while (finished := score.finished) < episodes:
+    """Play a list of episodes, and keep the actions of the worst. Which ones count is known before the first step."""
+    engine.begin_at(actor, origins)
+    score = _Score(len(origins), engine.num_envs, engine.action_size, np.array(limits, float), keep)
+    rng, chunk = np.random.default_rng(origins[0][0]), 25
+    while (finished := score.finished) < len(origins):
         if watch is not None:
             watch(finished)
         noise = rng.standard_normal((chunk, engine.num_envs, engine.action_size)).astype(np.float32)
         rollout = engine.collect(theta, np.zeros_like(noise) if mean_action else noise)
         score.add(jax.tree.map(np.asarray, rollout))
     if watch is not None:
-        watch(episodes)
+        watch(len(origins))
     return score.played()
+
+
+def seeded(seed: int, episodes: int) -> list[Origin]:
+    """The first episodes of the seeds from this one on."""
+    return [(seed + i, 0) for i in range(episodes)]
 
 
 class _Score:
@@ -102,7 +98,7 @@ class _Score:
         m = len(limits)
         self._wanted, self._limits, self._keep = episodes, limits, keep
         self._envs = np.arange(num_envs)
-        self._numbers = np.zeros(num_envs, int)
+        self._playlist = Playlist(num_envs)
         self._running, self._rows = _blank(num_envs, m), _blank(episodes, m)
         self._actions = np.zeros((num_envs, 256, actions if keep else 0), np.float32)
         self._worst: list[tuple[tuple[float, ...], int, np.ndarray]] = []
@@ -138,18 +134,16 @@ class _Score:
 
     def _finish(self, envs: Int[np.ndarray, " n"]) -> None:
         """Copy the episodes that count, and begin anew."""
-        rows = self._numbers[envs] * len(self._envs) + envs
+        rows = self._playlist.current[envs]
         counting, rows = envs[rows < self._wanted], rows[rows < self._wanted]
-        self._running.env[:], self._running.number[:] = self._envs, self._numbers
         blank = _blank(1, len(self._limits))
         for field in fields(Episodes):
-            running = getattr(self._running, field.name)
-            getattr(self._rows, field.name)[rows] = running[counting]
+            getattr(self._rows, field.name)[rows] = getattr(self._running, field.name)[counting]
         for env, row in zip(counting, rows, strict=True):
             self._consider(int(env), int(row))
         for field in fields(Episodes):
             getattr(self._running, field.name)[envs] = getattr(blank, field.name)
-        self._numbers[envs] += 1
+        self._playlist.end(envs)
         self.finished += len(rows)
 
     def _consider(self, env: int, row: int) -> None:
@@ -168,8 +162,6 @@ class _Score:
 def _blank(n: int, m: int) -> Episodes:
     """Of episodes about to begin."""
     return Episodes(
-        env=np.zeros(n, int),
-        number=np.zeros(n, int),
         reward=np.zeros(n),
         cost=np.zeros((n, m)),
         maximum=np.zeros((n, m)),

@@ -4,13 +4,14 @@ Means, quantiles and rates get a bootstrap interval of 95 %, shares an exact one
 a sample says how much worse it may get.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
+from ascpo.engines.rollout import Origin
 from ascpo.evaluation.episodes import Episodes
 
 LEVEL = 0.95
@@ -80,7 +81,7 @@ def measure(episodes: Episodes, names: tuple[str, ...]) -> Figures:
     return found | {"intervals": intervals}
 
 
-def table(episodes: Episodes, names: tuple[str, ...], origins: list[tuple[int, int]]) -> list[dict[str, float]]:
+def table(episodes: Episodes, names: tuple[str, ...], origins: Sequence[Origin]) -> list[dict[str, float]]:
     """A row an episode, for `episodes-*.csv`."""
     rows = []
     for i, (seed, number) in enumerate(origins):

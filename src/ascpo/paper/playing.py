@@ -8,14 +8,12 @@ actions differ.
 
 import json
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from ascpo.engines.rollout import Actor, Engine, Repeatable
+from ascpo.engines.rollout import Origin
 from ascpo.paper.experiments import Play
 from ascpo.runs.directory import RunDirectory, write_whole
 from ascpo.runs.tables import read_table
@@ -78,6 +76,11 @@ def costs_by_start(run: RunDirectory) -> dict[int, np.ndarray] | None:
     return {int(start): np.array(costs, float) for start, costs in found.items()} if found else None
 
 
+def starts(episodes: int) -> list[Origin]:
+    """A few scenes, in turns."""
+    return [(_FIRST_START + i % STARTS, 0) for i in range(episodes)]
+
+
 def _fresh(run: RunDirectory) -> Path:
     return run.path / "episodes-sampled.csv"
 
@@ -104,31 +107,8 @@ def _play_from_starts(run: RunDirectory, episodes: int, threads: int) -> None:
     policy = read_policy(run.path)
     learner = policy.learner()
     engine = open_engine(policy.config.env, episodes, threads=threads)
-    turns, limits = cast(Engine, _Turns(engine)), learner.limits
-    played = play(turns, learner.actor(), policy.theta, _FIRST_START, episodes=episodes, limits=limits).episodes
+    played = play(engine, learner.actor(), policy.theta, starts(episodes), limits=learner.limits).episodes
     engine.close()
     costs = played.cost.sum(axis=1)
     by_start = {str(start): [round(float(c), 6) for c in costs[start::STARTS]] for start in range(STARTS)}
     write_whole(_starts(run), json.dumps({"policy": policy.digest, "costs": by_start}) + "\n")
-
-
-@dataclass(frozen=True)
-class _Turns:
-    """An engine whose environments take turns at a few starts, each for one episode."""
-
-    engine: Repeatable
-
-    @property
-    def num_envs(self) -> int:
-        return self.engine.num_envs
-
-    @property
-    def action_size(self) -> int:
-        return self.engine.action_size
-
-    @property
-    def collect(self) -> Callable[..., Any]:
-        return self.engine.collect
-
-    def begin(self, actor: Actor, seed: int) -> None:
-        self.engine.begin_at(actor, [(seed + env % STARTS, 0) for env in range(self.num_envs)])

@@ -48,8 +48,8 @@ def open_engine(env: Environment, num_envs: int, *, threads: int = 0, processes:
 def side_by_side(env: str, episodes: int) -> int:
     """How many environments to play so many episodes in.
 
-    A suite's are small, a user's own may be large. More would stand idle for longer while the last episode comes to its
-    end; fewer would not keep the cores busy.
+    A suite's are small, a user's own may be large. More would stand idle while the last episode comes to its end; fewer
+    would not keep the cores busy.
     """
     try:
         suite(env)

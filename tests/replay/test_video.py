@@ -96,7 +96,7 @@ def test_what_is_missing_is_named_with_what_brings_it(tmp_path, monkeypatch):
     monkeypatch.setattr(module.shutil, "which", lambda name: None)
     for missing in ("mediapy", "imageio_ffmpeg"):
         monkeypatch.setattr(module, "find_spec", lambda name, missing=missing: None if name == missing else name)
-        with pytest.raises(BadSetting, match=r"pip install 'ascpo\[viewer\]'"):
+        with pytest.raises(BadSetting, match=r"pip install 'ascpo\[video\]'"):
             write_video(straight(*HAZARD), tmp_path / "episode.mp4")
     assert not list(tmp_path.iterdir())
 

@@ -12,6 +12,9 @@ from rich.table import Table
 from ascpo.evaluation.judge import Actions, judge_run
 from ascpo.evaluation.metrics import MEANINGS
 
+_WIDE = 120
+"""Terminals of this width have room for what the figures mean."""
+
 
 def judged(
     run: Path, episodes: int, *, seed: int = 0, threads: int = 0, actions: Actions = "sampled", keep: int = 10
@@ -30,10 +33,6 @@ def judged(
             meaning = (MEANINGS.get(name, ""),) if wide else ()
             table.add_row(name, *(_with_interval(figures, name) for figures in ways.values()), *meaning)
     console.print(table)
-
-
-_WIDE = 120
-"""Terminals of this width have room for what the figures mean."""
 
 
 def plain_table(first: str, *others: str) -> Table:

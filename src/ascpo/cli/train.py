@@ -14,7 +14,7 @@ from ascpo.cli.show import judged
 from ascpo.runs.config import Config, method_class
 from ascpo.runs.directory import NoRun, RunDirectory, find
 from ascpo.runs.environment import name_of
-from ascpo.runs.plain import BadSetting, to_plain
+from ascpo.runs.plain import BadSetting, flat, to_plain
 from ascpo.runs.run import Options, Result, launch, relaunch
 from ascpo.runs.stopping import Stopped
 from ascpo.training.settings import Settings
@@ -125,21 +125,13 @@ def _refuse_changes(base: Config, wanted: Train[Any]) -> None:
     """A run goes on as it began."""
     asked = dataclasses.replace(base, env=wanted.env, algo=wanted.algo, seed=wanted.seed, settings=wanted.settings)
     asked = dataclasses.replace(asked, method=wanted.method)
-    was, now = _flat(to_plain(base)), _flat(to_plain(asked))
+    was, now = flat(to_plain(base)), flat(to_plain(asked))
     for name, before in was.items():
         if now.get(name) != before:
             raise BadSetting(
                 f"{name} is {before} in this run, and {now.get(name)} was asked for. A run goes on with the settings "
                 f"it began with; for others, begin a new one with --config {wanted.resume}."
             )
-
-
-def _flat(plain: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for name, value in plain.items():
-        path = prefix if name in ("settings", "method") and not prefix else f"{prefix}{name}"
-        out |= _flat(value, path and f"{path}.") if isinstance(value, dict) else {path: value}
-    return out
 
 
 def _finish(result: Result, episodes: int) -> None:

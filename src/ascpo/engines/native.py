@@ -133,13 +133,11 @@ class NativeEngine:
         """A field of all simulations (`qpos`, say), a row each, as it is now and will be: it changes with them."""
         return self._simulator.batch.bind(field)
 
-    def start(
-        self, seeds: Integer[np.ndarray, " env"], episodes: Int[np.ndarray, " env"] | int = 0
-    ) -> Float[np.ndarray, "env obs"]:
-        """Begin the first episode of each seed, or the one with this number, and return the observations."""
+    def start(self, seeds: Integer[np.ndarray, " env"]) -> Float[np.ndarray, "env obs"]:
+        """Begin the first episode of each seed, and return the observations."""
         self._list = None
         self.seeds = np.asarray(seeds).astype(np.uint32)
-        self.episodes = np.full(self.num_envs, -1, np.int64) + episodes
+        self.episodes = np.full(self.num_envs, -1, np.int64)
         self._draw_ahead()
         return self.restart(np.ones(self.num_envs, bool))
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ascpo.report.data import Run
+from ascpo.runs.plain import flat
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,7 @@ def differing(runs: Sequence[Run]) -> list[str]:
 
 def flat_settings(run: Run) -> dict[str, Any]:
     """By the names that the command line knows them by."""
-    return _flat(run.config)
+    return flat(run.config)
 
 
 _ABSENT = object()
@@ -132,11 +133,3 @@ def _slug(label: str, taken: set[str]) -> str:
         name, count = f"{base}-{count}", count + 1
     taken.add(name)
     return name
-
-
-def _flat(plain: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for name, value in plain.items():
-        path = prefix if name in ("settings", "method") and not prefix else f"{prefix}{name}"
-        out |= _flat(value, path and f"{path}.") if isinstance(value, Mapping) else {path: value}
-    return out

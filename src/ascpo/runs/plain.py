@@ -37,6 +37,15 @@ def changed(settings: T, changes: Mapping[str, Any], name: str = "") -> T:
     return dataclasses.replace(settings, **fitted)  # pyright: ignore[reportArgumentType]
 
 
+def flat(plain: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A config's plain data by the names that the command line knows: `cost_fit.window`."""
+    out: dict[str, Any] = {}
+    for name, value in plain.items():
+        path = prefix if name in ("settings", "method") and not prefix else f"{prefix}{name}"
+        out |= flat(value, path and f"{path}.") if isinstance(value, Mapping) else {path: value}
+    return out
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """The words that come closest, as an offer, or else all there are."""
     known = list(known)

@@ -122,9 +122,17 @@ def _camera(layout: Layout) -> mujoco.MjvCamera:
     return camera
 
 
+def coloured(task: Task) -> mujoco.MjSpec:
+    """The suite's model, robot and pillars in their colours."""
+    spec = mujoco.MjSpec.from_string(mjcf(task.suite))
+    for geom in spec.geoms:
+        geom.rgba = PILLAR_COLOUR if geom.name.startswith("pillar") else ROBOT_COLOUR
+    return spec
+
+
 def _decorated(task: Task, width: int, height: int) -> mujoco.MjModel:
     """The suite's model with colours, a chequered floor and a light, and nothing else changed."""
-    spec = mujoco.MjSpec.from_string(mjcf(task.suite))
+    spec = coloured(task)
     spec.visual.global_.offwidth, spec.visual.global_.offheight = width, height
     spec.visual.headlight.ambient, spec.visual.headlight.diffuse = [0.35] * 3, [0.3] * 3
     spec.visual.headlight.specular = [0.1] * 3
@@ -148,10 +156,8 @@ def _decorated(task: Task, width: int, height: int) -> mujoco.MjModel:
     )
     floor = spec.add_material(name="floor", texrepeat=[1, 1], texuniform=True)
     floor.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = texture.name
-    for geom in spec.geoms:
-        geom.rgba = PILLAR_COLOUR if geom.name.startswith("pillar") else ROBOT_COLOUR
-        if geom.name == "floor":
-            geom.material, geom.rgba, geom.size = floor.name, [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.1]
+    ground = spec.geom("floor")
+    ground.material, ground.rgba, ground.size = floor.name, [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.1]
     light = spec.worldbody.add_light(pos=[0, 0, 4], dir=[0.2, 0.3, -1], type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL)
     light.diffuse, light.specular = [0.45] * 3, [0.1] * 3
     # In the air a shadow tells the height; on the ground it only speckles the floor.

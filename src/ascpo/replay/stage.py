@@ -6,10 +6,9 @@ import mujoco
 import numpy as np
 from jaxtyping import Bool, UInt8
 
-from ascpo.environments.render import COLOURS, GOAL_COLOUR, PILLAR_COLOUR, ROBOT_COLOUR
+from ascpo.environments.render import COLOURS, GOAL_COLOUR, coloured
 from ascpo.guard import goal
 from ascpo.guard.kinds import DISC_HEIGHT
-from ascpo.guard.model import mjcf
 from ascpo.guard.suites import ARENA
 from ascpo.guard.task import Task
 from ascpo.replay.poses import Poses
@@ -88,10 +87,8 @@ class Stage:
 
 def _dressed(task: Task) -> mujoco.MjModel:
     """The suite's model with colours, without the floor, its sites hidden."""
-    spec = mujoco.MjSpec.from_string(mjcf(task.suite))
+    spec = coloured(task)
     spec.delete(spec.geom("floor"))
-    for geom in spec.geoms:
-        geom.rgba = PILLAR_COLOUR if geom.name.startswith("pillar") else ROBOT_COLOUR
     for site in spec.sites:
         site.group = _HIDDEN
     return spec.compile()

@@ -1,0 +1,96 @@
+"""The physics of many environments on the host's threads: ten substeps without sensors, then a forward pass."""
+
+import functools
+
+import mujoco
+import numpy as np
+from jaxtyping import Float, Int
+from mujoco.batch import Batch, SimulationError
+
+from ascpo.engines.rollout import Snapshot
+from ascpo.guard.actuation import thrust
+from ascpo.guard.model import SUBSTEPS
+from ascpo.guard.task import Task
+
+
+class Simulator:
+    """The physics of all environments, and what their sensors read."""
+
+    def __init__(self, task: Task, num_envs: int, num_threads: int) -> None:
+        self._task = task
+        self.batch = Batch(task.model, num_envs, num_threads)
+        self.sensors: Float[np.ndarray, "env sensors"] = np.tile(task.start.sensors, (num_envs, 1))
+        """After the last step; NaN where the simulation broke down."""
+        self.steps: Int[np.ndarray, " env"] = np.zeros(num_envs, np.int64)
+        """Steps of the running episode."""
+        self._sensordata = self.batch.bind("sensordata")
+        self._controls = self.batch.bind("xfrc_applied" if task.suite.robot.rotors else "ctrl")
+        self._flags = self.batch.expand("opt.disableflags")
+        self._all_on = int(task.model.opt.disableflags)
+        self._rotors = [task.model.body(name).id for name in task.suite.robot.rotors]
+        self._mass = float(task.model.body_mass.sum())
+        self._tracked = task.model.body(task.suite.robot.tracked).id
+        self._places = np.empty((num_envs, SUBSTEPS, task.model.nbody, 3))
+
+    def reset(self, which: Int[np.ndarray, " n"], pillars: Float[np.ndarray, "n pillars 3"]) -> None:
+        """Put simulations back to the start, with pillars at these places."""
+        self.batch.state[which] = self._task.start.state
+        self.sensors[which] = self._task.start.sensors
+        self.steps[which] = 0
+        if self._task.suite.pillars:
+            self.batch.bind("mocap_pos")[which] = pillars
+
+    def snapshot(self) -> Snapshot:
+        return {"physics": self.batch.state.copy(), "sensors": self.sensors.copy(), "steps": self.steps.copy()}
+
+    def restore(self, snapshot: Snapshot) -> None:
+        self.batch.state[:] = snapshot["physics"]
+        self.sensors[:], self.steps[:] = snapshot["sensors"], snapshot["steps"]
+
+    def step(self, actions: Float[np.ndarray, "env act"]) -> dict[int, str]:
+        """Apply the actions for one step and read the sensors. Tells which simulations broke down, and why."""
+        self._command(actions)
+        reasons = self._substeps()
+        self.steps += 1
+        warned = self.batch.warning[:, :, 1]
+        if warned.any():
+            # MuJoCo has put a diverged state back to the start: the robot would seem to teleport.
+            for i in np.flatnonzero(warned.any(axis=1)):
+                names = [mujoco.mjtWarning(k).name.removeprefix("mjWARN_") for k in np.flatnonzero(warned[i])]
+                reasons.setdefault(int(i), f"MuJoCo warned of {', '.join(names)}")
+            self.batch.warning[:] = 0
+        size = self._sensordata.shape[1]
+        self.sensors[:, :size] = self._sensordata
+        if self._task.suite.moves:
+            self.sensors[:, size:] = self._places[:, :, self._tracked].reshape(len(self.sensors), -1)
+        if reasons:
+            self.sensors[list(reasons)] = np.nan
+        return reasons
+
+    def _command(self, actions: Float[np.ndarray, "env act"]) -> None:
+        if not self._rotors:
+            self._controls[:] = actions
+            return
+        offsets = self._task.plan.offsets
+        w, x, y, z = self.sensors[:, offsets["attitude"]].T
+        axis = np.stack([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)], axis=-1)
+        height = self.sensors[:, offsets["position"]][:, 2]
+        self._controls[:, self._rotors, :3] = thrust(actions, axis, height, self._mass)
+
+    def _substeps(self) -> dict[int, str]:
+        """Ten substeps without sensors, and a forward pass with them."""
+        reasons: dict[int, str] = {}
+        substeps = functools.partial(self.batch.step, nstep=SUBSTEPS)
+        if self._task.suite.moves:
+            # Ghosts follow the robot substep by substep, so its path is recorded.
+            substeps = functools.partial(self.batch.rollout, SUBSTEPS, record=("xpos",), out={"xpos": self._places})
+        for flags, call in ((_SENSORS_OFF, substeps), (0, self.batch.forward)):
+            self._flags[:] = self._all_on | flags
+            try:
+                call()
+            except SimulationError as error:
+                reasons |= {int(i): self.batch.error(int(i)) for i in error.ids}
+        return reasons
+
+
+_SENSORS_OFF = int(mujoco.mjtDisableBit.mjDSBL_SENSOR)

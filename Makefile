@@ -44,4 +44,4 @@ docs: $(READY)
 	$(BIN)/python docs/generate.py
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) .jax_cache

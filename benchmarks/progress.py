@@ -14,7 +14,7 @@ from ascpo.guard.suites import suite
 from ascpo.runs.directory import find
 from ascpo.runs.display import Display
 from ascpo.runs.tables import read_table
-from ascpo.runs.watching import Plan
+from ascpo.runs.watching import News, Plan
 
 
 def draw(run: Path, epochs: int, to: Path) -> None:
@@ -27,7 +27,8 @@ def draw(run: Path, epochs: int, to: Path) -> None:
     display.begin(Plan(config, directory.path, 0, config.algorithm().words, limits))
     log, times = read_table(directory.metrics), read_table(directory.timing)
     for i in range(epochs):
-        display.epoch({k: float(v[i]) for k, v in log.items()}, {k: float(v[i]) for k, v in times.items()})
+        row, timing = ({k: float(v[i]) for k, v in table.items()} for table in (log, times))
+        display.epoch([News(directory.path, row, timing)])
     display.end()
     picture = console.export_svg(title=f"ascpo train --env {config.env}")
     # The picture is to need nothing from elsewhere.

@@ -14,8 +14,9 @@ from ascpo.algorithms import ALGORITHMS, ASCPO
 from ascpo.engines.functional import FunctionalEngine
 from ascpo.networks.fitting import Fit
 from ascpo.training.ask import Ask
-from ascpo.training.learner import Learner, Sizes
+from ascpo.training.learner import Learner
 from ascpo.training.settings import Settings
+from ascpo.training.state import Sizes
 from ascpo.training.train import train
 from ascpo.trust_region.step import TrustRegion
 from tests.toys import Corridor, OneStep

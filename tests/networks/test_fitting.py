@@ -2,10 +2,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.networks.critics import Critic
-from ascpo.networks.fitting import Fit, Lesson, _Rows, chances, error, optimiser, teach
+from ascpo.networks.fitting import Fit, Lesson, _Rows, chances, drawn, error, optimiser, teach
 
 KEY = jax.random.key(0)
 
@@ -45,6 +45,21 @@ def test_without_any_cost_every_state_counts_the_same(balance):
 
 def test_where_costs_are_common_nothing_is_left_out():
     assert_allclose(chances(lesson(positive_share=0.9), "subsample"), 1.0)
+
+
+@pytest.mark.parametrize("n", [100, 128])
+@pytest.mark.parametrize("balance", ["none", "weighted"])
+def test_the_minibatches_drawn_together_are_those_drawn_one_by_one(balance, n):
+    chance, keys = chances(lesson(), balance), jax.random.split(KEY, 7)
+    cumulative = jnp.cumsum(chance.ravel())
+
+    @jax.jit
+    def one(key):
+        points = (jnp.arange(n) + jax.random.uniform(key, (n,))) / n * cumulative[-1]
+        return jnp.clip(jnp.searchsorted(cumulative, points, side="right"), 0, chance.size - 1)
+
+    together = jax.jit(drawn, static_argnums=2)(chance, keys, n)
+    assert_array_equal(together, jnp.stack([one(key) for key in keys]))
 
 
 @pytest.mark.parametrize("batch_size", [0, 128])

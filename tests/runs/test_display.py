@@ -1,10 +1,11 @@
 import io
+from pathlib import Path
 
 from rich.console import Console
 
 from ascpo.runs.config import configure
 from ascpo.runs.display import Display
-from ascpo.runs.watching import Plan
+from ascpo.runs.watching import News, Plan
 
 ROW = {"EpRet": 1.5, "EpCost": 1.25, "EpMaxCost": 0.25, "WorstCost": 0.75, "SafeRate": 0.9, "TimeoutRate": 0.1}
 TIMING = {"TimeRollout": 2.0, "TimePolicy": 1.0, "StepsPerSecond": 10_000.0}
@@ -16,7 +17,7 @@ def shown(terminal, epochs=3, done=0, **plan):
     config = configure("Point-1-Hazard", total_steps=300_000)
     display.begin(Plan(config, "runs/[red]here", done, "the mean of something", {"hazard": 0.5}, **plan))
     for epoch in range(done, done + epochs):
-        display.epoch(ROW | {"Epoch": epoch}, TIMING | {"Epoch": epoch})
+        display.epoch([News(Path("run"), ROW | {"Epoch": epoch}, TIMING | {"Epoch": epoch})])
     display.end()
     return out.getvalue()
 

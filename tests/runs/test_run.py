@@ -38,8 +38,8 @@ class Signal:
     def begin(self, plan):
         self.plan = plan
 
-    def epoch(self, row, timing):
-        if row["Epoch"] + 1 == self.after:
+    def epoch(self, news):
+        if news[0].row["Epoch"] + 1 == self.after:
             os.kill(os.getpid(), self.number)
 
     def end(self):

@@ -54,7 +54,7 @@ class Programs:
 
 
 @dataclass(frozen=True)
-class _Row:
+class Row:
     """A task's memory as one row of numbers."""
 
     width: int
@@ -64,16 +64,18 @@ class _Row:
         return ravel_pytree(memory)[0]
 
 
-def _row(task: Task) -> _Row:
+@functools.cache
+def row_of(task: Task) -> Row:
+    """How a task's memory is packed."""
     blank = Layout(jnp.zeros(2), jnp.zeros(()), jnp.zeros(3), jnp.zeros((task.suite.count, 3)))
     observation = jnp.zeros(task.observer.size)
     example, unpack = ravel_pytree(Memory(blank, jnp.zeros(()), jnp.zeros((), jnp.int32), observation))
-    return _Row(example.size, unpack)
+    return Row(example.size, unpack)
 
 
 @functools.cache
 def programs_of(task: Task) -> Programs:
-    m, obs, task_row = len(task.suite.obstacles), task.observer.size, _row(task)
+    m, obs, task_row = len(task.suite.obstacles), task.observer.size, row_of(task)
     pack, unpack = task_row.pack, task_row.unpack
 
     def begin(layout: Layout) -> tuple[Float[Array, " packed"], Float[Array, "pillars 3"]]:
@@ -166,21 +168,75 @@ class Acting:
         )
 
 
-@functools.lru_cache(maxsize=8)
-def acting_of(task: Task, actor: Actor) -> Acting:
-    obs, m = task.observer.size, len(task.suite.obstacles)
-    memories, act = len(actor.start), task.suite.robot.actions
-    task_row = _row(task)
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Seen:
+    """What a policy saw before a step, and did."""
+
+    view: Float[Array, "*axes view"]
+    action: Float[Array, "*axes act"]
+    taken: Float[Array, "*axes act"]
+    """The action as the shield left it."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Settled:
+    """What a step did to one environment."""
+
+    row: Float[Array, " packed"]
+    """With the next episode begun where one has ended."""
+    memory: Float[Array, " memory"]
+    last: Float[Array, " view"]
+    """The view after the step, before any reset."""
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class Scenes:
+    """A policy in one environment of a task, as pure functions. Engines batch them, each in its way."""
+
+    task: Task
+    actor: Actor
 
     def see(
+        self,
         theta: Float[Array, " p"],
         row: Float[Array, " packed"],
         memory: Float[Array, " memory"],
         noise: Float[Array, " act"],
-    ) -> list[Float[Array, " n"]]:
-        view = jnp.concatenate([task_row.unpack(row).observation, memory])
-        drawn, taken = actor.both(theta, view, noise)
-        return [view, drawn] if actor.shield is None else [view, drawn, taken]
+    ) -> Seen:
+        view = jnp.concatenate([row_of(self.task).unpack(row).observation, memory])
+        return Seen(view, *self.actor.both(theta, view, noise))
+
+    def settle(
+        self,
+        row: Float[Array, " packed"],
+        memory: Float[Array, " memory"],
+        sensors: Float[Array, " sensors"],
+        following: Float[Array, " packed"],
+    ) -> Settled:
+        """After the physics: `following` is the episode that begins if this one has ended."""
+        task_row = row_of(self.task)
+        after, outcome = self.task.advance(task_row.unpack(row), sensors)
+        remembered = self.actor.after(memory, outcome.costs)
+        return Settled(
+            row=jnp.where(outcome.done, following, task_row.pack(after)),
+            memory=jnp.where(outcome.done, self.actor.fresh(), remembered),
+            last=jnp.concatenate([outcome.observation, remembered]),
+            outcome=outcome,
+        )
+
+
+@functools.lru_cache(maxsize=8)
+def acting_of(task: Task, actor: Actor) -> Acting:
+    obs, m = task.observer.size, len(task.suite.obstacles)
+    memories, act = len(actor.start), task.suite.robot.actions
+    scenes = Scenes(task, actor)
+
+    def see(theta: Any, row: Any, memory: Any, noise: Any) -> list[Float[Array, " n"]]:
+        seen = scenes.see(theta, row, memory, noise)
+        return [seen.view, seen.action] if actor.shield is None else [seen.view, seen.action, seen.taken]
 
     def first(theta: Any, row: Any, memory: Any, noise: Any) -> Float[Array, " seen"]:
         return jnp.concatenate(see(theta, row, memory, noise))
@@ -194,15 +250,12 @@ def acting_of(task: Task, actor: Actor) -> Acting:
         used: Int[Array, ""],
         noise: Float[Array, " act"],
     ) -> tuple[Float[Array, " packed"], Float[Array, " memory"], Float[Array, " results"]]:
-        after, outcome = task.advance(task_row.unpack(row), sensors)
-        remembered = actor.after(memory, outcome.costs)
-        last = jnp.concatenate([outcome.observation, remembered])
-        row = jnp.where(outcome.done, ahead[used], task_row.pack(after))
-        memory = jnp.where(outcome.done, actor.fresh(), remembered)
-        seen = see(theta, row, memory, noise)
+        now = scenes.settle(row, memory, sensors, ahead[used])
+        seen = see(theta, now.row, now.memory, noise)
+        outcome = now.outcome
         flags = jnp.stack([outcome.terminated, outcome.truncated, outcome.goal_met, outcome.diverged])
-        results = [*seen, last, flags, outcome.reward[None], outcome.costs]
-        return row, memory, jnp.concatenate([jnp.asarray(result, jnp.float32) for result in results])
+        results = [*seen, now.last, flags, outcome.reward[None], outcome.costs]
+        return now.row, now.memory, jnp.concatenate([jnp.asarray(result, jnp.float32) for result in results])
 
     return Acting(
         view=obs + memories,

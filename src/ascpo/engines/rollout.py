@@ -70,6 +70,14 @@ class Actor:
         return drawn, drawn if self.shield is None else self.shield(theta, view, drawn)
 
 
+@dataclass(frozen=True)
+class Cast:
+    """An actor, and the seeds that it is trained from: each has a policy and environments of its own."""
+
+    actor: Actor
+    seeds: tuple[int, ...]
+
+
 Bounds = tuple[Float[np.ndarray, " act"], Float[np.ndarray, " act"]]
 """The lowest and the highest action."""
 
@@ -90,7 +98,7 @@ def scaled(
 SCRIPTED = Actor(start=(), after=lambda memory, costs: memory, act=lambda theta, view, noise: noise)
 """Takes its noise for actions, whatever it sees: so episodes are played again from their actions."""
 
-Snapshot = dict[str, np.ndarray]
+Snapshot = dict[str, AnyArray]
 """Where an engine stands, as named arrays."""
 
 Origin = tuple[int, int]
@@ -149,6 +157,37 @@ class Engine(Sized, Protocol):
 
     def close(self) -> None:
         """Let go of what the environments hold: windows, files, processes."""
+        ...
+
+
+@runtime_checkable
+class Shared(Engine, Protocol):
+    """An engine in which several policies act at once, each in as many environments of its own, moved together.
+
+    A policy of a cast and one of its seeds are a player; players are counted through all casts. What happens to one
+    of them does not depend on the others.
+    """
+
+    def begin_together(self, casts: Sequence[Cast]) -> None:
+        """Begin a first episode everywhere: a player's environment i has the player's seed + i."""
+        ...
+
+    def collect_together(
+        self, thetas: Sequence[Float[Array, "seeds p"]], noises: Sequence[Float[AnyArray, "seeds time env act"]]
+    ) -> list[Rollout]:
+        """Go on for as many steps as there is noise for: for each cast a rollout, with its seeds as the first axis."""
+        ...
+
+    def cut_together(self) -> None:
+        """Break all episodes off and begin new ones."""
+        ...
+
+    def snapshot_of(self, player: int) -> Snapshot:
+        """As an engine would give it in which the player is alone."""
+        ...
+
+    def restore_together(self, snapshots: Sequence[Snapshot]) -> None:
+        """Go on as the players who were copied."""
         ...
 
 

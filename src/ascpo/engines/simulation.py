@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from mujoco.batch import Batch, SimulationError
 
 from ascpo.engines.rollout import Snapshot
-from ascpo.guard.actuation import thrust
+from ascpo.guard.actuation import lift
 from ascpo.guard.model import SUBSTEPS
 from ascpo.guard.task import Task
 
@@ -40,12 +40,14 @@ class Simulator:
         if self._task.suite.pillars:
             self.batch.bind("mocap_pos")[which] = pillars
 
-    def snapshot(self) -> Snapshot:
-        return {"physics": self.batch.state.copy(), "sensors": self.sensors.copy(), "steps": self.steps.copy()}
+    def snapshot(self, where: slice) -> Snapshot:
+        """Of neighbouring simulations."""
+        parts = {"physics": self.batch.state, "sensors": self.sensors, "steps": self.steps}
+        return {name: part[where].copy() for name, part in parts.items()}
 
-    def restore(self, snapshot: Snapshot) -> None:
-        self.batch.state[:] = snapshot["physics"]
-        self.sensors[:], self.steps[:] = snapshot["sensors"], snapshot["steps"]
+    def restore(self, where: slice, snapshot: Snapshot) -> None:
+        self.batch.state[where] = snapshot["physics"]
+        self.sensors[where], self.steps[where] = snapshot["sensors"], snapshot["steps"]
 
     def step(self, actions: Float[np.ndarray, "env act"]) -> dict[int, str]:
         """Apply the actions for one step and read the sensors. Tells which simulations broke down, and why."""
@@ -72,10 +74,8 @@ class Simulator:
             self._controls[:] = actions
             return
         offsets = self._task.plan.offsets
-        w, x, y, z = self.sensors[:, offsets["attitude"]].T
-        axis = np.stack([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)], axis=-1)
-        height = self.sensors[:, offsets["position"]][:, 2]
-        self._controls[:, self._rotors, :3] = thrust(actions, axis, height, self._mass)
+        attitude, height = self.sensors[:, offsets["attitude"]], self.sensors[:, offsets["position"]][:, 2]
+        self._controls[:, self._rotors, :3] = lift(actions, attitude, height, self._mass)
 
     def _substeps(self) -> dict[int, str]:
         """Ten substeps without sensors, and a forward pass with them."""

@@ -15,6 +15,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from ascpo.experience.scans import backwards
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ def judge(
     done = terminated | truncated
     following = jnp.where(terminated if beyond_time_limit else done, 0.0, next_value)
     residual = signal + discount * following - value
-    advantage = _backwards(residual, jnp.zeros_like(residual), done, discount * decay)
+    advantage = backwards(residual, jnp.zeros_like(residual), done, discount * decay)
     return Judged(following, residual, advantage, returns(signal, following, done, discount))
 
 
@@ -56,20 +58,7 @@ def returns(
     discount: float,
 ) -> Float[Array, "time env"]:
     """R: the signal's sum to the end of the episode, and `following` from there (or from the last step) on."""
-    return _backwards(signal, following, done, discount)
-
-
-def _backwards(
-    x: Float[Array, "time env"], follows: Float[Array, "time env"], done: Bool[Array, "time env"], factor: float
-) -> Float[Array, "time env"]:
-    """yₜ = xₜ + factor·yₜ₊₁, with `follows` for yₜ₊₁ where an episode ends and after the last step."""
-
-    def step(y: Float[Array, " env"], now: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-        x, follows, ended = now
-        y = x + factor * jnp.where(ended, follows, y)
-        return y, y
-
-    return jax.lax.scan(step, follows[-1], (x, follows, done), reverse=True)[1]
+    return backwards(signal, following, done, discount)
 
 
 def settled(done: Bool[Array, "time env"]) -> Bool[Array, "time env"]:

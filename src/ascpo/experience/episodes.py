@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from ascpo.engines.rollout import Rollout
+from ascpo.experience.scans import accumulate
 
 
 @jax.tree_util.register_dataclass
@@ -30,15 +31,13 @@ def none_yet(num_envs: int, m: int) -> Totals:
 
 def follow(running: Totals, rollout: Rollout) -> tuple[Totals, Totals]:
     """(totals of the episodes now running, totals after every step), from those running when the rollout began."""
+    each = Totals(rollout.reward, rollout.cost, rollout.cost, length=jnp.ones_like(rollout.done, dtype=jnp.int32))
+    _, after, still_running = accumulate(_together, each, rollout.done, running)
+    return still_running, after
 
-    def step(before: Totals, now: tuple[Array, Array, Array]) -> tuple[Totals, Totals]:
-        reward, cost, done = now
-        after = Totals(before.reward + reward, before.cost + cost, jnp.maximum(before.maximum, cost), before.length + 1)
-        blank = none_yet(len(reward), cost.shape[-1])
-        kept = jax.tree.map(lambda a, b: jnp.where(done.reshape(-1, *(1,) * (a.ndim - 1)), b, a), after, blank)
-        return kept, after
 
-    return jax.lax.scan(step, running, (rollout.reward, rollout.cost, rollout.done))
+def _together(a: Totals, b: Totals) -> Totals:
+    return Totals(a.reward + b.reward, a.cost + b.cost, jnp.maximum(a.maximum, b.maximum), a.length + b.length)
 
 
 LEVELS = (50, 75, 90, 95, 99)

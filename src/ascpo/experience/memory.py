@@ -12,9 +12,10 @@ The last:     what the last step cost, for models of the next.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
+
+from ascpo.experience.scans import accumulate
 
 
 @dataclass(frozen=True)
@@ -38,25 +39,14 @@ def running_sum(
     cost: Float[Array, "time env m"], done: Bool[Array, "time env"], Z: Float[Array, "env m"]
 ) -> tuple[Float[Array, "time env m"], Float[Array, "time env m"]]:
     """Zₜ and Zₜ₊₁ of every step, from the sums with which the first step began."""
-    return _running(jnp.add, cost, done, Z)
+    return accumulate(jnp.add, cost, done, Z)[:2]
 
 
 def running_maximum(
     cost: Float[Array, "time env m"], done: Bool[Array, "time env"], M: Float[Array, "env m"]
 ) -> tuple[Float[Array, "time env m"], Float[Array, "time env m"]]:
     """Mₜ and Mₜ₊₁ of every step, from the maxima with which the first step began."""
-    return _running(jnp.maximum, cost, done, M)
-
-
-def _running(
-    join: Callable[[Array, Array], Array], cost: Float[Array, "time env m"], done: Bool[Array, "time env"], x: Array
-) -> tuple[Float[Array, "time env m"], Float[Array, "time env m"]]:
-    def step(x: Float[Array, "env m"], now: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
-        C, ended = now
-        x_next = join(C, x)
-        return jnp.where(ended[:, None], 0.0, x_next), (x, x_next)
-
-    return jax.lax.scan(step, x, (cost, done))[1]
+    return accumulate(jnp.maximum, cost, done, M)[:2]
 
 
 NOTHING = EpisodeMemory(start=lambda m: (), after=lambda memory, costs: memory)

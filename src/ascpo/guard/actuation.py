@@ -11,6 +11,14 @@ CEILING = 3.0
 THRUST = 0.1
 
 
+def lift(action: Any, attitude: Any, height: Any, mass: float) -> Any:
+    """The forces of `thrust`, for a hull with this attitude (a quaternion, `[..., 4]`)."""
+    w, x, y, z = (attitude[..., i] for i in range(4))
+    stack = attitude.__array_namespace__().stack
+    axis = stack([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)], axis=-1)
+    return thrust(action, axis, height, mass)
+
+
 def thrust(action: Any, axis: Any, height: Any, mass: float) -> Any:
     """World-frame forces `[..., rotor, 3]` of the rotors: `axis` is the hull's, `[..., 3]`; `height` its height."""
     hover = (height <= CEILING) * (mass * GRAVITY / action.shape[-1])

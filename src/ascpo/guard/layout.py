@@ -114,10 +114,15 @@ class _Drafts:
 
 def draw(rules: Rules, key: UInt32[Array, "2"]) -> Layout:
     """The layout of a key (as raw key data). Its heading is NaN if the arena is too full."""
+    return jax.tree.map(lambda leaf: leaf[0], draw_all(rules, key[None]))
+
+
+def draw_all(rules: Rules, keys: UInt32[Array, "n 2"]) -> Layout:
+    """The layouts of many keys, as one program that ends with the slowest: the way of an accelerator."""
     drafts = jax.lax.while_loop(
-        lambda d: jnp.any(~_finished(rules, d)), partial(_use_sheet, rules), _blank(rules, key[None])
+        lambda d: jnp.any(~_finished(rules, d)), partial(_use_sheet, rules), _blank(rules, keys)
     )
-    return jax.tree.map(lambda leaf: leaf[0], _finish(rules, drafts))
+    return _finish(rules, drafts)
 
 
 def draw_many(rules: Rules, keys: UInt32[np.ndarray, "n 2"]) -> Layout:
@@ -306,11 +311,12 @@ def _starts_clear(rules: Rules, drafts: _Drafts) -> Bool[Array, " n"]:
 
 def keys_for(seeds: Integer[np.ndarray, " n"], episodes: Integer[np.ndarray, " n"]) -> UInt32[np.ndarray, "n 2"]:
     """The keys of those episodes of those seeds."""
-    return np.asarray(_keys(jnp.asarray(seeds, jnp.uint32), jnp.asarray(episodes, jnp.uint32)))
+    return np.asarray(keys_of(jnp.asarray(seeds, jnp.uint32), jnp.asarray(episodes, jnp.uint32)))
 
 
 @jax.jit
-def _keys(seeds: UInt32[Array, " n"], episodes: UInt32[Array, " n"]) -> UInt32[Array, "n 2"]:
+def keys_of(seeds: UInt32[Array, " n"], episodes: Integer[Array, " n"]) -> UInt32[Array, "n 2"]:
+    """The same, on the device."""
     return jax.vmap(lambda s, e: jax.random.key_data(jax.random.fold_in(jax.random.key(s, impl=_HASH), e)))(
         seeds, episodes
     )

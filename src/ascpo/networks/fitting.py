@@ -73,25 +73,28 @@ def teach(
     arrays, rest = eqx.partition(critic, eqx.is_inexact_array)
     chance = chances(lesson, fit.balance) * _recency(len(lesson.view), fit)[:, None]
     every_row = _rows(lesson)
-    cumulative = jnp.cumsum(chance.ravel())
+    keys = jax.random.split(key, fit.iterations)
+    turns = drawn(chance, keys, fit.batch_size // _length(fit)) if fit.batch_size else keys
 
     def loss(arrays: PyTree, rows: "_Rows", weight: Float[Array, "length n"]) -> Float[Array, ""]:
         network: Any = eqx.combine(arrays, rest)
         return error(network(rows.view), rows, weight, fit.monotone_weight)
 
-    def step(carry: tuple[PyTree, PyTree], key: Key[Array, ""]) -> tuple[tuple[PyTree, PyTree], Float[Array, ""]]:
+    def step(
+        carry: tuple[PyTree, PyTree], turn: Int[Array, " n"] | Key[Array, ""]
+    ) -> tuple[tuple[PyTree, PyTree], Float[Array, ""]]:
         arrays, state = carry
         if fit.batch_size:
-            rows, weight = _draw(lesson, chance, cumulative, key, fit)
+            rows, weight = _batch(lesson, chance, turn, fit)
         elif fit.balance == "subsample":
-            rows, weight = every_row, (jax.random.uniform(key, chance.shape) < chance).astype(jnp.float32)
+            rows, weight = every_row, (jax.random.uniform(turn, chance.shape) < chance).astype(jnp.float32)
         else:
             rows, weight = every_row, lesson.known * _recency(len(lesson.view), fit)[:, None]
         value, slope = jax.value_and_grad(loss)(arrays, rows, weight)
         change, state = adam.update(slope, state, arrays)
         return (optax.apply_updates(arrays, change), state), value
 
-    (arrays, state), losses = jax.lax.scan(step, (arrays, state), jax.random.split(key, fit.iterations))
+    (arrays, state), losses = jax.lax.scan(step, (arrays, state), turns)
     return eqx.combine(arrays, rest), state, losses[-1]
 
 
@@ -128,16 +131,25 @@ def _rows(lesson: Lesson) -> _Rows:
     return _Rows(lesson.view, lesson.target, both & ~lesson.last[:-1])
 
 
-def _draw(
-    lesson: Lesson, chance: Float[Array, "time env"], cumulative: Float[Array, " all"], key: Key[Array, ""], fit: Fit
-) -> tuple[_Rows, Float[Array, "length n"]]:
-    """A minibatch: single states, or pairs of neighbours if rises are to be seen."""
-    time, env, _ = lesson.view.shape
-    length = 2 if fit.monotone_weight else 1
-    n = fit.batch_size // length
+def drawn(chance: Float[Array, "time env"], keys: Key[Array, " iterations"], n: int) -> Int[Array, "iterations n"]:
+    """Which states, by their place in time·env, the minibatches are made of. One search finds those of all."""
+    cumulative = jnp.cumsum(chance.ravel())
     # One draw from each of n equal slices: as random, with less noise than n draws from the whole.
-    points = (jnp.arange(n) + jax.random.uniform(key, (n,))) / n * cumulative[-1]
-    first = jnp.clip(jnp.searchsorted(cumulative, points, side="right"), 0, time * env - 1)
+    points = (jnp.arange(n) + jax.vmap(lambda key: jax.random.uniform(key, (n,)))(keys)) / n * cumulative[-1]
+    return jnp.clip(jnp.searchsorted(cumulative, points, side="right"), 0, chance.size - 1)
+
+
+def _length(fit: Fit) -> int:
+    """Of the stretches in a minibatch: single states, or pairs of neighbours if rises are to be seen."""
+    return 2 if fit.monotone_weight else 1
+
+
+def _batch(
+    lesson: Lesson, chance: Float[Array, "time env"], first: Int[Array, " n"], fit: Fit
+) -> tuple[_Rows, Float[Array, "length n"]]:
+    """The stretches that begin with these states."""
+    time, env, _ = lesson.view.shape
+    length, n = _length(fit), len(first)
     weight = jnp.ones(n)
     if fit.balance == "weighted":
         weight = jnp.repeat(_recency(time, fit), env)[first] / jnp.maximum(chance.ravel()[first], 1e-9)

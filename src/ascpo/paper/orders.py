@@ -75,6 +75,7 @@ class Order:
 
 def carry_out(order: Order, *, threads: int = 0, progress: bool = False) -> None:
     """Train what is missing of it, then play what is missing."""
+    from ascpo.runs.conduct import Seat
     from ascpo.runs.run import Options, launch, relaunch
 
     order.check()
@@ -83,9 +84,9 @@ def carry_out(order: Order, *, threads: int = 0, progress: bool = False) -> None
     if is_trained(run, config):
         pass
     elif run.config_file.exists():
-        relaunch(run, config, config.env, options)
+        relaunch([Seat(config, run)], config.env, options)
     else:
-        launch(config, config.env, options, out=run.path.parent, name=run.path.name)
+        launch([config], config.env, options, out=run.path.parent, names=[run.path.name])
     if not is_played(run, order.play, order.episodes):
         play_episodes(run, order.play, order.episodes, threads=threads)
 

@@ -6,12 +6,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from ascpo.algorithms import ALGORITHMS, Algorithm, Method
 from ascpo.runs.plain import BadSetting, changed, from_plain, nearest, to_plain
 from ascpo.training.settings import Settings
 
+EngineName = Literal["native", "mjx-jax", "mjx-warp"]
 HELD_OUT = 2**30 - 2**20
 """Seeds from here on are for evaluation: no training sees their episodes, however many environments it has."""
 
@@ -24,6 +25,8 @@ class Config:
     algo: str = "ascpo"
     seed: int = 0
     total_steps: int = 6_000_000
+    engine: EngineName = "native"
+    """What moves a suite's robots: native on the host's cores, or MJX on an accelerator."""
     settings: Settings = field(default_factory=Settings)
     method: Method = field(default_factory=ALGORITHMS["ascpo"])
     """The algorithm's own settings."""
@@ -31,6 +34,8 @@ class Config:
     def __post_init__(self) -> None:
         if not 0 <= self.seed < HELD_OUT:
             raise BadSetting(f"seed={self.seed} must lie between 0 and {HELD_OUT - 1}: others are kept for evaluation.")
+        if self.engine not in get_args(EngineName):
+            raise BadSetting(f"engine={self.engine!r} is no engine. {nearest(str(self.engine), get_args(EngineName))}")
         if self.total_steps < 1:
             raise BadSetting(f"total_steps={self.total_steps} leaves nothing to train. Try 6e6.")
 
@@ -42,7 +47,7 @@ class Config:
     @property
     def fingerprint(self) -> str:
         """The same for runs that may go on from each other's checkpoints: all but the length counts."""
-        plain = to_plain(self) | {"total_steps": None}
+        plain = self.plain() | {"total_steps": None}
         return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
 
     def algorithm(self) -> Algorithm:
@@ -59,8 +64,13 @@ class Config:
         env = "".join(letter if letter.isalnum() or letter in "-+._" else "-" for letter in self.env)
         return "-".join([env.strip("-"), self.algo, *modes, f"seed{self.seed}"])
 
+    def plain(self) -> dict[str, Any]:
+        """As plain data. The native engine goes without saying: runs of it are known by what they were before."""
+        plain = to_plain(self)
+        return {name: value for name, value in plain.items() if (name, value) != ("engine", "native")}
+
     def to_json(self) -> str:
-        return json.dumps(to_plain(self), indent=2) + "\n"
+        return json.dumps(self.plain(), indent=2) + "\n"
 
     @staticmethod
     def from_json(text: str) -> "Config":
@@ -78,7 +88,15 @@ def _built(method: Method, probability: float) -> Algorithm:
     return method.build(probability)
 
 
-def configure(env: str, algo: str = "ascpo", *, seed: int = 0, total_steps: float = 6e6, **chosen: Any) -> Config:
+def configure(
+    env: str,
+    algo: str = "ascpo",
+    *,
+    seed: int = 0,
+    total_steps: float = 6e6,
+    engine: EngineName = "native",
+    **chosen: Any,
+) -> Config:
     """A config from flat settings: those that all algorithms share, and the algorithm's own, by their names."""
     method = method_class(algo)()
     shared, own = {f.name for f in dataclasses.fields(Settings)}, {f.name for f in dataclasses.fields(method)}
@@ -92,6 +110,7 @@ def configure(env: str, algo: str = "ascpo", *, seed: int = 0, total_steps: floa
         algo=algo,
         seed=_whole("seed", seed),
         total_steps=_whole("total_steps", total_steps),
+        engine=engine,
         settings=changed(Settings(), _only(chosen, shared)),
         method=changed(method, _only(chosen, own)),
     )

@@ -1,6 +1,7 @@
 """The progress of a run on a terminal: the last epochs as a table, a bar, the time left. Elsewhere a line an epoch."""
 
 from collections import deque
+from collections.abc import Sequence
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -8,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from ascpo.runs.tables import Row
-from ascpo.runs.watching import Plan
+from ascpo.runs.watching import News, Plan
 
 _SHOWN = 10
 """Epochs in the table."""
@@ -39,7 +40,10 @@ class Display:
             self._live = Live(self._picture(), console=self._console, refresh_per_second=4)
             self._live.start()
 
-    def epoch(self, row: Row, timing: Row) -> None:
+    def epoch(self, news: Sequence[News]) -> None:
+        """Of several runs, their mean."""
+        row, timing = _mean([each.row for each in news]), _mean([each.timing for each in news])
+        timing |= {name: len(news) * value for name, value in timing.items() if name in _OF_ALL}
         self._rows.append(row | timing)
         done = int(row["Epoch"]) + 1
         # The first epoch compiles, and says nothing about the others.
@@ -66,6 +70,13 @@ class Display:
         return Group(table, self._bar)
 
 
+def _mean(rows: Sequence[Row]) -> Row:
+    common = [name for name in rows[0] if all(name in row for row in rows)]
+    return {name: sum(row[name] for row in rows) / len(rows) for name in common}
+
+
+_OF_ALL = ("TimeRollout", "TimeJudge", "TimePolicy", "TimeCritics", "TimeOther", "TimeSaved", "StepsPerSecond")
+"""Of what runs share, each has its part."""
 _COLUMNS = {
     "epoch": lambda row: f"{row['Epoch'] + 1:.0f}",
     "J_r": lambda row: f"{row['EpRet']:.3f}",

@@ -1,6 +1,7 @@
 """From what a person types to an engine: a suite of this package, a Gymnasium id, or a factory of their own."""
 
 import difflib
+import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -9,10 +10,13 @@ import gymnasium
 from ascpo.engines.gymnasium import GymnasiumEngine
 from ascpo.engines.inspection import resolve
 from ascpo.engines.native import NativeEngine
-from ascpo.engines.rollout import Repeatable
+from ascpo.engines.rollout import Repeatable, Shared
 from ascpo.environments.registration import MAX_EPISODE_STEPS
 from ascpo.environments.spaces import make_task
 from ascpo.guard.suites import UnknownSuite, suite
+from ascpo.guard.task import Task
+from ascpo.runs.config import EngineName
+from ascpo.runs.plain import BadSetting
 
 Environment = str | Callable[[], gymnasium.Env[Any, Any]]
 
@@ -33,8 +37,41 @@ def name_of(env: Environment) -> str:
         raise UnknownSuite(f"{no_suite}{also}") from None
 
 
+def engine_name(wanted: str, env: Environment) -> EngineName:
+    """As a config keeps it: `mjx` is the implementation that suits the suite and the machine."""
+    if wanted != "mjx":
+        return wanted  # pyright: ignore[reportReturnType] (a config says what is wrong with it)
+    task = _task(env)
+    from ascpo.engines.mjx.physics import best_implementation
+
+    return "mjx-warp" if best_implementation(task) == "warp" else "mjx-jax"
+
+
+def _task(env: Environment) -> Task:
+    """Of a suite that MJX is to move."""
+    if importlib.util.find_spec("mujoco.mjx") is None:
+        raise BadSetting("MJX is not installed: pip install 'ascpo[gpu]'. Or use --engine native.")
+    try:
+        return make_task(name_of(env), "paper", "closest", MAX_EPISODE_STEPS)
+    except UnknownSuite:
+        raise BadSetting(f"{name_of(env)} is no suite: MJX moves these alone. Use --engine native.") from None
+
+
+def open_mjx(env: Environment, num_envs: int, engine: EngineName, devices: int = 1) -> Shared:
+    """A suite's environments on an accelerator."""
+    task = _task(env)
+    import jax
+
+    from ascpo.engines.mjx.engine import MjxEngine
+
+    found = jax.devices()
+    if devices > len(found):
+        raise BadSetting(f"devices={devices}: there are {len(found)} ({found[0].platform}).")
+    return MjxEngine(task, num_envs, "warp" if engine == "mjx-warp" else "jax", found[: devices or None])
+
+
 def open_engine(env: Environment, num_envs: int, *, threads: int = 0, processes: bool = False) -> Repeatable:
-    """Environments side by side."""
+    """Environments side by side, on the host."""
     name = name_of(env)
     if not isinstance(env, str):
         return GymnasiumEngine(env, num_envs, processes=processes)

@@ -24,8 +24,8 @@ from jaxtyping import Array, Float
 from ascpo.engines.rollout import Engine, scaled
 from ascpo.runs.config import Config
 from ascpo.runs.directory import NoRun, find, write_whole
-from ascpo.runs.plain import to_plain
-from ascpo.training.learner import Learner, Sizes
+from ascpo.training.learner import Learner
+from ascpo.training.state import Sizes
 from ascpo.training.train import learner_for
 
 _FORMAT = "ascpo policy 1"
@@ -50,7 +50,7 @@ class PolicyFile:
         hashed = hashlib.sha256()
         for array in (self.theta, self.low, self.high):
             hashed.update(np.ascontiguousarray(array, np.float32).tobytes())
-        plain = to_plain(self.config) | {"total_steps": None, "cost_names": self.cost_names}
+        plain = self.config.plain() | {"total_steps": None, "cost_names": self.cost_names}
         hashed.update(json.dumps(plain, sort_keys=True).encode())
         return hashed.hexdigest()
 

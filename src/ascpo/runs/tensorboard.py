@@ -1,10 +1,10 @@
 """The metrics for TensorBoard, if asked for: pip install 'ascpo[tensorboard]'."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ascpo.runs.tables import Row
-from ascpo.runs.watching import Plan
+from ascpo.runs.watching import News, Plan
 
 
 class TensorBoard:
@@ -27,9 +27,10 @@ class TensorBoard:
         first = plan.done * settings.num_envs * settings.horizon + 1
         self._writer = self._open(str(self._directory / "tensorboard"), purge_step=first if plan.done else None)
 
-    def epoch(self, row: Row, timing: Row) -> None:
-        for name, value in (row | timing).items():
-            self._writer.add_scalar(name, value, int(row["TotalEnvInteracts"]))
+    def epoch(self, news: Sequence[News]) -> None:
+        for row, timing in ((each.row, each.timing) for each in news if each.directory == self._directory):
+            for name, value in (row | timing).items():
+                self._writer.add_scalar(name, value, int(row["TotalEnvInteracts"]))
 
     def end(self) -> None:
         if self._writer is not None:

@@ -1,5 +1,6 @@
 """Who watches a run: displays and logs, which change nothing."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -21,6 +22,8 @@ class Plan:
     limits: dict[str, float]
     remarks: tuple[str, ...] = ()
     """About the environment."""
+    beside: tuple[Path, ...] = ()
+    """Directories of other runs that are trained together with this one."""
 
     def sentences(self) -> list[str]:
         """What the run is, and what it promises, for a person."""
@@ -33,9 +36,19 @@ class Plan:
             f"in {100 * settings.probability:.4g} % of all episodes",
             f"How: {config.algo} {self.words}" + (f"; margin {settings.margin:g}" if settings.margin else ""),
             f"Directory: {self.directory}",
+            *([f"Together with: {', '.join(path.name for path in self.beside)}"] if self.beside else ()),
             *(f"But: {remark}" for remark in self.remarks),
         ]
         return [*told, f"Going on after epoch {self.done}"] if self.done else told
+
+
+@dataclass(frozen=True)
+class News:
+    """Of one run: its last epoch."""
+
+    directory: Path
+    row: Row
+    timing: Row
 
 
 class Watcher(Protocol):
@@ -43,6 +56,8 @@ class Watcher(Protocol):
 
     def begin(self, plan: Plan) -> None: ...
 
-    def epoch(self, row: Row, timing: Row) -> None: ...
+    def epoch(self, news: Sequence[News]) -> None:
+        """Of every run that has finished one, together."""
+        ...
 
     def end(self) -> None: ...

@@ -1,15 +1,12 @@
 """The journal: one row of numbers per epoch, under the names this field uses, and what each of them means."""
 
-from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Array, Float
 
 from ascpo.experience.episodes import LEVELS
-from ascpo.training.learner import Judgement
-from ascpo.trust_region.step import Report
+from ascpo.training.state import Told
 
 Row = dict[str, float]
 
@@ -69,17 +66,19 @@ TIMES: dict[str, str] = {
 """What the columns of `timing.csv` mean."""
 
 
-def row_of(
-    judgement: Judgement,
-    report: Report,
-    share: Float[Array, ""],
-    log_std: Float[Array, " act"],
-    losses: Mapping[str, Float[Array, ""]],
-    names: tuple[str, ...],
-) -> Row:
+News = SimpleNamespace
+"""What was `Told`, on the host: with NumPy's arrays, since with JAX's every sum would be a program to compile."""
+
+
+def plain(told: Told) -> dict[str, Any]:
+    """As nested dictionaries, which can be fetched from the device and taken apart."""
+    return vars(told) | {"episodes": vars(told.episodes), "report": vars(told.report)}
+
+
+def row_of(told: News, names: tuple[str, ...]) -> Row:
     """What happened in an epoch. Columns of a constraint carry its name if there are several."""
-    episodes, step = _on_host(judgement.evidence.episodes), _on_host(report)
-    explained, bias = np.asarray(judgement.cost_explained), np.asarray(judgement.cost_bias)
+    episodes, step = SimpleNamespace(**told.episodes), SimpleNamespace(**told.report)
+    explained, bias = told.cost_explained, told.cost_bias
     row: Row = {
         "EpRet": float(episodes.reward),
         "EpCost": float(np.sum(episodes.cost)),
@@ -89,17 +88,17 @@ def row_of(
         "SafeRate": 1.0 - float(episodes.violating),
         "TimeoutRate": float(episodes.time_limited),
         "Case": int(step.case),
-        "AskShare": float(share),
+        "AskShare": float(told.share),
         "Lambda": float(step.lam),
         "KL": float(step.divergence),
         "Gain": float(step.gain),
         "LineSearch": int(step.exponent),
         "Accepted": int(step.accepted),
         "CGResidual": float(step.residual),
-        "LogStd": float(np.mean(np.asarray(log_std))),
-        "LossV": float(losses["value"]),
-        "LossC": float(losses.get("cost", np.nan)),
-        "EVReward": float(judgement.explained),
+        "LogStd": float(told.log_std),
+        "LossV": float(told.losses["value"]),
+        "LossC": float(told.losses.get("cost", np.nan)),
+        "EVReward": float(told.explained),
     }
     constrained, several = len(step.nu) > 0, len(names) > 1
     for i, name in enumerate(names):
@@ -123,8 +122,3 @@ def row_of(
             f"CriticBias{tail}": float(bias[i]) if known else np.nan,
         }
     return row
-
-
-def _on_host(record: Any) -> SimpleNamespace:
-    """Its arrays as NumPy's: with JAX's, every sum of the journal would be a program to compile."""
-    return SimpleNamespace(**{name: np.asarray(value) for name, value in vars(record).items()})

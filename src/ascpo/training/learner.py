@@ -11,17 +11,17 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+from jaxtyping import Array, Bool, Float, Key, PyTree
 
 from ascpo.algorithms.algorithm import Algorithm, Clipped, CostCritics
+from ascpo.engines.precision import precise
 from ascpo.engines.rollout import Actor, Rollout
 from ascpo.experience.advantages import explained_variance, judge, settled
 from ascpo.experience.episodes import Totals, follow, none_yet, summarise
 from ascpo.experience.memory import running_maximum, running_sum
 from ascpo.experience.signals import Costs
-from ascpo.experience.tail import tail_of
+from ascpo.experience.tail import Tail, tail_of
 from ascpo.experience.window import Window, empty
 from ascpo.networks.critics import Critic
 from ascpo.networks.fitting import Fit, Lesson, optimiser, teach
@@ -31,102 +31,14 @@ from ascpo.networks.policy import Policy
 from ascpo.networks.shield import lesson, shielded
 from ascpo.surrogates.evidence import Evidence, Weights, centred, normalised
 from ascpo.surrogates.reward import loss_of_reward
-from ascpo.training.ask import Trend, asked, unknown
+from ascpo.training.ask import asked, unknown
 from ascpo.training.settings import Settings
+from ascpo.training.state import Guard, Judge, Judgement, Mover, Sizes, State, Told
 from ascpo.trust_region.descent import descend
 from ascpo.trust_region.fisher import gauss_newton
 from ascpo.trust_region.line_search import Evaluation
 from ascpo.trust_region.projection import Projection, take_projected_step
 from ascpo.trust_region.step import Report, take_step
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Judge:
-    """A critic and its optimiser's state: arrays alone."""
-
-    arrays: PyTree
-    adam: PyTree
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Guard:
-    """A shield, and whether it acts already."""
-
-    judge: Judge
-    epochs: Int[Array, ""]
-    """Done so far."""
-    begins: Int[Array, ""]
-    """After how many it acts."""
-
-    @property
-    def active(self) -> Bool[Array, ""]:
-        return self.epochs >= self.begins
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class State:
-    """All that a training carries from epoch to epoch."""
-
-    key: Key[Array, ""]
-    theta: Float[Array, " p"]
-    """The policy's parameters."""
-    value: Judge
-    cost: Judge | None
-    window: Window | None
-    running: Totals
-    """Of the episodes that go on."""
-    trend: Trend
-    multiplier: PyTree = None
-    """Of the penalty."""
-    adam: PyTree = None
-    """Of a policy that descends."""
-    shield: Guard | None = None
-    nu: Float[Array, " m"] | None = None
-    """ν, the value at risk."""
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Judgement:
-    """What a rollout says, and what the critics should learn from it."""
-
-    evidence: Evidence
-    lesson: Lesson
-    window: Window | None
-    running: Totals
-    explained: Float[Array, ""]
-    """Explained variance of the reward's critic, on episodes it has not seen."""
-    cost_explained: Float[Array, " k"]
-    cost_bias: Float[Array, " k"]
-    """By how much the cost critics expect too much, as a multiple of the truth's mean."""
-    shield_lesson: Lesson | None = None
-    interventions: Float[Array, " 2"] | None = None
-    """Share of the actions that the shield changed, and by how much it changed those."""
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class _Mover:
-    """The part of a state that a step of the policy changes."""
-
-    theta: Float[Array, " p"]
-    trend: Trend
-    adam: PyTree
-    multiplier: PyTree
-    nu: Float[Array, " m"] | None
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """Of an environment."""
-
-    num_envs: int
-    observation: int
-    action: int
-    m: int
 
 
 @dataclass(frozen=True)
@@ -229,11 +141,11 @@ class Learner:
         flat = ravel_pytree(state.shield.judge.arrays)[0]
         return jnp.concatenate([state.theta, flat, state.shield.active[None].astype(jnp.float32)])
 
-    def noise(self, state: State) -> tuple[State, Float[np.ndarray, "time env act"]]:
+    def noise(self, state: State) -> tuple[State, Float[Array, "time env act"]]:
         """For one epoch's actions."""
         key, noise_key = jax.random.split(state.key)
         shape = (self.settings.horizon, self.sizes.num_envs, self.sizes.action)
-        return replace(state, key=key), np.asarray(_normal(noise_key, shape))
+        return replace(state, key=key), _normal(noise_key, shape)
 
     def judge(self, state: State, rollout: Rollout) -> Judgement:
         return self._judge(state.value.arrays, state.cost, state.window, state.running, state.shield, state.nu, rollout)
@@ -242,7 +154,7 @@ class Learner:
         self, state: State, rollout: Rollout, judgement: Judgement
     ) -> tuple[State, tuple[Report, Float[Array, ""]]]:
         changed, report, share = self._improve(
-            _Mover(state.theta, state.trend, state.adam, state.multiplier, state.nu),
+            Mover(state.theta, state.trend, state.adam, state.multiplier, state.nu),
             rollout.view,
             rollout.action,
             judgement.evidence,
@@ -271,32 +183,63 @@ class Learner:
     def policy(self, theta: Float[Array, " p"]) -> Policy:
         return self._parts["policy"](theta)
 
+    def tell(
+        self,
+        before: State,
+        after: State,
+        rollout: Rollout,
+        judgement: Judgement,
+        step: tuple[Report, Float[Array, ""]],
+        losses: dict[str, Float[Array, ""]],
+    ) -> Told:
+        """Of an epoch, from the state before it and the state after it."""
+        lesson = judgement.lesson.view if self.multiplier is not None else None
+        told = (before.multiplier, lesson, judgement.evidence.tail, judgement.interventions)
+        totals, extras = self._tell(after.theta, rollout.cost, *told)
+        report, share = step
+        log_std, total_cost, worst_cost, finite = totals
+        return Told(
+            episodes=judgement.evidence.episodes,
+            report=report,
+            share=share,
+            losses=losses,
+            explained=judgement.explained,
+            cost_explained=judgement.cost_explained,
+            cost_bias=judgement.cost_bias,
+            log_std=log_std,
+            total_cost=total_cost,
+            worst_cost=worst_cost,
+            finite=finite,
+            extras=extras,
+        )
+
     @partial(jax.jit, static_argnums=0)
-    def log_std(self, theta: Float[Array, " p"]) -> Float[Array, " act"]:
-        return self.policy(theta).log_std
-
-    def extras(self, state: State, judgement: Judgement) -> dict[str, float]:
-        """What some algorithms have to tell of an epoch, and others have not."""
-        told: dict[str, float] = {}
-        if self.multiplier is not None:
-            value = self.multiplier.value(state.multiplier, judgement.lesson.view)
-            told["Multiplier"] = float(np.max(np.mean(np.asarray(value).reshape(-1, self.sizes.m), axis=0)))
-        if judgement.interventions is not None:
-            rate, shift = np.asarray(judgement.interventions)
-            told |= {"ShieldRate": float(rate), "ShieldShift": float(shift)}
-        if self.algorithm.tail and judgement.evidence.tail is not None:
-            tail = judgement.evidence.tail
-            cvar = np.asarray(tail.nu) + np.asarray(tail.excess) / (1.0 - self.algorithm.tail.alpha)
-            told |= {"VaR": float(np.max(np.asarray(tail.nu))), "CVaR": float(np.max(cvar))}
-        return told
-
-    def _critic(self, which: str, arrays: PyTree) -> Critic:
-        return eqx.combine(arrays, self._parts[which])
+    @precise
+    def _tell(
+        self,
+        theta: Float[Array, " p"],
+        cost: Float[Array, "time env m"],
+        multiplier: PyTree,
+        view: Float[Array, "time env view"] | None,
+        tail: Tail | None,
+        interventions: Float[Array, "2"] | None,
+    ) -> tuple[tuple[Array, Array, Array, Array], dict[str, Float[Array, ""]]]:
+        totals = (jnp.mean(self.policy(theta).log_std), jnp.sum(cost), jnp.max(cost), jnp.all(jnp.isfinite(theta)))
+        extras: dict[str, Float[Array, ""]] = {}
+        if self.multiplier is not None and view is not None:
+            value = self.multiplier.value(multiplier, view)
+            extras["Multiplier"] = jnp.max(jnp.mean(value.reshape(-1, self.sizes.m), axis=0))
+        if interventions is not None:
+            extras |= {"ShieldRate": interventions[0], "ShieldShift": interventions[1]}
+        if self.algorithm.tail and tail is not None:
+            extras |= {"VaR": jnp.max(tail.nu), "CVaR": jnp.max(tail.cvar(self.algorithm.tail.alpha))}
+        return totals, extras
 
     def _network(self, which: str, arrays: PyTree) -> Any:
         return eqx.combine(arrays, self._parts[which])
 
     @partial(jax.jit, static_argnums=0)
+    @precise
     def _judge(
         self,
         value: PyTree,
@@ -308,7 +251,7 @@ class Learner:
         rollout: Rollout,
     ) -> Judgement:
         done, finished = rollout.done, settled(rollout.done)
-        critic = self._critic("value", value)
+        critic = self._network("value", value)
         V = critic(rollout.view)[..., 0]
         judged = judge(
             rollout.reward,
@@ -335,7 +278,7 @@ class Learner:
             return judgement
 
         critics = self._cost_critics
-        critic = self._critic("cost", cost.arrays)
+        critic = self._network("cost", cost.arrays)
         maxima = running_maximum(rollout.cost, done, running.maximum)
         sums = running_sum(rollout.cost, done, running.cost)
         at_risk = jnp.zeros(self.sizes.m) if nu is None else nu
@@ -395,13 +338,14 @@ class Learner:
         )
 
     @partial(jax.jit, static_argnums=0)
+    @precise
     def _improve(
         self,
-        at: "_Mover",
+        at: Mover,
         view: Float[Array, "time env view"],
         action: Float[Array, "time env act"],
         evidence: Evidence,
-    ) -> tuple["_Mover", Report, Float[Array, ""]]:
+    ) -> tuple[Mover, Report, Float[Array, ""]]:
         settings, algorithm = self.settings, self.algorithm
         constraint, rebuild = algorithm.constraint, self._parts["policy"]
         limits = jnp.array(self.limits) - settings.margin
@@ -459,20 +403,23 @@ class Learner:
         return penalty.multiplier.climb(multiplier, view, violation, to_go)
 
     @partial(jax.jit, static_argnums=0)
+    @precise
     def _teach_value(self, value: Judge, lesson: Lesson, key: Key[Array, ""]) -> tuple[Judge, Float[Array, ""]]:
         critic, adam, loss = teach(
-            self._critic("value", value.arrays), value.adam, lesson, key, self.settings.value_fit
+            self._network("value", value.arrays), value.adam, lesson, key, self.settings.value_fit
         )
         return Judge(eqx.filter(critic, eqx.is_inexact_array), adam), loss
 
     @partial(jax.jit, static_argnums=0)
+    @precise
     def _teach_cost(self, cost: Judge, window: Window, key: Key[Array, ""]) -> tuple[Judge, Float[Array, ""]]:
         discount = self._cost_critics.discount
         told = Lesson(window.view, window.targets(discount), window.happened(), window.done, window.known)
-        critic, adam, loss = teach(self._critic("cost", cost.arrays), cost.adam, told, key, self.settings.cost_fit)
+        critic, adam, loss = teach(self._network("cost", cost.arrays), cost.adam, told, key, self.settings.cost_fit)
         return Judge(eqx.filter(critic, eqx.is_inexact_array), adam), loss
 
     @partial(jax.jit, static_argnums=0)
+    @precise
     def _teach_shield(self, judge: Judge, lesson: Lesson, key: Key[Array, ""]) -> tuple[Judge, Float[Array, ""]]:
         fit = self.algorithm.shield.fit if self.algorithm.shield else Fit()
         network, adam, loss = teach(self._network("shield", judge.arrays), judge.adam, lesson, key, fit)

@@ -1,18 +1,22 @@
-"""The loop: collect, judge, improve, teach, write down."""
+"""The loop: collect, judge, improve, teach, write down. For one training, or for several that share an engine."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import Any
 
 import jax
 import numpy as np
 
 from ascpo.algorithms import Algorithm
-from ascpo.engines.rollout import Engine, Snapshot
-from ascpo.training.journal import Row, row_of
-from ascpo.training.learner import Learner, Sizes, State
+from ascpo.engines.rollout import Cast, Engine, Rollout, Shared, Snapshot
+from ascpo.training.journal import News, Row, row_of
+from ascpo.training.learner import Learner
+from ascpo.training.pupils import AllAtOnce, Pupils, nth, pupils
 from ascpo.training.settings import Settings
+from ascpo.training.state import Sizes, State
 
 
 @jax.tree_util.register_dataclass
@@ -32,20 +36,35 @@ class Standing:
 class Epoch:
     """After an epoch: where the training stands, and what happened."""
 
-    standing: Standing
+    epochs: int
+    """Done so far."""
+    stand: Callable[[], Standing]
     row: Row
     """A function of the settings and the seed."""
     timing: Row
-    """Seconds, which are never the same twice."""
+    """Seconds, which are never the same twice. What several trainings did together is shared equally."""
+
+    @cached_property
+    def standing(self) -> Standing:
+        return self.stand()
 
     @property
     def state(self) -> State:
         return self.standing.state
 
 
-def make_learner(engine: Engine, algorithm: Algorithm, settings: Settings) -> Learner:
+@dataclass(frozen=True)
+class Class:
+    """A learner, and the seeds that it is to learn from."""
+
+    learner: Learner
+    seeds: tuple[int, ...]
+
+
+def make_learner(engine: Engine, algorithm: Algorithm, settings: Settings, num_envs: int | None = None) -> Learner:
+    """For all environments of an engine, or for so many of them."""
     names = engine.cost_names
-    sizes = Sizes(engine.num_envs, engine.observation_size, engine.action_size, len(names))
+    sizes = Sizes(num_envs or engine.num_envs, engine.observation_size, engine.action_size, len(names))
     return learner_for(algorithm, settings, sizes, settings.limits_for(names))
 
 
@@ -60,6 +79,13 @@ def begin(engine: Engine, learner: Learner, seed: int, epochs: int = 1) -> Stand
     return Standing(0, 0.0, state, engine.snapshot())
 
 
+def begin_together(engine: Shared, classes: Sequence[Class], epochs: int = 1) -> list[Standing]:
+    """The same for all seeds of all classes, in order."""
+    states = [each.learner.start(seed, epochs) for each in classes for seed in each.seeds]
+    engine.begin_together([Cast(each.learner.actor(), each.seeds) for each in classes])
+    return [Standing(0, 0.0, state, engine.snapshot_of(i)) for i, state in enumerate(states)]
+
+
 def train(engine: Engine, learner: Learner, seed: int, epochs: int) -> Iterator[Epoch]:
     """Train for so many epochs from the start; each is yielded when it is over."""
     return go_on(engine, learner, begin(engine, learner, seed, epochs), epochs)
@@ -67,46 +93,106 @@ def train(engine: Engine, learner: Learner, seed: int, epochs: int) -> Iterator[
 
 def go_on(engine: Engine, learner: Learner, standing: Standing, epochs: int) -> Iterator[Epoch]:
     """Train until so many epochs are done. The engine stands where `standing` says."""
-    state, cost = standing.state, standing.cost
-    for epoch in range(standing.epochs, epochs):
-        watch, before = _Watch(), state
-        state, noise = learner.noise(state)
-        rollout = engine.collect(learner.acting(state), noise)
+
+    def collect(groups: Sequence[Pupils]) -> list[Any]:
+        theta, noise = groups[0].act()
+        return [[engine.collect(theta[0], np.asarray(noise[0]))]]
+
+    stage = _Stage(collect, engine.cut, lambda _: engine.snapshot(), engine.cost_names)
+    for epochs_of_all in _loop(stage, [pupils(learner, [standing.state])], [standing], epochs):
+        yield epochs_of_all[0]
+
+
+def go_on_together(
+    engine: Shared, classes: Sequence[Class], standings: Sequence[Standing], epochs: int
+) -> Iterator[list[Epoch]]:
+    """The same for all seeds of all classes, which have done as many epochs: their epochs are yielded together."""
+    ends = np.cumsum([0, *(len(each.seeds) for each in classes)])
+    states = [standing.state for standing in standings]
+    groups = [pupils(each.learner, states[a:b]) for each, (a, b) in zip(classes, pairwise(ends), strict=True)]
+
+    def collect(groups: Sequence[Pupils]) -> list[Any]:
+        thetas, noises = zip(*(group.act() for group in groups), strict=True)
+        rollouts = engine.collect_together(thetas, noises)
+        return [
+            rollout if isinstance(group, AllAtOnce) else _apart(rollout, len(group))
+            for group, rollout in zip(groups, rollouts, strict=True)
+        ]
+
+    stage = _Stage(collect, engine.cut_together, engine.snapshot_of, engine.cost_names)
+    return _loop(stage, groups, standings, epochs)
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """An engine, as the loop sees it."""
+
+    collect: Callable[[Sequence[Pupils]], list[Any]]
+    cut: Callable[[], None]
+    snapshot: Callable[[int], Snapshot]
+    cost_names: tuple[str, ...]
+
+
+def _loop(stage: _Stage, groups: Sequence[Pupils], standings: Sequence[Standing], epochs: int) -> Iterator[list[Epoch]]:
+    costs = [standing.cost for standing in standings]
+    for epoch in range(standings[0].epochs, epochs):
+        watch = _Watch()
+        rollouts = jax.block_until_ready(stage.collect(groups))
         watch.lap("TimeRollout")
-        judgement = jax.block_until_ready(learner.judge(state, rollout))
-        watch.lap("TimeJudge")
-        state, (report, share) = jax.block_until_ready(learner.improve(state, rollout, judgement))
-        watch.lap("TimePolicy")
-        state, losses = jax.block_until_ready(learner.teach(state, judgement))
-        if not learner.settings.carry:
-            engine.cut()
-            state = learner.cut(state)
-        watch.lap("TimeCritics")
-        costs, new_steps = np.asarray(rollout.cost), rollout.reward.size
-        new_cost = float(costs.sum())
-        steps, cost = (epoch + 1) * new_steps, cost + new_cost
-        row: Row = {"Epoch": epoch, "TotalEnvInteracts": steps}
-        row |= row_of(judgement, report, share, learner.log_std(state.theta), losses, engine.cost_names)
-        row |= {
-            "WorstCost": float(costs.max()),
-            "CostRate": cost / steps,
-            "EpochCostRate": new_cost / new_steps,
-        }
-        row |= learner.extras(before, judgement)
-        _check(row, state)
-        now = Standing(epoch + 1, cost, state, engine.snapshot())
+        told: list[News] = []
+        for group, rollout in zip(groups, rollouts, strict=True):
+            told += group.learn(rollout, watch.lap)
+        if not groups[0].learner.settings.carry:
+            stage.cut()
+            for group in groups:
+                group.cut()
+        states = [group.state(i) for group in groups for i in range(len(group))]
+        rows = []
+        for i, each in enumerate(told):
+            costs[i] += float(each.total_cost)
+            rows.append(_row(epoch, each, costs[i], groups[0].learner, stage.cost_names))
+        now = [
+            _standing(epoch + 1, cost, state, stage.snapshot(i))
+            for i, (cost, state) in enumerate(zip(costs, states, strict=True))
+        ]
         watch.lap("TimeOther")
-        timing: Row = {"Epoch": epoch, **watch.laps, "StepsPerSecond": new_steps / sum(watch.laps.values())}
-        yield Epoch(now, row, timing)
+        timing = watch.shared(epoch, len(told), _steps(groups[0].learner))
+        yield [Epoch(epoch + 1, stand, row, timing) for stand, row in zip(now, rows, strict=True)]
+
+
+def _apart(rollout: Rollout, seeds: int) -> list[Rollout]:
+    return [nth(rollout, i) for i in range(seeds)]
+
+
+def _standing(epochs: int, cost: float, state: Callable[[], State], engine: Snapshot) -> Callable[[], Standing]:
+    return lambda: Standing(epochs, cost, state(), engine)
+
+
+def _steps(learner: Learner) -> int:
+    return learner.settings.horizon * learner.sizes.num_envs
+
+
+def _row(epoch: int, told: News, cost: float, learner: Learner, names: tuple[str, ...]) -> Row:
+    steps = _steps(learner)
+    row: Row = {"Epoch": epoch, "TotalEnvInteracts": (epoch + 1) * steps}
+    row |= row_of(told, names)
+    row |= {
+        "WorstCost": float(told.worst_cost),
+        "CostRate": cost / ((epoch + 1) * steps),
+        "EpochCostRate": float(told.total_cost) / steps,
+    }
+    row |= {name: float(value) for name, value in told.extras.items()}
+    _check(row, bool(told.finite))
+    return row
 
 
 class Broken(RuntimeError):
     """A training that cannot go on."""
 
 
-def _check(row: Row, state: State) -> None:
+def _check(row: Row, finite: bool) -> None:
     """NaN is caught where it is born."""
-    if not np.isfinite(row["EpRet"]) or not np.isfinite(np.asarray(state.theta)).all():
+    if not np.isfinite(row["EpRet"]) or not finite:
         raise Broken(
             f"Epoch {row['Epoch']} made numbers that are not finite (EpRet {row['EpRet']}). The environment gave such "
             f"rewards or observations, or the settings are extreme: lower the trust region's delta."
@@ -123,4 +209,10 @@ class _Watch:
 
     def lap(self, name: str) -> None:
         now = self._clock()
-        self.laps[name], self._last = now - self._last, now
+        self.laps[name] = self.laps.get(name, 0.0) + now - self._last
+        self._last = now
+
+    def shared(self, epoch: int, parties: int, steps: int) -> Row:
+        """Each party's part."""
+        parts = {name: seconds / parties for name, seconds in self.laps.items()}
+        return {"Epoch": epoch, **parts, "StepsPerSecond": steps / sum(parts.values())}

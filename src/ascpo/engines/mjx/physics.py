@@ -1,0 +1,183 @@
+"""The physics of many environments by MJX: the native engine's models, compiled by JAX or run by Warp.
+
+A step is ten substeps without sensors and a forward pass with them, as in the native engine, in single precision.
+"""
+
+import copy
+import importlib.util
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+from jaxtyping import Array, Bool, Float
+from mujoco import mjx
+
+from ascpo.guard.actuation import lift
+from ascpo.guard.model import SUBSTEPS
+from ascpo.guard.task import Task
+
+Implementation = Literal["jax", "warp"]
+_TOO_LARGE = 1e10
+"""Where MuJoCo gives a simulation up."""
+
+
+class Unserved(ValueError):
+    """A suite that an implementation cannot simulate, and what to do about it."""
+
+
+def best_implementation(task: Task) -> Implementation:
+    """Warp where it is installed and there is something for it to do; JAX is faster where nothing can touch."""
+    touches = not task.model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT
+    cuda = jax.default_backend() in ("gpu", "cuda")
+    return "warp" if touches and cuda and importlib.util.find_spec("warp") else "jax"
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Pose:
+    """All that decides how a simulation goes on."""
+
+    qpos: Float[Array, "*env nq"]
+    qvel: Float[Array, "*env nv"]
+    warmstart: Float[Array, "*env nv"]
+    pillars: Float[Array, "*env pillars 3"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Moving:
+    """Simulations on their way."""
+
+    data: Any
+    """A `Pose` for JAX, which works the rest out again; all of MJX's data for Warp, which keeps it in place."""
+    sensors: Float[Array, "env sensors"]
+    """After the last step; NaN where the simulation broke down."""
+
+    @property
+    def pose(self) -> Pose:
+        return self.data if isinstance(self.data, Pose) else _pose(self.data)
+
+
+class Physics:
+    """The simulations of one task."""
+
+    def __init__(self, task: Task, implementation: Implementation | None = None) -> None:
+        self.implementation: Implementation = implementation or best_implementation(task)
+        if self.implementation == "warp" and not importlib.util.find_spec("warp"):
+            raise Unserved("Warp is not installed. Install ascpo[warp], or choose the implementation jax.")
+        self._task = task
+        model = task.model
+        quiet = copy.copy(model)
+        quiet.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
+        self._quiet, self._loud = self._put(quiet), self._put(model)
+        self._blank = mjx.make_data(model, impl="jax") if self.implementation == "jax" else None
+        start = mujoco.MjData(model)
+        mujoco.mj_setState(model, start, task.start.state, int(mujoco.mjtState.mjSTATE_INTEGRATION))
+        parts = (start.qpos, start.qvel, start.qacc_warmstart, start.mocap_pos)
+        self._start = Pose(*(jnp.asarray(part, jnp.float32) for part in parts))
+        self._rotors = [model.body(name).id for name in task.suite.robot.rotors]
+        self._mass = float(model.body_mass.sum())
+        self._tracked = model.body(task.suite.robot.tracked).id
+        self._touches = not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT
+
+    def begin(self, pillars: Float[Array, "env pillars 3"]) -> Moving:
+        """All at the start, with pillars at these places."""
+        num_envs = len(pillars)
+        blank = Pose(*(jnp.tile(x, (num_envs, *(1,) * np.ndim(x))) for x in vars(self._start).values()))
+        return self.stand(replace(blank, pillars=pillars), jnp.tile(self._task.start.sensors, (num_envs, 1)))
+
+    def stand(self, pose: Pose, sensors: Float[Array, "env sensors"]) -> Moving:
+        """Where they stood before."""
+        if self.implementation == "jax":
+            return Moving(pose, sensors)
+        data = jax.vmap(lambda _: self._data(len(sensors)))(jnp.arange(len(sensors)))
+        return Moving(_posed(data, pose), sensors)
+
+    def reset(self, moving: Moving, which: Bool[Array, " env"], pillars: Float[Array, "env pillars 3"]) -> Moving:
+        """Those named put back to the start, with pillars at these places."""
+
+        def choose(new: Any, old: Array) -> Array:
+            return jnp.where(which.reshape(-1, *(1,) * (old.ndim - 1)), new, old)
+
+        pose = jax.tree.map(choose, replace(self._start, pillars=pillars), moving.pose)
+        data = pose if self.implementation == "jax" else _posed(moving.data, pose)
+        return Moving(data, choose(self._task.start.sensors, moving.sensors))
+
+    def step(self, moving: Moving, actions: Float[Array, "env act"]) -> Moving:
+        """Apply the actions for one step and read the sensors."""
+        # Warp's simulations share one data, batched by themselves; JAX's are made from poses, one by one.
+        if self.implementation == "jax":
+            return jax.vmap(self._step_one)(moving, actions)
+        data = self._commanded(moving.data, actions, moving.sensors)
+        return jax.vmap(self._sensed)(
+            *self._moved(data, jax.vmap(mjx.step, (None, 0)), jax.vmap(mjx.forward, (None, 0)))
+        )
+
+    def _step_one(self, moving: Moving, actions: Float[Array, " act"]) -> Moving:
+        data = self._commanded(_posed(self._blank, moving.data), actions, moving.sensors)
+        return self._sensed(*self._moved(data, mjx.step, self._forward))
+
+    def _moved(self, data: Any, step: Any, forward: Any) -> tuple[Any, Float[Array, "*env path"]]:
+        """After the substeps and a forward pass, and where the tracked body was at each substep's beginning."""
+
+        def substep(data: Any, _: None) -> tuple[Any, Float[Array, "*env 3"] | None]:
+            data = step(self._quiet, data)
+            return data, data.xpos[..., self._tracked, :] if self._task.suite.moves else None
+
+        # Small simulations are unrolled: on an accelerator each turn of a loop has its price.
+        unroll = SUBSTEPS if jax.default_backend() != "cpu" and not self._touches else 1
+        data, path = jax.lax.scan(substep, data, None, length=SUBSTEPS, unroll=unroll)
+        data = forward(self._loud, data)
+        if path is None:
+            return data, jnp.zeros((*data.qpos.shape[:-1], 0))
+        path = jnp.moveaxis(path, 0, -2)
+        return data, path.reshape(*path.shape[:-2], -1)
+
+    def _sensed(self, data: Any, path: Float[Array, " path"]) -> Moving:
+        state = jnp.concatenate([data.qpos, data.qvel, data.qacc])
+        sound = jnp.all(jnp.abs(state) < _TOO_LARGE)
+        sensors = jnp.where(sound, jnp.concatenate([data.sensordata, path]), jnp.nan)
+        return Moving(_pose(data) if self.implementation == "jax" else data, sensors)
+
+    def _commanded(self, data: Any, actions: Float[Array, "*env act"], sensors: Float[Array, "*env sensors"]) -> Any:
+        if not self._rotors:
+            return data.replace(ctrl=actions)
+        offsets = self._task.plan.offsets
+        attitude, height = sensors[..., offsets["attitude"]], sensors[..., offsets["position"]][..., 2]
+        forces = lift(actions, attitude, height, self._mass)
+        return data.replace(xfrc_applied=data.xfrc_applied.at[..., np.array(self._rotors), :3].set(forces))
+
+    def _forward(self, model: Any, data: Any) -> Any:
+        data = mjx.forward(model, data)
+        # Where there are no constraints, MJX leaves before the sensors of accelerations.
+        return data if self._touches else mjx.sensor_acc(model, data)
+
+    def _put(self, model: mujoco.MjModel) -> Any:
+        try:
+            return mjx.put_model(model, impl=self.implementation)
+        except NotImplementedError as error:
+            raise Unserved(
+                f"MJX's implementation in {self.implementation} cannot simulate {self._task.suite.name} ({error}). "
+                f"Use --engine native, or Warp on an NVIDIA GPU: install ascpo[warp]."
+            ) from error
+
+    def _data(self, num_envs: int) -> Any:
+        contacts, rows = _room(self._task.model)
+        return mjx.make_data(self._task.model, impl="warp", naconmax=contacts * num_envs, njmax=rows)
+
+
+def _pose(data: Any) -> Pose:
+    return Pose(data.qpos, data.qvel, data.qacc_warmstart, data.mocap_pos)
+
+
+def _posed(data: Any, pose: Pose) -> Any:
+    return data.replace(qpos=pose.qpos, qvel=pose.qvel, qacc_warmstart=pose.warmstart, mocap_pos=pose.pillars)
+
+
+def _room(model: mujoco.MjModel) -> tuple[int, int]:
+    """Contacts and rows of constraints for one simulation. Robots on their way have no more than six contacts."""
+    most = 24
+    return most, 10 * most + 2 * model.njnt

@@ -1,0 +1,152 @@
+"""The trainings of one learner from several seeds, and how they are taught: one by one, or all at once.
+
+One by one, each seed goes through the same programs as if it were alone, so the numbers are the same. All at once the
+seeds are an axis of one program, which an accelerator does in little more time than one of them; sums are then taken
+in another order, and the numbers differ by rounding.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ascpo.engines.rollout import Rollout
+from ascpo.training.journal import News, plain
+from ascpo.training.learner import Learner
+from ascpo.training.state import State
+
+Lap = Callable[[str], None]
+"""Told at the end of each part of an epoch."""
+
+
+def nth(tree: Any, i: int) -> Any:
+    """Of a stack of records."""
+    return jax.tree.map(lambda leaf: leaf[i], tree)
+
+
+class Pupils(Protocol):
+    """States of one learner, by seed."""
+
+    @property
+    def learner(self) -> Learner: ...
+
+    def __len__(self) -> int: ...
+
+    def act(self) -> tuple[Float[Array, "seeds p"], Float[Array, "seeds time env act"]]:
+        """What the actors go by in the next epoch: parameters and noise."""
+        ...
+
+    def learn(self, rollouts: Any, lap: Lap) -> list[News]:
+        """From a rollout for each seed; on the host."""
+        ...
+
+    def cut(self) -> None:
+        """After all episodes have been cut."""
+        ...
+
+    def state(self, i: int) -> Callable[[], State]:
+        """Where a training stands now, to be had later."""
+        ...
+
+
+class OneByOne:
+    """Each goes its own way."""
+
+    def __init__(self, learner: Learner, states: Sequence[State]) -> None:
+        self.learner = learner
+        self._states = list(states)
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def act(self) -> tuple[Float[Array, "seeds p"], Float[Array, "seeds time env act"]]:
+        drawn = [self.learner.noise(state) for state in self._states]
+        self._states = [state for state, _ in drawn]
+        noise, theta = [noise for _, noise in drawn], [self.learner.acting(state) for state in self._states]
+        return (theta[0][None], noise[0][None]) if len(drawn) == 1 else (jnp.stack(theta), jnp.stack(noise))
+
+    def learn(self, rollouts: Sequence[Rollout], lap: Lap) -> list[News]:
+        learner, before = self.learner, self._states
+        pairs = zip(before, rollouts, strict=True)
+        judgements = jax.block_until_ready([learner.judge(state, rollout) for state, rollout in pairs])
+        lap("TimeJudge")
+        every = zip(before, rollouts, judgements, strict=True)
+        improved = jax.block_until_ready([learner.improve(*each) for each in every])
+        lap("TimePolicy")
+        taught = [learner.teach(state, each) for (state, _), each in zip(improved, judgements, strict=True)]
+        self._states = jax.block_until_ready([state for state, _ in taught])
+        lap("TimeCritics")
+        told = [
+            learner.tell(before[i], self._states[i], rollouts[i], judgements[i], improved[i][1], taught[i][1])
+            for i in range(len(before))
+        ]
+        return [News(**each) for each in jax.device_get([plain(each) for each in told])]
+
+    def cut(self) -> None:
+        self._states = [self.learner.cut(state) for state in self._states]
+
+    def state(self, i: int) -> Callable[[], State]:
+        now = self._states[i]
+        return lambda: now
+
+
+class AllAtOnce:
+    """One program for all: their states are stacked."""
+
+    def __init__(self, learner: Learner, states: Sequence[State]) -> None:
+        self.learner = learner
+        self._count = len(states)
+        self._states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+        self._programs = _programs(learner)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def act(self) -> tuple[Float[Array, "seeds p"], Float[Array, "seeds time env act"]]:
+        self._states, theta, noise = self._programs["act"](self._states)
+        return theta, noise
+
+    def learn(self, rollouts: Rollout, lap: Lap) -> list[News]:
+        before = self._states
+        judgement = jax.block_until_ready(self._programs["judge"](before, rollouts))
+        lap("TimeJudge")
+        state, step = jax.block_until_ready(self._programs["improve"](before, rollouts, judgement))
+        lap("TimePolicy")
+        self._states, losses = jax.block_until_ready(self._programs["teach"](state, judgement))
+        lap("TimeCritics")
+        told = self._programs["tell"](before, self._states, rollouts, judgement, step, losses)
+        host = jax.device_get(plain(told))
+        return [News(**nth(host, i)) for i in range(self._count)]
+
+    def cut(self) -> None:
+        self._states = self._programs["cut"](self._states)
+
+    def state(self, i: int) -> Callable[[], State]:
+        now = self._states
+        return lambda: nth(now, i)
+
+
+@lru_cache(maxsize=16)
+def _programs(learner: Learner) -> dict[str, Callable[..., Any]]:
+    def act(state: State) -> tuple[State, Array, Array]:
+        state, noise = learner.noise(state)
+        return state, learner.acting(state), noise
+
+    parts = {
+        "act": act,
+        "judge": learner.judge,
+        "improve": learner.improve,
+        "teach": learner.teach,
+        "tell": learner.tell,
+        "cut": learner.cut,
+    }
+    return {name: jax.jit(jax.vmap(part)) for name, part in parts.items()}
+
+
+def pupils(learner: Learner, states: Sequence[State]) -> Pupils:
+    """As it is fastest: an accelerator has room for all of them at once, a host for one."""
+    several = len(states) > 1 and jax.default_backend() != "cpu"
+    return AllAtOnce(learner, states) if several else OneByOne(learner, states)

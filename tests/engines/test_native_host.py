@@ -25,7 +25,7 @@ engine.begin_together([Cast(actor, (0, 5))])
 theta, noise = jax.numpy.zeros((2, 3)), jax.numpy.ones((2, 20, 2, 2))
 assert theta.devices() == {accelerator}
 (rollout,) = engine.collect_together([theta], [noise])
-snapshots = [jax.tree.map(np.asarray, engine.snapshot_of(player)) for player in range(2)]
+snapshots = [jax.tree.map(np.asarray, engine.snapshots()(player)) for player in range(2)]
 engine.restore_together(snapshots)
 engine.collect_together([theta], [noise])
 engine.cut_together()

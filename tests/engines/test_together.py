@@ -81,7 +81,7 @@ def test_a_player_in_company_is_to_the_bit_what_it_is_alone(suite):
         rollouts = together.collect_together(THETAS, noise)
         for player, found in enumerate(by_player(rollouts)):
             assert_same(found, collect_alone(alone[player], player, noise))
-            assert_same(together.snapshot_of(player), alone[player].snapshot())
+            assert_same(together.snapshots()(player), alone[player].snapshot())
         assert all(bool(rollout.done.any()) for rollout in rollouts)
         if number == 1:
             for engine in (together, *alone):
@@ -103,9 +103,9 @@ def test_rollouts_of_a_cast_have_its_seeds_first():
 def test_players_go_on_from_snapshots_in_company_or_alone(suite):
     together = together_of(suite)
     together.collect_together(THETAS, noises(0, 155))
-    snapshots = [together.snapshot_of(player) for player in range(3)]
+    snapshots = [together.snapshots()(player) for player in range(3)]
     expected = together.collect_together(THETAS, noises(1, 40))
-    after = [together.snapshot_of(player) for player in range(3)]
+    after = [together.snapshots()(player) for player in range(3)]
 
     back = []
     for player, snapshot in enumerate(snapshots):
@@ -139,7 +139,7 @@ def test_environments_that_cannot_be_shared_equally_are_refused():
 
 def test_snapshots_of_other_players_are_refused():
     together = together_of("Point-1-Hazard")
-    snapshot = together.snapshot_of(0)
+    snapshot = together.snapshots()(0)
     with pytest.raises(ValueError, match="2 snapshots are not one for each of 3 players"):
         together.restore_together([snapshot] * 2)
     alone = NativeEngine(together.task, 1, 1)

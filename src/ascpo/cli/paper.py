@@ -4,7 +4,7 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 from rich.console import Console
@@ -12,6 +12,7 @@ from rich.table import Table as RichTable
 
 from ascpo.paper.changes import read_changes
 from ascpo.paper.experiments import EXPERIMENTS, Experiment, experiments
+from ascpo.paper.export import export
 from ascpo.paper.hours import RULE, Pace, words
 from ascpo.paper.page import Page, claims_table
 from ascpo.paper.pages import page_of
@@ -62,12 +63,20 @@ class Run:
     """To play after a training where the figure is made of episodes; 0 for as many as in the paper."""
     checkpoint_every: float = 60.0
     """Seconds between checkpoints; 0 for one after every epoch."""
+    engine: Literal["native", "mjx", "mjx-jax", "mjx-warp"] = "native"
+    """What moves the robots: the host's cores, or MJX on an accelerator. With mjx a suite that it cannot move here has
+    the native engine; the other two are taken or refused."""
+    together: bool = False
+    """Train all runs that can share an engine at once, in this process: the algorithms and seeds of a suite. The
+    numbers are the same on the host."""
     set: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="NAME=VALUE")] = ()
     """A setting that is not the usual one, for quick trials: --set horizon=50 --set ascpo.mode=paper."""
 
     def __post_init__(self) -> None:
         if self.jobs < 1 or self.threads < 0 or self.episodes < 0:
             raise BadSetting("--jobs must be at least 1, --threads and --episodes at least 0.")
+        if self.together and self.jobs > 1:
+            raise BadSetting("--together trains all in one process, --jobs in several. Use one of them.")
 
 
 @dataclass(frozen=True)
@@ -86,6 +95,8 @@ class Show:
     """As Markdown."""
     csv: Path | None = None
     """Write the tables into this file, too."""
+    export: Path | None = None
+    """Write the runs themselves into this directory, too: where each ended, and a curve of 40 points."""
 
     def __post_init__(self) -> None:
         if self.last < 1:
@@ -156,12 +167,15 @@ def _run(wanted: Run) -> None:
         read_changes(wanted.set),
         wanted.episodes,
         wanted.checkpoint_every,
+        wanted.engine,
     )
     todo, done = plans(wish), []
     try:
         with Stopping() as stopping, stopping.work():
             for plan in todo:
-                done += carry_out_plan(plan, jobs=wanted.jobs, threads=wanted.threads, console=console)
+                done += carry_out_plan(
+                    plan, jobs=wanted.jobs, threads=wanted.threads, together=wanted.together, console=console
+                )
     except Stopped as stopped:
         console.print(f"Stopped by {stopped}. What was trained is saved. The same command goes on:", markup=False)
         console.print(f"  {shlex.join(['ascpo', *sys.argv[1:]])}", markup=False)
@@ -191,6 +205,9 @@ def _show(wanted: Show) -> None:
     if wanted.csv is not None:
         write_csv(wanted.csv, tables)
         print(f"Tables: {wanted.csv}", file=sys.stderr)
+    if wanted.export is not None:
+        for file in export(wanted.export, shelf, experiments(wanted.name), wanted.last):
+            print(f"Runs: {file}", file=sys.stderr)
 
 
 def _command(verb: str, name: str, shelf: Shelf) -> str:

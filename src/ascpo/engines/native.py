@@ -221,8 +221,8 @@ class NativeEngine:
         for lane in self._lanes:
             lane.cut()
 
-    def snapshot_of(self, player: int) -> Snapshot:
-        return self._lanes[player].snapshot()
+    def snapshots(self) -> Callable[[int], Snapshot]:
+        return [lane.snapshot() for lane in self._lanes].__getitem__
 
     @_on_host
     def restore_together(self, snapshots: Sequence[Snapshot]) -> None:

@@ -182,8 +182,8 @@ class Shared(Engine, Protocol):
         """Break all episodes off and begin new ones."""
         ...
 
-    def snapshot_of(self, player: int) -> Snapshot:
-        """As an engine would give it in which the player is alone."""
+    def snapshots(self) -> Callable[[int], Snapshot]:
+        """Where each player stands now, to be asked for later: as an engine would say it in which it is alone."""
         ...
 
     def restore_together(self, snapshots: Sequence[Snapshot]) -> None:

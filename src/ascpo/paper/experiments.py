@@ -7,7 +7,7 @@ from typing import Literal
 from ascpo.guard.suites import PAPER_SUITES, suite
 from ascpo.paper.changes import Changes, nested
 from ascpo.paper.published import STEPS, published
-from ascpo.runs.config import Config, configure
+from ascpo.runs.config import Config, EngineName, configure
 from ascpo.runs.plain import BadSetting, nearest
 
 Play = Literal["nothing", "fresh", "starts"]
@@ -36,11 +36,11 @@ class Training:
         """Of its directory."""
         return f"{self.suite}-{self.variant.name}-seed{self.seed}"
 
-    def config(self, scale: float, changes: Changes | None = None) -> Config:
+    def config(self, scale: float, changes: Changes | None = None, engine: EngineName = "native") -> Config:
         """At a scale of the paper's steps, and with settings that are not the usual ones."""
         chosen = nested({**(changes or {}), **self.variant.changes}, self.variant.algo)
         steps = max(1, round(scale * STEPS))
-        return configure(self.suite, self.variant.algo, seed=self.seed, total_steps=steps, **chosen)
+        return configure(self.suite, self.variant.algo, seed=self.seed, total_steps=steps, engine=engine, **chosen)
 
 
 @dataclass(frozen=True)

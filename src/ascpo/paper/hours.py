@@ -33,9 +33,9 @@ class Pace:
         return (config.epochs if epochs is None else epochs) * self._of_epoch(config)
 
     def _of_epoch(self, config: Config) -> float:
-        env, algo = config.env, config.algo
+        env, algo, engine = config.env, config.algo, config.engine
         steps = config.settings.num_envs * config.settings.horizon
-        for key in ((env, algo), (env,)):
+        for key in ((engine, env, algo), (engine, env)):
             if key in self._known:
                 return steps * float(np.median(self._known[key]))
         learner = _DESCENT if algo in ("pascpo", "ppo-lagrangian") else _LEARNER
@@ -48,7 +48,7 @@ class Pace:
             return
         if seconds is not None:
             per_step = seconds / (config.settings.num_envs * config.settings.horizon)
-            for key in ((config.env, config.algo), (config.env,)):
+            for key in ((config.engine, config.env, config.algo), (config.engine, config.env)):
                 self._known.setdefault(key, []).append(per_step)
 
 

@@ -1,6 +1,7 @@
 """One training to be done, whatever of it there is already, and how to do it."""
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from ascpo.paper.playing import is_played, play_episodes
 from ascpo.paper.shelf import check_settings, epochs_done, is_trained
 from ascpo.runs.config import Config
 from ascpo.runs.directory import NoRun, RunDirectory
+from ascpo.runs.watching import News, Plan
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,11 @@ class Order:
         """What is there already must be a part of what is wanted."""
         check_settings(self.run, self.config)
 
+    def is_trained(self) -> bool:
+        return is_trained(self.run, self.config)
+
     def is_done(self) -> bool:
-        return is_trained(self.run, self.config) and is_played(self.run, self.play, self.episodes)
+        return self.is_trained() and is_played(self.run, self.play, self.episodes)
 
     def is_busy(self) -> bool:
         """Whether another process is at it."""
@@ -75,20 +80,37 @@ class Order:
 
 def carry_out(order: Order, *, threads: int = 0, progress: bool = False) -> None:
     """Train what is missing of it, then play what is missing."""
-    from ascpo.runs.conduct import Seat
-    from ascpo.runs.run import Options, launch, relaunch
-
     order.check()
-    run, config = order.run, order.config
-    options = Options(threads=threads, progress=progress, checkpoint_every=order.checkpoint_every)
-    if is_trained(run, config):
-        pass
-    elif run.config_file.exists():
-        relaunch([Seat(config, run)], config.env, options)
-    else:
-        launch([config], config.env, options, out=run.path.parent, names=[run.path.name])
-    if not is_played(run, order.play, order.episodes):
-        play_episodes(run, order.play, order.episodes, threads=threads)
+    if not order.is_trained():
+        train([order], threads=threads, progress=progress)
+    if not is_played(order.run, order.play, order.episodes):
+        play_episodes(order.run, order.play, order.episodes, threads=threads)
+
+
+def train(
+    orders: Sequence[Order], *, threads: int = 0, progress: bool = False, look: Callable[[], None] | None = None
+) -> None:
+    """One, or several together. Those that there are go on. `look` is called after every epoch."""
+    from ascpo.runs.conduct import Seat
+    from ascpo.runs.run import Options, train_or_go_on
+
+    options = Options(threads=threads, progress=progress, checkpoint_every=orders[0].checkpoint_every)
+    seats = [Seat(order.config, order.run) for order in orders]
+    train_or_go_on(seats, orders[0].config.env, options, [_Looker(look)] if look else [])
+
+
+@dataclass(frozen=True)
+class _Looker:
+    """A watcher of runs that counts no more than epochs."""
+
+    look: Callable[[], None]
+
+    def begin(self, plan: Plan) -> None: ...
+
+    def epoch(self, news: Sequence[News]) -> None:
+        self.look()
+
+    def end(self) -> None: ...
 
 
 class Here:
@@ -99,14 +121,22 @@ class Here:
         self._kinds: set[tuple[str, Method]] = set()
 
     def __call__(self, order: Order) -> None:
-        kind = (order.config.env, order.config.method)
-        if kind not in self._kinds and len(self._kinds) >= _KINDS:
+        self._make_room([order])
+        carry_out(order, threads=self._threads, progress=self._progress)
+
+    def train_together(self, orders: Sequence[Order], look: Callable[[], None]) -> None:
+        """In one engine. What is to be played with the policies comes later."""
+        self._make_room(orders)
+        train(orders, threads=self._threads, progress=self._progress, look=None if self._progress else look)
+
+    def _make_room(self, orders: Sequence[Order]) -> None:
+        kinds = {(order.config.env, order.config.method) for order in orders}
+        if len(self._kinds | kinds) > max(_KINDS, len(kinds)):
             import jax
 
             jax.clear_caches()
             self._kinds.clear()
-        self._kinds.add(kind)
-        carry_out(order, threads=self._threads, progress=self._progress)
+        self._kinds |= kinds
 
 
 _KINDS = 16

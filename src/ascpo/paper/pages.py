@@ -6,7 +6,7 @@ from ascpo.paper.experiments import Experiment
 from ascpo.paper.page import Page
 from ascpo.paper.published import STEPS
 from ascpo.paper.samples import gather
-from ascpo.paper.shelf import Shelf, unusual
+from ascpo.paper.shelf import Shelf, engines, unusual
 
 
 def page_of(experiment: Experiment, shelf: Shelf, *, last: int = 1, command: str = "") -> Page:
@@ -31,6 +31,11 @@ def _about_the_runs(experiment: Experiment, shelf: Shelf, command: str) -> list[
         words = ", ".join(f"{name}={_typed(now)} instead of {_typed(was)}" for name, (was, now) in strange.items())
         notes.append(f"Not the paper's settings: {words}.")
         command += "".join(f" --set {name}={_typed(now)}" for name, (_, now) in strange.items())
+    moved = engines(shelf, experiment, trainings)
+    if others := [engine for engine in moved if engine != "native"]:
+        words = "; ".join(f"{engine}: {', '.join(suites)}" for engine, suites in moved.items())
+        notes.append(f"Engines: {words}.")
+        command += f" --engine {others[0] if len(moved) == 1 else 'mjx'}"
     if missing := len(trainings) - len(there):
         notes.append(f"{missing} of {len(trainings)} runs are missing or not finished. To get them: {command}")
     for training in trainings:

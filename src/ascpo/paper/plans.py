@@ -2,17 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 
 from rich.console import Console
 
 from ascpo.paper.board import Board
 from ascpo.paper.changes import Changes
+from ascpo.paper.companies import in_companies
+from ascpo.paper.engines import choose_engine
 from ascpo.paper.experiments import Experiment, Training, experiments
 from ascpo.paper.hours import Pace
 from ascpo.paper.orders import Here, Order
+from ascpo.paper.queue import Done
 from ascpo.paper.shelf import Shelf
-from ascpo.paper.sweep import Done, Starter, one_by_one, side_by_side
+from ascpo.paper.sweep import Starter, one_by_one, side_by_side
+from ascpo.runs.config import EngineName
 from ascpo.runs.plain import BadSetting
 
 
@@ -28,6 +33,8 @@ class Wish:
     changes: Changes = field(default_factory=dict)
     episodes: int = 0
     checkpoint_every: float = 60.0
+    engine: str = "native"
+    """`mjx` takes what suits each suite."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,7 @@ class Plan:
     experiment: Experiment
     orders: tuple[Order, ...]
     troubles: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def plans(wish: Wish) -> list[Plan]:
@@ -48,17 +56,21 @@ def plans(wish: Wish) -> list[Plan]:
     return found
 
 
-def carry_out_plan(plan: Plan, *, jobs: int, threads: int, console: Console) -> list[Done]:
-    """One training after another in this process, or some at once, each in its own."""
+def carry_out_plan(
+    plan: Plan, *, jobs: int = 1, threads: int = 0, together: bool = False, console: Console
+) -> list[Done]:
+    """One training after another or in companies in this process, or some at once, each in its own."""
     experiment = plan.experiment
     todo = [order for order in plan.orders if not order.is_done()]
     at_once = 1 if experiment.alone else max(1, min(jobs, len(todo)))
     folder = plan.orders[0].directory.parent if plan.orders else Path()
     board = Board(todo, Pace(folder), at_once, console)
-    console.print(f"{experiment.name}: {len(todo)} of {len(plan.orders)} runs to do", markup=False)
-    if at_once == 1 and not experiment.alone:
-        return one_by_one(plan.orders, Here(threads, progress=console.is_terminal), board)
-    return side_by_side(plan.orders, Starter(at_once, threads, experiment.alone), board, at_once)
+    for sentence in (*plan.remarks, f"{experiment.name}: {len(todo)} of {len(plan.orders)} runs to do"):
+        console.print(sentence, markup=False)
+    if experiment.alone or at_once > 1:
+        return side_by_side(plan.orders, Starter(at_once, threads, experiment.alone), board, at_once)
+    here = Here(threads, progress=console.is_terminal)
+    return in_companies(plan.orders, here, board) if together else one_by_one(plan.orders, here, board)
 
 
 def _concerns(experiment: Experiment, wish: Wish) -> bool:
@@ -72,18 +84,23 @@ def _concerns(experiment: Experiment, wish: Wish) -> bool:
 
 
 def _plan(experiment: Experiment, wish: Wish) -> Plan:
-    orders, troubles = [], []
+    orders, troubles, remarks = [], [], {}
+    choose = cache(partial(choose_engine, wish.engine))
     for training in experiment.trainings(wish.suites, wish.algos, wish.seeds):
         try:
-            orders.append(_order(experiment, training, wish))
+            choice = choose(training.suite)
+            orders.append(_order(experiment, training, wish, choice.engine))
         except ValueError as error:
             troubles.append(f"{training.name}: {error}")
-    return Plan(experiment, tuple(orders), tuple(troubles))
+            continue
+        if choice.why:
+            remarks[training.suite] = f"{training.suite} has the native engine. {choice.why}"
+    return Plan(experiment, tuple(orders), tuple(troubles), tuple(remarks.values()))
 
 
-def _order(experiment: Experiment, training: Training, wish: Wish) -> Order:
+def _order(experiment: Experiment, training: Training, wish: Wish, engine: EngineName) -> Order:
     return Order(
-        training.config(wish.shelf.scale, wish.changes),
+        training.config(wish.shelf.scale, wish.changes, engine),
         wish.shelf.run(experiment, training).path,
         wish.shelf.trouble(experiment, training),
         experiment.play,

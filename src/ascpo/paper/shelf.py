@@ -102,6 +102,17 @@ def unusual(shelf: Shelf, experiment: Experiment, trainings: Iterable[Training])
     return out
 
 
+def engines(shelf: Shelf, experiment: Experiment, trainings: Iterable[Training]) -> dict[str, list[str]]:
+    """Of the runs that there are: engine → suites."""
+    out: dict[str, list[str]] = {}
+    for training in trainings:
+        run = shelf.run(experiment, training)
+        if run.config_file.exists():
+            suites = out.setdefault(run.config().engine, [])
+            suites += [] if training.suite in suites else [training.suite]
+    return out
+
+
 def _epochs(run: RunDirectory) -> float:
     """As its settings say; without end if they cannot be read."""
     try:

@@ -7,26 +7,13 @@ import os
 import subprocess
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 from ascpo.paper.orders import Order
-
-PATIENCE = 60.0
-"""Seconds to wait for a training that another process is at, when all else is done."""
-
-
-@dataclass(frozen=True)
-class Done:
-    """What became of an order."""
-
-    order: Order
-    how: Literal["trained", "there", "failed"]
-    seconds: float = 0.0
-    trouble: str = ""
+from ascpo.paper.queue import PATIENCE, Done, Queue, attempt, noted
 
 
 class Watcher(Protocol):
@@ -55,16 +42,10 @@ def one_by_one(
     orders: Sequence[Order], do: Callable[[Order], None], watcher: Watcher, patience: float = PATIENCE
 ) -> list[Done]:
     """In this process, so that trainings of a kind share what was compiled."""
-    queue, done = _Queue(orders, patience), []
+    queue, done = Queue(orders, patience), []
     while (order := queue.next(done)) is not None:
         watcher.begin(order)
-        began = time.monotonic()
-        try:
-            do(order)
-            end = Done(order, "trained", time.monotonic() - began)
-        except Exception as error:
-            end = Done(order, "failed", time.monotonic() - began, _sentence(error))
-        _note(end)
+        end = attempt(order, do)
         done.append(end)
         watcher.end(end)
     return done
@@ -79,7 +60,7 @@ def side_by_side(
     pause: float = 0.2,
 ) -> list[Done]:
     """Some at once, each in a process of its own. `start` gets an order and which of the places it has."""
-    queue, done = _Queue(orders, patience), []
+    queue, done = Queue(orders, patience), []
     running: dict[int, tuple[Order, Process, float]] = {}
     try:
         while True:
@@ -95,8 +76,7 @@ def side_by_side(
                 if (code := process.poll()) is not None:
                     del running[place]
                     seconds = time.monotonic() - began
-                    end = Done(order, "trained", seconds) if code == 0 else _failed(order, code, seconds)
-                    _note(end)
+                    end = noted(Done(order, "trained", seconds) if code == 0 else _failed(order, code, seconds))
                     done.append(end)
                     watcher.end(end)
     except BaseException:
@@ -106,60 +86,6 @@ def side_by_side(
         for _, process, _ in running.values():
             process.wait()
         raise
-
-
-class _Queue:
-    """Orders that are still to be done. Those that another process is at come last."""
-
-    def __init__(self, orders: Sequence[Order], patience: float) -> None:
-        self._orders = deque(orders)
-        self._patience = patience
-        self._since: float | None = None
-
-    def next(self, done: list[Done], wait: bool = True) -> Order | None:
-        """The next one to do; None if there is none left, or none now. What is done already, or cannot be, is noted."""
-        while self._orders:
-            for _ in range(len(self._orders)):
-                order = self._orders.popleft()
-                try:
-                    order.check()
-                except ValueError as error:
-                    done.append(_noted(Done(order, "failed", trouble=_sentence(error))))
-                    continue
-                if order.is_done():
-                    done.append(Done(order, "there"))
-                    continue
-                if not order.is_busy():
-                    self._since = None
-                    return order
-                self._orders.append(order)
-            if not self._orders or not wait:
-                break
-            self._since = self._since or time.monotonic()
-            if time.monotonic() - self._since > self._patience:
-                busy = "is being trained by another process. Run the same command again when that has finished."
-                done += [_noted(Done(order, "failed", trouble=f"{order.directory} {busy}")) for order in self._orders]
-                self._orders.clear()
-            else:
-                time.sleep(min(1.0, self._patience))
-        return None
-
-
-def _sentence(error: Exception) -> str:
-    return str(error) or type(error).__name__
-
-
-def _noted(done: Done) -> Done:
-    _note(done)
-    return done
-
-
-def _note(done: Done) -> None:
-    """Why it failed is kept beside the runs, until it does not."""
-    done.order.trouble.unlink(missing_ok=True)
-    if done.how == "failed":
-        done.order.trouble.parent.mkdir(parents=True, exist_ok=True)
-        done.order.trouble.write_text(done.trouble + "\n")
 
 
 def _failed(order: Order, code: int, seconds: float) -> Done:

@@ -205,3 +205,19 @@ def _watchers(options: Options, directories: Sequence[Path]) -> list[Watcher]:
 
     shown: list[Watcher] = [Display()] if options.progress else []
     return [*shown, *(TensorBoard(path) for path in directories)] if options.tensorboard else shown
+
+
+def train_or_go_on(
+    seats: Sequence[Seat], env: Environment, options: Options, watchers: Sequence[Watcher] = ()
+) -> list[Result]:
+    """Runs that there may be or not, trained together: these go on from their last checkpoints, the others begin."""
+    keep_compiled_programs()
+    configs = [seat.config for seat in seats]
+    check_company(configs)
+    with _opened(env, configs[0], options, len(seats)) as engine:
+        check_room([learner_of(config, engine) for config in configs])
+        shown = _watchers(options, [seat.directory.path for seat in seats])
+        for seat in seats:
+            if not seat.directory.config_file.exists():
+                create(seat.directory.path.parent, seat.config, seat.directory.path.name)
+        return _conducted(seats, env, options, [*shown, *watchers], engine)

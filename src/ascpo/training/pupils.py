@@ -6,6 +6,7 @@ in another order, and the numbers differ by rounding.
 """
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -13,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ascpo.engines.mjx.gathering import here
 from ascpo.engines.rollout import Rollout
 from ascpo.training.journal import News, plain
 from ascpo.training.learner import Learner
@@ -83,13 +85,13 @@ class OneByOne:
             learner.tell(before[i], self._states[i], rollouts[i], judgements[i], improved[i][1], taught[i][1])
             for i in range(len(before))
         ]
-        return [News(**each) for each in jax.device_get([plain(each) for each in told])]
+        return [News(**each) for each in jax.device_get(here([plain(each) for each in told]))]
 
     def cut(self) -> None:
         self._states = [self.learner.cut(state) for state in self._states]
 
     def state(self, i: int) -> Callable[[], State]:
-        now = self._states[i]
+        now = here(self._states[i])
         return lambda: now
 
 
@@ -118,14 +120,38 @@ class AllAtOnce:
         self._states, losses = jax.block_until_ready(self._programs["teach"](state, judgement))
         lap("TimeCritics")
         told = self._programs["tell"](before, self._states, rollouts, judgement, step, losses)
-        host = jax.device_get(plain(told))
+        host = jax.device_get(here(plain(told)))
         return [News(**nth(host, i)) for i in range(self._count)]
 
     def cut(self) -> None:
         self._states = self._programs["cut"](self._states)
 
+    def orders(self) -> list[tuple[Any, tuple[Any, ...]]]:
+        """Programs, each with what it will be called with."""
+        programs, before, rollouts = self._programs, self._states, self._expected()
+        judgement = jax.eval_shape(programs["judge"], before, rollouts)
+        state, step = jax.eval_shape(programs["improve"], before, rollouts, judgement)
+        after, losses = jax.eval_shape(programs["teach"], state, judgement)
+        return [
+            (programs["judge"], (before, rollouts)),
+            (programs["improve"], (before, rollouts, judgement)),
+            (programs["teach"], (state, judgement)),
+            (programs["tell"], (before, after, rollouts, judgement, step, losses)),
+        ]
+
+    def _expected(self) -> Rollout:
+        """The shape of what will come."""
+        sizes, horizon = self.learner.sizes, self.learner.settings.horizon
+
+        def shape(*rest: int, dtype: Any = jnp.float32) -> Any:
+            return jax.ShapeDtypeStruct((self._count, horizon, sizes.num_envs, *rest), dtype)
+
+        view, action, flag = shape(self.learner.view_size), shape(sizes.action), shape(dtype=bool)
+        taken = action if self.learner.algorithm.shield else None
+        return Rollout(view, view, action, shape(), shape(sizes.m), flag, flag, taken)
+
     def state(self, i: int) -> Callable[[], State]:
-        now = self._states
+        now = here(self._states)
         return lambda: nth(now, i)
 
 
@@ -148,5 +174,17 @@ def _programs(learner: Learner) -> dict[str, Callable[..., Any]]:
 
 def pupils(learner: Learner, states: Sequence[State]) -> Pupils:
     """As it is fastest: an accelerator has room for all of them at once, a host for one."""
-    several = len(states) > 1 and jax.default_backend() != "cpu"
-    return AllAtOnce(learner, states) if several else OneByOne(learner, states)
+    return OneByOne(learner, states) if jax.default_backend() == "cpu" else AllAtOnce(learner, states)
+
+
+def compile_ahead(groups: Sequence[Pupils]) -> None:
+    """All programs at the same time: those of an accelerator take a quarter of a minute each.
+
+    They are kept on disk, and found there when they are first called. Where nothing is kept, there is nothing to gain.
+    """
+    if not jax.config.values["jax_compilation_cache_dir"]:
+        return
+    orders = [order for group in groups if isinstance(group, AllAtOnce) for order in group.orders()]
+    lowered = [program.lower(*args) for program, args in orders]
+    with ThreadPoolExecutor(max(1, len(lowered))) as pool:
+        list(pool.map(lambda each: each.compile(), lowered))

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -11,10 +11,11 @@ import jax
 import numpy as np
 
 from ascpo.algorithms import Algorithm
+from ascpo.engines.mjx.gathering import here
 from ascpo.engines.rollout import Cast, Engine, Rollout, Shared, Snapshot
 from ascpo.training.journal import News, Row, row_of
 from ascpo.training.learner import Learner
-from ascpo.training.pupils import AllAtOnce, Pupils, nth, pupils
+from ascpo.training.pupils import AllAtOnce, Pupils, compile_ahead, nth, pupils
 from ascpo.training.settings import Settings
 from ascpo.training.state import Sizes, State
 
@@ -83,7 +84,8 @@ def begin_together(engine: Shared, classes: Sequence[Class], epochs: int = 1) ->
     """The same for all seeds of all classes, in order."""
     states = [each.learner.start(seed, epochs) for each in classes for seed in each.seeds]
     engine.begin_together([Cast(each.learner.actor(), each.seeds) for each in classes])
-    return [Standing(0, 0.0, state, engine.snapshot_of(i)) for i, state in enumerate(states)]
+    snapshot = engine.snapshots()
+    return [Standing(0, 0.0, state, snapshot(i)) for i, state in enumerate(states)]
 
 
 def train(engine: Engine, learner: Learner, seed: int, epochs: int) -> Iterator[Epoch]:
@@ -96,9 +98,13 @@ def go_on(engine: Engine, learner: Learner, standing: Standing, epochs: int) -> 
 
     def collect(groups: Sequence[Pupils]) -> list[Any]:
         theta, noise = groups[0].act()
-        return [[engine.collect(theta[0], np.asarray(noise[0]))]]
+        rollout = engine.collect(theta[0], np.asarray(here(noise[0])))
+        return [_stacked(rollout) if isinstance(groups[0], AllAtOnce) else [rollout]]
 
-    stage = _Stage(collect, engine.cut, lambda _: engine.snapshot(), engine.cost_names)
+    def snapshots() -> Callable[[int], Snapshot]:
+        return [engine.snapshot()].__getitem__
+
+    stage = _Stage(collect, engine.cut, snapshots, engine.cost_names)
     for epochs_of_all in _loop(stage, [pupils(learner, [standing.state])], [standing], epochs):
         yield epochs_of_all[0]
 
@@ -119,7 +125,7 @@ def go_on_together(
             for group, rollout in zip(groups, rollouts, strict=True)
         ]
 
-    stage = _Stage(collect, engine.cut_together, engine.snapshot_of, engine.cost_names)
+    stage = _Stage(collect, engine.cut_together, engine.snapshots, engine.cost_names)
     return _loop(stage, groups, standings, epochs)
 
 
@@ -129,12 +135,13 @@ class _Stage:
 
     collect: Callable[[Sequence[Pupils]], list[Any]]
     cut: Callable[[], None]
-    snapshot: Callable[[int], Snapshot]
+    snapshots: Callable[[], Callable[[int], Snapshot]]
     cost_names: tuple[str, ...]
 
 
 def _loop(stage: _Stage, groups: Sequence[Pupils], standings: Sequence[Standing], epochs: int) -> Iterator[list[Epoch]]:
     costs = [standing.cost for standing in standings]
+    compile_ahead(groups)
     for epoch in range(standings[0].epochs, epochs):
         watch = _Watch()
         rollouts = jax.block_until_ready(stage.collect(groups))
@@ -151,8 +158,9 @@ def _loop(stage: _Stage, groups: Sequence[Pupils], standings: Sequence[Standing]
         for i, each in enumerate(told):
             costs[i] += float(each.total_cost)
             rows.append(_row(epoch, each, costs[i], groups[0].learner, stage.cost_names))
+        snapshot = stage.snapshots()
         now = [
-            _standing(epoch + 1, cost, state, stage.snapshot(i))
+            _standing(epoch + 1, cost, state, partial(snapshot, i))
             for i, (cost, state) in enumerate(zip(costs, states, strict=True))
         ]
         watch.lap("TimeOther")
@@ -164,8 +172,16 @@ def _apart(rollout: Rollout, seeds: int) -> list[Rollout]:
     return [nth(rollout, i) for i in range(seeds)]
 
 
-def _standing(epochs: int, cost: float, state: Callable[[], State], engine: Snapshot) -> Callable[[], Standing]:
-    return lambda: Standing(epochs, cost, state(), engine)
+@jax.jit
+def _stacked(rollout: Rollout) -> Rollout:
+    """Of one seed, as if it were one of several."""
+    return jax.tree.map(lambda leaf: leaf[None], rollout)
+
+
+def _standing(
+    epochs: int, cost: float, state: Callable[[], State], engine: Callable[[], Snapshot]
+) -> Callable[[], Standing]:
+    return lambda: Standing(epochs, cost, state(), engine())
 
 
 def _steps(learner: Learner) -> int:

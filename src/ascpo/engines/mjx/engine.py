@@ -19,16 +19,19 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from ascpo.engines.divergence import NOT_FINITE, Divergence
+from ascpo.engines.mjx.gathering import here
 from ascpo.engines.mjx.physics import Implementation, Moving, Physics, Pose, Unserved
 from ascpo.engines.precision import precise
 from ascpo.engines.programs import Scenes, row_of
 from ascpo.engines.rollout import Actor, Bounds, Cast, Rollout, Snapshot
 from ascpo.guard.layout import draw_all, keys_of
-from ascpo.guard.task import Task
+from ascpo.guard.task import Outcome, Task
 
 STRETCH = 25
 """Steps between two looks at the episodes drawn ahead, and as many of these."""
 
+_OWN = PartitionSpec("env")
+"""Each device has environments of its own."""
 _log = logging.getLogger(__name__)
 
 
@@ -41,7 +44,7 @@ class _Carry:
     moving: Moving
     episodes: Int[Array, "env player"]
     """The number of the running episode."""
-    memories: tuple[Float[Array, "env seeds memory"], ...]
+    memories: tuple[Float[Array, "env _seeds _memory"], ...]
     """By cast."""
 
 
@@ -117,7 +120,7 @@ class MjxEngine:
         self.cut_together()
 
     def snapshot(self) -> Snapshot:
-        return self.snapshot_of(0)
+        return self.snapshots()(0)
 
     def restore(self, snapshot: Snapshot) -> None:
         self.restore_together([snapshot])
@@ -130,19 +133,13 @@ class MjxEngine:
         seeds = np.concatenate([np.asarray(cast.seeds, np.int64) for cast in casts])
         self._seeds = self._shared(((np.arange(self.num_envs)[:, None] + seeds) % 2**32).astype(np.uint32))
         self._program = _program(self.task, self._physics, tuple(cast.actor for cast in casts), self.mesh)
-        self._draw_ahead(self._shared(np.full(self._seeds.shape, -1, np.int32)))
-        self.cut_together()
+        self._begin_after(self._shared(np.full(self._seeds.shape, -1, np.int32)))
 
     def cut_together(self) -> None:
-        if hasattr(self, "_carry"):
-            self._draw_ahead(self._carry.episodes)
-        memories = tuple(jnp.tile(cast.actor.fresh(), (self.num_envs, len(cast.seeds), 1)) for cast in self._casts)
-        moving = self._physics.begin(_flat(self._ahead.pillars[:, :, 0]))
-        carry = _Carry(self._ahead.rows[:, :, 0], moving, self._ahead.after + 1, memories)
-        self._carry = jax.tree.map(self._shared, carry)
+        self._begin_after(self._carry.episodes)
 
     def collect_together(
-        self, thetas: Sequence[Float[Array, "seeds p"]], noises: Sequence[Float[Any, "seeds time env act"]]
+        self, thetas: Sequence[Float[Array, "_seeds _p"]], noises: Sequence[Float[Any, "_seeds _time env act"]]
     ) -> list[Rollout]:
         everywhere = NamedSharding(self.mesh, PartitionSpec())
         thetas = tuple(jax.device_put(theta, everywhere) for theta in thetas)
@@ -155,15 +152,17 @@ class MjxEngine:
         ]
         return [_joined([stretch[i] for stretch in stretches]) for i in range(len(self._casts))]
 
-    def snapshot_of(self, player: int) -> Snapshot:
-        """Arrays on the device: they never change, and are copied when they are needed elsewhere."""
-        carry = self._carry
+    def snapshots(self) -> Callable[[int], Snapshot]:
+        # What is on the device never changes: nothing has to be copied before it is wanted.
+        return functools.partial(self._snapshot, here(self._carry), here(self._seeds))
+
+    def _snapshot(self, carry: _Carry, seeds: UInt32[Array, "env player"], player: int) -> Snapshot:
         place, cast = player, 0
         while place >= len(self._casts[cast].seeds):
             place, cast = place - len(self._casts[cast].seeds), cast + 1
         pose = {name: _pairs(x, self.num_envs)[:, player] for name, x in vars(carry.moving.pose).items()}
         return {
-            "seeds": self._seeds[:, player],
+            "seeds": seeds[:, player],
             "episodes": carry.episodes[:, player],
             "rows": carry.rows[:, player],
             "memories": carry.memories[cast][:, place],
@@ -171,6 +170,13 @@ class MjxEngine:
         } | pose
 
     def restore_together(self, snapshots: Sequence[Snapshot]) -> None:
+        players, found = self._seeds.shape[1], {len(snapshot["seeds"]) for snapshot in snapshots}
+        if len(snapshots) != players or found != {self.num_envs}:
+            raise ValueError(
+                f"{len(snapshots)} snapshots of {', '.join(map(str, sorted(found)))} environments do not fit "
+                f"{players} players of {self.num_envs}. Begin with the casts that were copied."
+            )
+
         def joined(name: str) -> Array:
             return jnp.stack([jnp.asarray(snapshot[name]) for snapshot in snapshots], axis=1)
 
@@ -186,7 +192,7 @@ class MjxEngine:
         self._carry = jax.tree.map(self._shared, _Carry(joined("rows"), moving, joined("episodes"), tuple(memories)))
 
     def _stretch(
-        self, thetas: tuple[Float[Array, "seeds p"], ...], noises: tuple[Float[Array, "time env seeds act"], ...]
+        self, thetas: tuple[Float[Array, "_seeds _p"], ...], noises: tuple[Float[Array, "_time env _seeds act"], ...]
     ) -> list[Rollout]:
         # Drawing anew takes about as long whatever was used: as seldom as it can be without a second try.
         before = self._carry
@@ -199,19 +205,29 @@ class MjxEngine:
         self._carry = after
         self._used, broken = (int(number) for number in jax.device_get(told))
         if broken:
-            self._report(before, rollouts, np.asarray(diverged))
+            self._report(here(before), here([rollout.done for rollout in rollouts]), np.asarray(here(diverged)))
         return rollouts
 
+    def _begin_after(self, episodes: Int[Array, "env player"]) -> None:
+        """Begin the episodes after these everywhere."""
+        self._draw_ahead(episodes)
+        memories = tuple(jnp.tile(cast.actor.fresh(), (self.num_envs, len(cast.seeds), 1)) for cast in self._casts)
+        moving = self._physics.begin(_flat(self._ahead.pillars[:, :, 0]))
+        carry = _Carry(self._ahead.rows[:, :, 0], moving, episodes + 1, memories)
+        self._carry, self._used = jax.tree.map(self._shared, carry), 1
+
     def _draw_ahead(self, after: Int[Array, "env player"]) -> None:
-        self._ahead, self._used = _drawn(self.task, self._seeds, after), 0
+        self._ahead, self._used = jax.tree.map(self._shared, _drawn(self.task, self._seeds, after)), 0
 
     def _shared(self, x: Any) -> Array:
-        return jax.device_put(x, NamedSharding(self.mesh, PartitionSpec("env")))
+        return jax.device_put(x, NamedSharding(self.mesh, _OWN))
 
-    def _report(self, before: _Carry, rollouts: list[Rollout], diverged: Bool[np.ndarray, "time env player"]) -> None:
-        done = np.concatenate([np.asarray(rollout.done) for rollout in rollouts], axis=-1)
+    def _report(
+        self, before: _Carry, ended: list[Bool[Array, "time env _seeds"]], diverged: Bool[np.ndarray, "time env player"]
+    ) -> None:
+        done = np.concatenate(ended, axis=-1)
         steps = np.asarray(jax.vmap(jax.vmap(lambda row: row_of(self.task).unpack(row).step))(before.rows))
-        episodes, seeds = np.asarray(before.episodes), np.asarray(self._seeds)
+        episodes, seeds = np.asarray(before.episodes), np.asarray(here(self._seeds))
         for t, env, player in np.argwhere(diverged):
             ends = np.flatnonzero(done[:t, env, player])
             step = t + 1 + steps[env, player] if not len(ends) else t - ends[-1]
@@ -264,32 +280,36 @@ def _program(task: Task, physics: Physics, actors: tuple[Actor, ...], mesh: Mesh
         settled, first = [], 0
         for actor, memory in zip(actors, carry.memories, strict=True):
             mine = slice(first, first + memory.shape[1])
-            settle = jax.vmap(jax.vmap(Scenes(task, actor).settle))
+            settle = jax.vmap(jax.vmap(_settling(task, actor)))
             settled.append(settle(carry.rows[:, mine], memory, sensors[:, mine], next_rows[:, mine]))
             first += memory.shape[1]
-        done = jnp.concatenate([each.outcome.done for each in settled], axis=1)
+        rows, memories, last, outcomes = zip(*settled, strict=True)
+        done = jnp.concatenate([outcome.done for outcome in outcomes], axis=1)
         after = _Carry(
-            rows=jnp.concatenate([each.row for each in settled], axis=1),
+            rows=jnp.concatenate(rows, axis=1),
             moving=reset(moving, _flat(done), _flat(next_pillars)),
             episodes=carry.episodes + done,
-            memories=tuple(each.memory for each in settled),
+            memories=memories,
         )
         rollouts = [
             Rollout(
                 view=before.view,
-                next_view=now.last,
+                next_view=next_view,
                 action=before.action,
-                reward=now.outcome.reward,
-                cost=now.outcome.costs,
-                terminated=now.outcome.terminated,
-                truncated=now.outcome.truncated & ~now.outcome.terminated,
+                reward=outcome.reward,
+                cost=outcome.costs,
+                terminated=outcome.terminated,
+                truncated=outcome.truncated & ~outcome.terminated,
                 taken=None if actor.shield is None else before.taken,
             )
-            for actor, before, now in zip(actors, seen, settled, strict=True)
+            for actor, before, next_view, outcome in zip(actors, seen, last, outcomes, strict=True)
         ]
-        return after, (rollouts, jnp.concatenate([each.outcome.diverged for each in settled], axis=1))
+        return after, (rollouts, jnp.concatenate([outcome.diverged for outcome in outcomes], axis=1))
 
-    @jax.jit
+    # The same places after a stretch as before it: so it is compiled once.
+    own, along, everywhere = (NamedSharding(mesh, spec) for spec in (_OWN, PartitionSpec(None, "env"), PartitionSpec()))
+
+    @functools.partial(jax.jit, out_shardings=(own, along, along, everywhere))
     @precise
     def stretch(thetas: Any, carry: _Carry, ahead: _Ahead, noises: Any) -> Any:
         after, (rollouts, diverged) = jax.lax.scan(functools.partial(step, thetas, ahead), carry, noises)
@@ -298,14 +318,23 @@ def _program(task: Task, physics: Physics, actors: tuple[Actor, ...], mesh: Mesh
     return stretch
 
 
+def _settling(task: Task, actor: Actor) -> Callable[..., tuple[Array, Array, Array, Outcome]]:
+    """`Scenes.settle` of one environment, as arrays that can be batched: row, memory, last view, outcome."""
+
+    def settle(*args: Array) -> tuple[Array, Array, Array, Outcome]:
+        now = Scenes(task, actor).settle(*args)
+        return now.row, now.memory, now.last, now.outcome
+
+    return settle
+
+
 def _over_devices(physics: Physics, mesh: Mesh) -> tuple[Callable[..., Moving], Callable[..., Moving]]:
     """Each device moves its own environments: none of them knows of the others."""
     if mesh.size == 1:
         return physics.step, physics.reset
-    own = PartitionSpec("env")
     return (
-        jax.shard_map(physics.step, mesh=mesh, in_specs=(own, own), out_specs=own, check_vma=False),
-        jax.shard_map(physics.reset, mesh=mesh, in_specs=(own, own, own), out_specs=own, check_vma=False),
+        jax.shard_map(physics.step, mesh=mesh, in_specs=(_OWN, _OWN), out_specs=_OWN, check_vma=False),
+        jax.shard_map(physics.reset, mesh=mesh, in_specs=(_OWN, _OWN, _OWN), out_specs=_OWN, check_vma=False),
     )
 
 

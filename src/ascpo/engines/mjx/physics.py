@@ -5,7 +5,7 @@ A step is ten substeps without sensors and a forward pass with them, as in the n
 
 import copy
 import importlib.util
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import jax
@@ -53,7 +53,7 @@ class Moving:
 
     data: Any
     """A `Pose` for JAX, which works the rest out again; all of MJX's data for Warp, which keeps it in place."""
-    sensors: Float[Array, "env sensors"]
+    sensors: Float[Array, "*env sensors"]
     """After the last step; NaN where the simulation broke down."""
 
     @property
@@ -69,15 +69,18 @@ class Physics:
         if self.implementation == "warp" and not importlib.util.find_spec("warp"):
             raise Unserved("Warp is not installed. Install ascpo[warp], or choose the implementation jax.")
         self._task = task
-        model = task.model
+        model = in_single_precision(task.model)
         quiet = copy.copy(model)
         quiet.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
         self._quiet, self._loud = self._put(quiet), self._put(model)
-        self._blank = mjx.make_data(model, impl="jax") if self.implementation == "jax" else None
+        # Of several hosts, each has the model on a device of its own.
+        self._blank = (
+            mjx.make_data(model, jax.local_devices()[0], impl="jax") if self.implementation == "jax" else None
+        )
         start = mujoco.MjData(model)
         mujoco.mj_setState(model, start, task.start.state, int(mujoco.mjtState.mjSTATE_INTEGRATION))
-        parts = (start.qpos, start.qvel, start.qacc_warmstart, start.mocap_pos)
-        self._start = Pose(*(jnp.asarray(part, jnp.float32) for part in parts))
+        parts = {"qpos": start.qpos, "qvel": start.qvel, "warmstart": start.qacc_warmstart}
+        self._start = {name: np.asarray(part, np.float32) for name, part in parts.items()}
         self._rotors = [model.body(name).id for name in task.suite.robot.rotors]
         self._mass = float(model.body_mass.sum())
         self._tracked = model.body(task.suite.robot.tracked).id
@@ -85,9 +88,7 @@ class Physics:
 
     def begin(self, pillars: Float[Array, "env pillars 3"]) -> Moving:
         """All at the start, with pillars at these places."""
-        num_envs = len(pillars)
-        blank = Pose(*(jnp.tile(x, (num_envs, *(1,) * np.ndim(x))) for x in vars(self._start).values()))
-        return self.stand(replace(blank, pillars=pillars), jnp.tile(self._task.start.sensors, (num_envs, 1)))
+        return self.stand(self._begun(pillars), jnp.tile(self._task.start.sensors, (len(pillars), 1)))
 
     def stand(self, pose: Pose, sensors: Float[Array, "env sensors"]) -> Moving:
         """Where they stood before."""
@@ -102,7 +103,7 @@ class Physics:
         def choose(new: Any, old: Array) -> Array:
             return jnp.where(which.reshape(-1, *(1,) * (old.ndim - 1)), new, old)
 
-        pose = jax.tree.map(choose, replace(self._start, pillars=pillars), moving.pose)
+        pose = jax.tree.map(choose, self._begun(pillars), moving.pose)
         data = pose if self.implementation == "jax" else _posed(moving.data, pose)
         return Moving(data, choose(self._task.start.sensors, moving.sensors))
 
@@ -115,6 +116,10 @@ class Physics:
         return jax.vmap(self._sensed)(
             *self._moved(data, jax.vmap(mjx.step, (None, 0)), jax.vmap(mjx.forward, (None, 0)))
         )
+
+    def _begun(self, pillars: Float[Array, "env pillars 3"]) -> Pose:
+        each = {name: jnp.tile(x, (len(pillars), 1)) for name, x in self._start.items()}
+        return Pose(**each, pillars=pillars)
 
     def _step_one(self, moving: Moving, actions: Float[Array, " act"]) -> Moving:
         data = self._commanded(_posed(self._blank, moving.data), actions, moving.sensors)
@@ -157,7 +162,7 @@ class Physics:
 
     def _put(self, model: mujoco.MjModel) -> Any:
         try:
-            return mjx.put_model(model, impl=self.implementation)
+            return mjx.put_model(model, jax.local_devices()[0], impl=self.implementation)
         except NotImplementedError as error:
             raise Unserved(
                 f"MJX's implementation in {self.implementation} cannot simulate {self._task.suite.name} ({error}). "
@@ -167,6 +172,32 @@ class Physics:
     def _data(self, num_envs: int) -> Any:
         contacts, rows = _room(self._task.model)
         return mjx.make_data(self._task.model, impl="warp", naconmax=contacts * num_envs, njmax=rows)
+
+
+def in_single_precision(model: mujoco.MjModel) -> mujoco.MjModel:
+    """The model with what single precision needs.
+
+    Solvers look for no better solution than its digits can hold: else they go on to their last iteration. And slides
+    have a ten-thousandth of the robot's mass more: those of Walker and Humanoid are parallel at a yaw of 90 degrees,
+    where the mass matrix is singular, and only double precision passes there.
+    """
+    model = copy.copy(model)
+    model.opt.tolerance = max(model.opt.tolerance, 1e-6)
+    slides = _may_align(model)
+    model.dof_armature[slides] = np.maximum(model.dof_armature[slides], 1e-4 * model.body_mass.sum())
+    return model
+
+
+def _may_align(model: mujoco.MjModel) -> list[int]:
+    """Degrees of freedom of slides that a hinge between them can turn parallel."""
+    found = []
+    for body in range(model.nbody):
+        first = model.body_jntadr[body]
+        kinds = model.jnt_type[first : first + model.body_jntnum[body]].tolist()
+        slides = [i for i, kind in enumerate(kinds) if kind == mujoco.mjtJoint.mjJNT_SLIDE]
+        if slides and mujoco.mjtJoint.mjJNT_HINGE in kinds[slides[0] : slides[-1]]:
+            found += [int(model.jnt_dofadr[first + i]) for i in slides]
+    return found
 
 
 def _pose(data: Any) -> Pose:

@@ -1,0 +1,192 @@
+"""What an accelerator is worth: how fast, and how near to the native engine.
+
+python -m benchmarks.accelerator speed                  steps/s of all robots: native, mjx-jax, mjx-warp, bare and whole
+python -m benchmarks.accelerator speed Point-8-Hazard --batches 1024 8192 --engines native mjx-jax
+python -m benchmarks.accelerator parity                 error over time against the native engine, the same actions
+python -m benchmarks.accelerator training --seeds 0..31 6 million steps of ASCPO on Point-8-Hazard: seconds a seed
+
+A step is the whole environment's: ten substeps, the task with lidars, costs and observation, and resets. `bare` is the
+simulator alone: substeps and one forward pass with sensors.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ascpo.cli.train import seeds_of
+from ascpo.engines.native import NativeEngine
+from ascpo.engines.precision import precise
+from ascpo.engines.rollout import SCRIPTED
+from ascpo.engines.simulation import Simulator
+from ascpo.environments.registration import MAX_EPISODE_STEPS
+from ascpo.environments.spaces import make_task
+from ascpo.guard.task import Task
+from ascpo.runs.compiled import keep_compiled_programs
+
+SUITES = (
+    "Point-8-Hazard",
+    "Point-8-Pillar",
+    "Point-8-Ghost",
+    "Swimmer-8-Hazard",
+    "Drone-8-3DHazard",
+    "Arm3-8-3DHazard",
+    "Walker-8-Hazard",
+    "Ant-8-Hazard",
+    "Humanoid-8-Hazard",
+)
+LOOKS = (1, 3, 10, 30, 100)
+"""Steps after which engines are compared."""
+STEPS = 100
+"""In which speed is measured."""
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("what", choices=("speed", "parity", "training"))
+    asked.add_argument("suites", nargs="*", default=SUITES)
+    asked.add_argument("--batches", type=int, nargs="*", default=(1024, 8192))
+    asked.add_argument("--engines", nargs="*", default=("native", "mjx-jax", "mjx-warp"))
+    asked.add_argument("--seeds", default="0")
+    asked.add_argument("--num-envs", type=int, default=240)
+    asked.add_argument("--horizon", type=int, default=125)
+    asked.add_argument("--total-steps", type=float, default=6e6)
+    asked.add_argument("--out", type=Path, default=Path("runs/accelerator"))
+    args = asked.parse_args()
+    keep_compiled_programs()
+    device = jax.devices()[0]
+    print(f"{device.device_kind}, JAX {jax.__version__}, {jax.default_backend()}", flush=True)
+    if args.what == "training":
+        train(args)
+        return
+    for suite in args.suites or SUITES:
+        task = make_task(suite, "paper", "closest", MAX_EPISODE_STEPS)
+        for engine in args.engines:
+            try:
+                if args.what == "parity":
+                    print(parity(task, engine), end="", flush=True)
+                else:
+                    for batch in args.batches:
+                        print(speed(task, engine, batch), flush=True)
+            except Exception as error:
+                print(f"{suite:<18} {engine:<9} not possible: {str(error).splitlines()[0]}", flush=True)
+
+
+def speed(task: Task, engine: str, batch: int) -> str:
+    """One row of the table."""
+    rng = np.random.default_rng(0)
+    # The host's cores are slow with the larger robots: fewer steps say as much.
+    steps = max(5, min(STEPS, 100_000 // batch)) if engine == "native" else STEPS
+    actions = rng.uniform(-1, 1, (steps, batch, task.suite.robot.actions)).astype(np.float32)
+    whole, bare = (_native if engine == "native" else _mjx)(task, engine, actions)
+    first, seconds = _timed(whole)
+    _, bare_seconds = _timed(bare)
+    return (
+        f"{task.suite.name:<18} {engine:<9} {batch:>6}  {len(actions) * batch / seconds / 1e3:>9.0f} k steps/s  "
+        f"bare {len(actions) * batch / bare_seconds / 1e3:>9.0f} k  ratio {bare_seconds / seconds:.2f}  "
+        f"{1e3 * seconds / len(actions):>7.2f} ms a step  compiled in {first - seconds:>5.1f} s"
+    )
+
+
+def _native(task: Task, _: str, actions: np.ndarray) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    engine, simulator = NativeEngine(task, actions.shape[1]), Simulator(task, actions.shape[1], 0)
+    engine.begin(SCRIPTED, 0)
+
+    def bare() -> None:
+        for action in actions:
+            simulator.step(action)
+
+    return lambda: engine.collect(jnp.zeros(0), actions), bare
+
+
+def _mjx(task: Task, engine: str, actions: np.ndarray) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    from ascpo.engines.mjx.engine import MjxEngine
+    from ascpo.engines.mjx.physics import Physics
+
+    implementation = "warp" if engine == "mjx-warp" else "jax"
+    whole, physics = MjxEngine(task, actions.shape[1], implementation), Physics(task, implementation)
+    whole.begin(SCRIPTED, 0)
+    on_device = jnp.asarray(actions)
+    start = jax.jit(physics.begin)(jnp.tile(jnp.array([9.0, 9.0, 0.5]), (actions.shape[1], task.suite.pillars, 1)))
+
+    @jax.jit
+    @precise
+    def bare(moving: Any, actions: Any) -> Any:
+        return jax.lax.scan(lambda m, a: (physics.step(m, a), None), moving, actions)[0].sensors
+
+    return lambda: whole.collect(jnp.zeros(0), on_device), lambda: bare(start, on_device)
+
+
+def _timed(call: Callable[[], Any], times: int = 3) -> tuple[float, float]:
+    """Seconds of the first call, and of the fastest after it."""
+    seconds = []
+    for _ in range(times + 1):
+        began = time.perf_counter()
+        jax.block_until_ready(call())
+        seconds.append(time.perf_counter() - began)
+    return seconds[0], min(seconds[1:])
+
+
+def parity(task: Task, engine: str, batch: int = 64) -> str:
+    """By how much the tracked frame's place differs from the native simulator's: median and largest of a batch."""
+    if engine == "native":
+        return ""
+    from ascpo.engines.mjx.physics import Physics
+
+    physics = Physics(task, "warp" if engine == "mjx-warp" else "jax")
+    rng = np.random.default_rng(0)
+    pillars = np.tile(np.array([9.0, 9.0, 0.5]), (batch, task.suite.pillars, 1)).astype(np.float32)
+    if task.suite.pillars:
+        pillars[:, 0] = [0.6, 0.05, 0.5]
+    simulator = Simulator(task, batch, 0)
+    simulator.reset(np.arange(batch), pillars)
+    moving = jax.jit(physics.begin)(jnp.asarray(pillars))
+    step = jax.jit(precise(physics.step))
+    plan, tracked = task.plan, task.suite.robot.frames.index(task.suite.robot.tracked)
+    cells, broken = [], []
+    for t in range(1, max(LOOKS) + 1):
+        actions = rng.uniform(-1, 1, (batch, task.suite.robot.actions)).astype(np.float32)
+        simulator.step(actions)
+        moving = step(moving, jnp.asarray(actions))
+        if t in LOOKS:
+            mine, theirs = np.asarray(moving.sensors), simulator.sensors
+            places = [x[:, plan.offsets["position"]].reshape(batch, -1, 3)[:, tracked] for x in (mine, theirs)]
+            error = np.linalg.norm(places[0] - places[1], axis=-1)
+            cells.append(f"{np.nanmedian(error):.0e}/{np.nanmax(error):.0e}")
+            broken.append(int(np.isnan(mine).any(axis=1).sum()) - int(np.isnan(theirs).any(axis=1).sum()))
+    more = f"  {broken[-1]:+d} broken down" if broken[-1] else ""
+    return f"{task.suite.name:<18} {engine:<9} " + "  ".join(f"{cell:>13}" for cell in cells) + more + "\n"
+
+
+def train(args: argparse.Namespace) -> None:
+    """Whole runs, and what a seed of them took."""
+    from ascpo.runs.run import train_together
+
+    seeds, began = seeds_of(args.seeds), time.perf_counter()
+    results = train_together(
+        "Point-8-Hazard",
+        ["ascpo"],
+        seeds=seeds,
+        engine=args.engines[0],
+        num_envs=args.num_envs,
+        horizon=args.horizon,
+        total_steps=args.total_steps,
+        out=args.out,
+        progress=False,
+        checkpoint_every=1e9,
+    )
+    seconds = time.perf_counter() - began
+    last = [{name: np.mean(column[-10:]) for name, column in result.history.items()} for result in results]
+    print(f"{len(seeds)} seeds in {seconds:.1f} s: {seconds / len(seeds):.1f} s a seed, compilation and files included")
+    for name in ("EpRet", "EpCost", "EpMaxCost", "CostRate", "SafeRate", "TimeoutRate"):
+        values = np.array([each[name] for each in last])
+        print(f"  {name:<12} {values.mean():.4f} ± {values.std():.4f}  [{values.min():.4f}, {values.max():.4f}]")
+
+
+if __name__ == "__main__":
+    main()

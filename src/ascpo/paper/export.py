@@ -1,0 +1,91 @@
+"""All runs as two small tables for a program: where each ended (`runs.csv`), and how it came there (`curves.csv`)."""
+
+import csv
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from ascpo.paper.experiments import Experiment, Training
+from ascpo.paper.hours import epoch_seconds
+from ascpo.paper.published import J_R, M_C, RHO_C
+from ascpo.paper.shelf import Shelf
+from ascpo.runs.directory import NoRun, RunDirectory
+from ascpo.runs.tables import read_table
+
+POINTS = 40
+"""Of a curve, at most."""
+_MEANS = {"J_r": J_R.column, "M_c": M_C.column}
+"""Of these a point is the mean over the epochs since the one before; ρ_c is since the start anyway."""
+
+Row = dict[str, str | int]
+
+
+def export(folder: Path, shelf: Shelf, experiments: Iterable[Experiment], last: int = 1) -> list[Path]:
+    """Write both tables. Runs that are not finished are there, too: `steps` are fewer than `total_steps` then."""
+    runs: list[Row] = []
+    curves: list[Row] = []
+    for training, run in _runs(shelf, experiments).items():
+        log = read_table(run.metrics)
+        if not len(log.get("Epoch", ())):
+            continue
+        about: Row = {"suite": training.suite, "algorithm": training.variant.name, "seed": training.seed}
+        runs.append(about | _end(run, log, last))
+        curves += [about | point for point in _curve(log)]
+    tables = {"runs.csv": runs, "curves.csv": curves}
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in tables.items():
+        with (folder / name).open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+    return [folder / name for name in tables]
+
+
+def _runs(shelf: Shelf, experiments: Iterable[Experiment]) -> dict[Training, RunDirectory]:
+    """Each once, whatever the number of figures that it is for."""
+    found: dict[Training, RunDirectory] = {}
+    for experiment in experiments:
+        for suite in experiment.suites:
+            for variant in experiment.variants:
+                for seed in shelf.seeds(experiment, suite, variant):
+                    training = Training(suite, variant, seed)
+                    run = shelf.run(experiment, training)
+                    if run.metrics.exists():
+                        found.setdefault(training, run)
+    return found
+
+
+def _end(run: RunDirectory, log: Mapping[str, np.ndarray], last: int) -> Row:
+    try:
+        config = run.config()
+    except (NoRun, OSError):
+        config = None
+    seconds = epoch_seconds(run)
+    return {
+        "engine": config.engine if config else "",
+        "steps": int(log["TotalEnvInteracts"][-1]),
+        "total_steps": config.total_steps if config else "",
+        **{name: _short(np.mean(log[column][-last:])) for name, column in _MEANS.items()},
+        "rho_c": _short(log[RHO_C.column][-1]),
+        "seconds_per_epoch": "" if seconds is None else _short(seconds),
+    }
+
+
+def _curve(log: Mapping[str, np.ndarray]) -> list[Row]:
+    """Evenly spaced, and with the last epoch."""
+    epochs = len(log["Epoch"])
+    ends = np.linspace(0, epochs, min(POINTS, epochs) + 1).round()
+    return [
+        {
+            "steps": int(log["TotalEnvInteracts"][b - 1]),
+            **{name: _short(np.mean(log[column][a:b])) for name, column in _MEANS.items()},
+            "rho_c": _short(log[RHO_C.column][b - 1]),
+        }
+        for a, b in pairwise(map(int, ends))
+    ]
+
+
+def _short(value: float | np.floating) -> str:
+    return f"{value:.5g}"

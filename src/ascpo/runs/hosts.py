@@ -1,0 +1,120 @@
+"""One training on the accelerators of several hosts: a process on each, all in lock-step over one mesh.
+
+On every host the same program, with its own number:
+
+    hosts.join("first-host:8476", processes=4, number=0)
+    hosts.train("Ant-8-Hazard", engine="mjx-jax", num_envs=4096, out="runs")
+
+Every process goes through the whole training; the first one alone keeps the run's directory. What the others would
+write goes to a directory that is thrown away.
+"""
+
+import contextlib
+import dataclasses
+import io
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from ascpo.runs import run as runs
+from ascpo.runs.directory import find
+from ascpo.runs.environment import Environment
+from ascpo.runs.plain import BadSetting
+from ascpo.runs.run import Result
+
+_NEVER = 1e12
+"""Seconds between checkpoints that nobody will read."""
+
+
+def join(coordinator: str, processes: int, number: int) -> None:
+    """Meet the other processes at the first one's address (host:port). Before anything else is done with JAX."""
+    if not 0 <= number < processes:
+        raise BadSetting(f"number={number}: {processes} processes are counted from 0 to {processes - 1}.")
+    if jax.config.values["jax_platforms"] == "cpu":
+        # Hosts without accelerators have to be told how to add numbers up.
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    jax.distributed.initialize(coordinator, processes, number)
+
+
+def train(env: Environment, algo: str = "ascpo", *, out: str | Path = "runs", **chosen: Any) -> Result | None:
+    """As `ascpo.train` by MJX, on all devices of all hosts. The result is the first process's."""
+    with _place(Path(out)) as mine, _checkpoints_of_its_own():
+        result = runs.train(env, algo, out=mine, **_chosen(chosen | {"engine": chosen.get("engine", "mjx")}))
+    return result if _first() else None
+
+
+def resume(run: str | Path, **chosen: Any) -> Result | None:
+    """As `ascpo.resume`. Only the first host needs to have the run."""
+    with _copied(run) as mine, _checkpoints_of_its_own():
+        result = runs.resume(mine, **_chosen(chosen))
+    return result if _first() else None
+
+
+def _first() -> bool:
+    return jax.process_index() == 0
+
+
+def _chosen(chosen: dict[str, Any]) -> dict[str, Any]:
+    chosen = {"devices": 0} | chosen
+    return chosen if _first() else chosen | {"progress": False, "tensorboard": False, "checkpoint_every": _NEVER}
+
+
+@contextlib.contextmanager
+def _place(out: Path) -> Iterator[Path]:
+    """Where this process writes."""
+    if _first():
+        yield out
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        yield Path(scratch)
+
+
+@contextlib.contextmanager
+def _copied(run: str | Path) -> Iterator[Path]:
+    """The run's directory, sent to all processes by the first."""
+    content = b""
+    if _first():
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            for name in ("config.json", "metrics.csv", "timing.csv", "checkpoints"):
+                archive.add(find(Path(run)).path / name, name)
+        content = packed.getvalue()
+    content = _sent(content)
+    with _place(Path(run)) as mine:
+        if not _first():
+            with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+                archive.extractall(mine, filter="data")
+        yield mine
+
+
+def _sent(content: bytes) -> bytes:
+    """By the first process, to all."""
+    from jax.experimental.multihost_utils import broadcast_one_to_all
+
+    size = int(broadcast_one_to_all(np.int32(len(content))))
+    padded = np.frombuffer(content, np.uint8) if _first() else np.zeros(size, np.uint8)
+    return np.asarray(broadcast_one_to_all(padded), np.uint8).tobytes()
+
+
+@contextlib.contextmanager
+def _checkpoints_of_its_own() -> Iterator[None]:
+    """Orbax has all processes write a checkpoint together, and wait for each other; here each has its own."""
+    import orbax.checkpoint as ocp
+
+    me, manager = jax.process_index(), ocp.CheckpointManager
+    alone = ocp.options.MultiprocessingOptions(me, {me}, f"process{me}")
+
+    def own(path: Path, options: ocp.CheckpointManagerOptions) -> ocp.CheckpointManager:
+        path.mkdir(exist_ok=True)
+        return manager(path, options=dataclasses.replace(options, create=False, multiprocessing_options=alone))
+
+    ocp.CheckpointManager = own
+    try:
+        yield
+    finally:
+        ocp.CheckpointManager = manager

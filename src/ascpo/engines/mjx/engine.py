@@ -32,6 +32,10 @@ STRETCH = 25
 
 _OWN = PartitionSpec("env")
 """Each device has environments of its own."""
+_OWN_STEPS = PartitionSpec(None, "env")
+"""The same where time comes first."""
+_ALL = PartitionSpec()
+"""Every device has everything."""
 _log = logging.getLogger(__name__)
 
 
@@ -141,11 +145,9 @@ class MjxEngine:
     def collect_together(
         self, thetas: Sequence[Float[Array, "_seeds _p"]], noises: Sequence[Float[Any, "_seeds _time env act"]]
     ) -> list[Rollout]:
-        everywhere = NamedSharding(self.mesh, PartitionSpec())
-        thetas = tuple(jax.device_put(theta, everywhere) for theta in thetas)
-        along = NamedSharding(self.mesh, PartitionSpec(None, "env"))
+        thetas = tuple(self._put(theta, _ALL) for theta in thetas)
         # By step, environment and seed, as the program goes through them.
-        by_step = tuple(jax.device_put(jnp.transpose(noise, (1, 2, 0, 3)), along) for noise in noises)
+        by_step = tuple(self._put(jnp.transpose(noise, (1, 2, 0, 3)), _OWN_STEPS) for noise in noises)
         stretches = [
             self._stretch(thetas, tuple(noise[t : t + STRETCH] for noise in by_step))
             for t in range(0, len(by_step[0]), STRETCH)
@@ -220,7 +222,13 @@ class MjxEngine:
         self._ahead, self._used = jax.tree.map(self._shared, _drawn(self.task, self._seeds, after)), 0
 
     def _shared(self, x: Any) -> Array:
-        return jax.device_put(x, NamedSharding(self.mesh, _OWN))
+        return self._put(x, _OWN)
+
+    def _put(self, x: Any, spec: PartitionSpec) -> Array:
+        # On the only device that is used, arrays stay as free as the learner's: what is bound to a mesh, or to a
+        # device, would have all of the learner's programs compiled a second time.
+        free = self.mesh.size == 1 and self.mesh.devices.flat[0] == jax.local_devices()[0]
+        return jnp.asarray(x) if free else jax.device_put(x, NamedSharding(self.mesh, spec))
 
     def _report(
         self, before: _Carry, ended: list[Bool[Array, "time env _seeds"]], diverged: Bool[np.ndarray, "time env player"]
@@ -307,9 +315,9 @@ def _program(task: Task, physics: Physics, actors: tuple[Actor, ...], mesh: Mesh
         return after, (rollouts, jnp.concatenate([outcome.diverged for outcome in outcomes], axis=1))
 
     # The same places after a stretch as before it: so it is compiled once.
-    own, along, everywhere = (NamedSharding(mesh, spec) for spec in (_OWN, PartitionSpec(None, "env"), PartitionSpec()))
+    places = tuple(NamedSharding(mesh, spec) for spec in (_OWN, _OWN_STEPS, _OWN_STEPS, _ALL))
 
-    @functools.partial(jax.jit, out_shardings=(own, along, along, everywhere))
+    @functools.partial(jax.jit, out_shardings=places if mesh.size > 1 else None)
     @precise
     def stretch(thetas: Any, carry: _Carry, ahead: _Ahead, noises: Any) -> Any:
         after, (rollouts, diverged) = jax.lax.scan(functools.partial(step, thetas, ahead), carry, noises)

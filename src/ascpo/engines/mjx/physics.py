@@ -74,9 +74,7 @@ class Physics:
         quiet.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
         self._quiet, self._loud = self._put(quiet), self._put(model)
         # Of several hosts, each has the model on a device of its own.
-        self._blank = (
-            mjx.make_data(model, jax.local_devices()[0], impl="jax") if self.implementation == "jax" else None
-        )
+        self._blank = mjx.make_data(model, jax.local_devices()[0], impl="jax") if self.implementation == "jax" else None
         start = mujoco.MjData(model)
         mujoco.mj_setState(model, start, task.start.state, int(mujoco.mjtState.mjSTATE_INTEGRATION))
         parts = {"qpos": start.qpos, "qvel": start.qvel, "warmstart": start.qacc_warmstart}

@@ -1,0 +1,48 @@
+"""Several seeds by one command."""
+
+import pytest
+
+from ascpo.cli.train import seeds_of
+from ascpo.runs.directory import find
+from ascpo.runs.plain import BadSetting
+from ascpo.runs.tables import read_table
+from tests.runs.helpers import EPOCH, POINT, words
+
+QUICK = [*words(), "--evaluate", 0, "--checkpoint-every", 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"),
+    [("0..3", [0, 1, 2, 3]), ("0,3,5", [0, 3, 5]), ("7", [7]), ("4..4", [4]), ("0..2,2,9", [0, 1, 2, 9])],
+)
+def test_seeds_are_listed_or_from_one_to_another(text, seeds):
+    assert seeds_of(text) == seeds
+
+
+@pytest.mark.parametrize("text", ["", "a", "1..", "..3", "3..1", "0..2..4", "1;2", "0-7", "1.5"])
+def test_what_is_no_list_of_seeds_is_answered_with_one(text):
+    with pytest.raises(BadSetting, match=r"no list of seeds\. Try 0\.\.7, or 0,3,5"):
+        seeds_of(text)
+
+
+def test_seeds_are_trained_together_and_go_on_together(ascpo, tmp_path):
+    said = ascpo("train", "--env", POINT, "--seeds", "0..1", "--total-steps", EPOCH, "--out", tmp_path, *QUICK)
+    runs = [tmp_path / f"Point-1-Hazard-ascpo-seed{seed}" for seed in (0, 1)]
+    assert "Together with: Point-1-Hazard-ascpo-seed1" in said
+    ascpo("train", "--resume", *runs, "--total-steps", 2 * EPOCH, "--evaluate", 0)
+    assert [len(read_table(find(run).metrics)["Epoch"]) for run in runs] == [2, 2]
+    assert [find(run).config().seed for run in runs] == [0, 1]
+
+
+def test_a_name_is_shared_by_several_seeds(ascpo, tmp_path):
+    ascpo(
+        "train", "--env", POINT, "--seeds", "2,4", "--name", "mine", "--total-steps", EPOCH, "--out", tmp_path, *QUICK
+    )
+    assert {path.name for path in tmp_path.iterdir()} == {"mine-seed2", "mine-seed4"}
+
+
+def test_wrong_seeds_are_answered_before_anything_is_written(ascpo, tmp_path):
+    for seeds, answer in (("1-2", "no list of seeds"), ("-1..0", "seed")):
+        with pytest.raises(SystemExit, match=answer):
+            ascpo("train", "--env", POINT, f"--seeds={seeds}", "--out", tmp_path / "out", *QUICK)
+    assert not (tmp_path / "out").exists()

@@ -33,8 +33,16 @@ class Checkpoints:
         self._ocp = ocp
         self._path = path
         self._fingerprint = fingerprint
+        # Orbax would have the processes of several hosts write together, and wait for each other. Each has its own.
+        me, kind = jax.process_index(), ocp.options.MultiprocessingOptions
+        who = kind(me, {me}, f"process{me}") if jax.process_count() > 1 else kind()
+        path.mkdir(exist_ok=True)
         options = ocp.CheckpointManagerOptions(
-            max_to_keep=_KEPT, enable_async_checkpointing=False, cleanup_tmp_directories=True
+            max_to_keep=_KEPT,
+            enable_async_checkpointing=False,
+            cleanup_tmp_directories=True,
+            create=False,
+            multiprocessing_options=who,
         )
         self._manager = ocp.CheckpointManager(path.absolute(), options=options)
 

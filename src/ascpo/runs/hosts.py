@@ -10,8 +10,8 @@ write goes to a directory that is thrown away.
 """
 
 import contextlib
-import dataclasses
 import io
+import os
 import tarfile
 import tempfile
 from collections.abc import Iterator
@@ -26,6 +26,7 @@ from ascpo.runs.directory import find
 from ascpo.runs.environment import Environment
 from ascpo.runs.plain import BadSetting
 from ascpo.runs.run import Result
+from ascpo.runs.stopping import Stopped
 
 _NEVER = 1e12
 """Seconds between checkpoints that nobody will read."""
@@ -43,14 +44,14 @@ def join(coordinator: str, processes: int, number: int) -> None:
 
 def train(env: Environment, algo: str = "ascpo", *, out: str | Path = "runs", **chosen: Any) -> Result | None:
     """As `ascpo.train` by MJX, on all devices of all hosts. The result is the first process's."""
-    with _place(Path(out)) as mine, _checkpoints_of_its_own():
+    with _place(Path(out)) as mine, _stopped_at_once():
         result = runs.train(env, algo, out=mine, **_chosen(chosen | {"engine": chosen.get("engine", "mjx")}))
     return result if _first() else None
 
 
 def resume(run: str | Path, **chosen: Any) -> Result | None:
     """As `ascpo.resume`. Only the first host needs to have the run."""
-    with _copied(run) as mine, _checkpoints_of_its_own():
+    with _copied(run) as mine, _stopped_at_once():
         result = runs.resume(mine, **_chosen(chosen))
     return result if _first() else None
 
@@ -62,6 +63,16 @@ def _first() -> bool:
 def _chosen(chosen: dict[str, Any]) -> dict[str, Any]:
     chosen = {"devices": 0} | chosen
     return chosen if _first() else chosen | {"progress": False, "tensorboard": False, "checkpoint_every": _NEVER}
+
+
+@contextlib.contextmanager
+def _stopped_at_once() -> Iterator[None]:
+    """All finished epochs are saved by now; what the devices are at would wait for processes that may be gone."""
+    try:
+        yield
+    except Stopped as stopped:
+        print(f"Stopped by {stopped}. All finished epochs are saved.", flush=True)
+        os._exit(128 + stopped.number)
 
 
 @contextlib.contextmanager
@@ -99,22 +110,3 @@ def _sent(content: bytes) -> bytes:
     size = int(broadcast_one_to_all(np.int32(len(content))))
     padded = np.frombuffer(content, np.uint8) if _first() else np.zeros(size, np.uint8)
     return np.asarray(broadcast_one_to_all(padded), np.uint8).tobytes()
-
-
-@contextlib.contextmanager
-def _checkpoints_of_its_own() -> Iterator[None]:
-    """Orbax has all processes write a checkpoint together, and wait for each other; here each has its own."""
-    import orbax.checkpoint as ocp
-
-    me, manager = jax.process_index(), ocp.CheckpointManager
-    alone = ocp.options.MultiprocessingOptions(me, {me}, f"process{me}")
-
-    def own(path: Path, options: ocp.CheckpointManagerOptions) -> ocp.CheckpointManager:
-        path.mkdir(exist_ok=True)
-        return manager(path, options=dataclasses.replace(options, create=False, multiprocessing_options=alone))
-
-    ocp.CheckpointManager = own
-    try:
-        yield
-    finally:
-        ocp.CheckpointManager = manager

@@ -76,7 +76,7 @@ def run(command, monkeypatch):
             raise AssertionError(f"ascpo {command}: {end.code}") from end
 
 
-UNUSUAL = {"pascpo", "examples.pendulum:make", "reference"}
+UNUSUAL = {"pascpo", "examples.pendulum:make", "reference", "mjx"}
 """Trainings of these are read, not run: each would be compiled for this alone, and other tests train them."""
 
 
@@ -87,7 +87,7 @@ def understood(words):
     from ascpo.cli.video import Video
 
     if words[0] == "train":
-        parse(words[1:])[0].as_config()
+        parse(words[1:])[0].as_configs()
     else:
         tyro.cli({"replay": ReplayVerb, "video": Video}[words[0]], args=words[1:])
 

@@ -56,9 +56,6 @@ def check_company(configs: Sequence[Config]) -> None:
                     f"Runs that train together need the same {what}: {config.name()} has {mine}, {first.name()} has "
                     f"{theirs}. Train them in two commands."
                 )
-    names = [config.name() for config in configs]
-    if len(set(names)) < len(names):
-        raise BadSetting(f"{next(name for name in names if names.count(name) > 1)} was asked for twice.")
 
 
 _COMMON = ("num_envs", "horizon", "carry")

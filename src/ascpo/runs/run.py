@@ -137,6 +137,8 @@ def launch(
     keep_compiled_programs()
     check_company(configs)
     names = [name or config.name() for name, config in zip(names or [None] * len(configs), configs, strict=True)]
+    if len(set(names)) < len(names):
+        raise BadSetting(f"{next(name for name in names if names.count(name) > 1)} was asked for twice.")
     with _opened(env, configs[0], options, len(configs)) as engine:
         check_room([learner_of(config, engine) for config in configs])
         watchers = _watchers(options, [out / name for name in names])

@@ -78,7 +78,6 @@ def test_runs_that_were_stopped_go_on_together(engine, request, tmp_path):
     assert [files(run.path) for run in runs] == [files(run) for run in whole]
 
 
-@pytest.mark.xfail(reason="Files.close() comes before its tables are open, and hides the sentence", strict=False)
 def test_environments_of_ones_own_are_trained_one_seed_at_a_time(tmp_path):
     with pytest.raises(BadSetting, match="Environments of one's own are trained one seed at a time"):
         train_together(make_cart, seeds=(0, 1), total_steps=EPOCH, out=tmp_path, **QUIET)

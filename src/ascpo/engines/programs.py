@@ -182,12 +182,12 @@ class Seen:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Settled:
-    """What a step did to one environment."""
+    """What a step did."""
 
-    row: Float[Array, " packed"]
+    row: Float[Array, "*axes packed"]
     """With the next episode begun where one has ended."""
-    memory: Float[Array, " memory"]
-    last: Float[Array, " view"]
+    memory: Float[Array, "*axes memory"]
+    last: Float[Array, "*axes view"]
     """The view after the step, before any reset."""
     outcome: Outcome
 

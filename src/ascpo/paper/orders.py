@@ -92,11 +92,11 @@ def train(
 ) -> None:
     """One, or several together. Those that there are go on. `look` is called after every epoch."""
     from ascpo.runs.conduct import Seat
-    from ascpo.runs.run import Options, train_or_go_on
+    from ascpo.runs.run import Options, relaunch
 
     options = Options(threads=threads, progress=progress, checkpoint_every=orders[0].checkpoint_every)
     seats = [Seat(order.config, order.run) for order in orders]
-    train_or_go_on(seats, orders[0].config.env, options, [_Looker(look)] if look else [])
+    relaunch(seats, orders[0].config.env, options, [_Looker(look)] if look else [])
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,18 @@ def check_company(configs: Sequence[Config]) -> None:
 _COMMON = ("num_envs", "horizon", "carry")
 
 
+def check_engine(engine: Engine, runs: int) -> None:
+    """Not every engine can be shared."""
+    if runs > 1:
+        _shared(engine)
+
+
+def _shared(engine: Engine) -> Shared:
+    if not isinstance(engine, Shared):
+        raise BadSetting("Environments of one's own are trained one seed at a time. Use --seed.")
+    return engine
+
+
 class _Run:
     """A run on its way."""
 
@@ -163,12 +175,6 @@ def _classes(seats: Sequence[Seat], learners: Sequence[Learner]) -> list[Class]:
     """Neighbours with the same learner."""
     pairs = groupby(zip(learners, seats, strict=True), key=lambda pair: pair[0])
     return [Class(learner, tuple(seat.config.seed for _, seat in group)) for learner, group in pairs]
-
-
-def _shared(engine: Engine) -> Shared:
-    if not isinstance(engine, Shared):
-        raise BadSetting("Environments of one's own are trained one seed at a time. Use --seed.")
-    return engine
 
 
 def _plan(runs: Sequence[_Run], engine: Engine) -> Plan:

@@ -55,6 +55,14 @@ class RunDirectory:
     def policy(self) -> Path:
         return self.path / "policy.safetensors"
 
+    def check_free(self) -> None:
+        """A new run must not be put where there is one."""
+        if self.config_file.exists():
+            raise NoRun(
+                f"{self.path} holds a run already. Go on with it by --resume {self.path}, or choose another --name or "
+                f"--out."
+            )
+
     def config(self) -> Config:
         try:
             return Config.from_json(self.config_file.read_text())
@@ -80,11 +88,7 @@ class RunDirectory:
 def create(out: Path, config: Config, name: str | None = None) -> RunDirectory:
     """A new directory for a run that has not begun."""
     directory = RunDirectory(out / (name or config.name()))
-    if directory.config_file.exists():
-        raise NoRun(
-            f"{directory.path} holds a run already. Go on with it by --resume {directory.path}, or choose another "
-            f"--name or --out."
-        )
+    directory.check_free()
     directory.path.mkdir(parents=True, exist_ok=True)
     write_whole(directory.path / "versions.json", json.dumps(_versions(), indent=2) + "\n")
     write_whole(directory.config_file, config.to_json())

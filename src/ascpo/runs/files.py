@@ -29,6 +29,7 @@ class Files:
 
     def __post_init__(self) -> None:
         self._checkpoints = Checkpoints(self.directory.checkpoints, self.config.fingerprint)
+        self._tables: list[Table] = []
         self._since = time.perf_counter()
         self._spent = 0.0
 
@@ -42,8 +43,7 @@ class Files:
             )
         write_whole(self.directory.config_file, self.config.to_json())
         self._saved = standing.epochs
-        self._metrics = Table(self.directory.metrics, standing.epochs)
-        self._timing = Table(self.directory.timing, standing.epochs)
+        self._tables = [Table(file, standing.epochs) for file in (self.directory.metrics, self.directory.timing)]
         before = read_table(self.directory.timing)["WallClock"] if standing.epochs else [0.0]
         self._began = time.perf_counter() - float(before[-1])
         if standing.epochs:
@@ -54,8 +54,8 @@ class Files:
         """An epoch's rows."""
         began = time.perf_counter()
         timing = timing | {"TimeSaved": self._spent, "WallClock": began - self._began}
-        self._metrics.write(row)
-        self._timing.write(timing)
+        for table, content in zip(self._tables, (row, timing), strict=True):
+            table.write(content)
         self._spent = time.perf_counter() - began
         return timing
 
@@ -78,6 +78,6 @@ class Files:
         save_policy(self.directory.policy, self.config, self.engine, acting, standing.epochs)
 
     def close(self) -> None:
-        self._metrics.close()
-        self._timing.close()
+        for table in self._tables:
+            table.close()
         self._checkpoints.close()

@@ -11,10 +11,10 @@ _COPIES = 8
 """Of what a rollout holds: as the engine collects it, as the learner reads it, and what XLA needs on the way."""
 
 
-def check_room(learners: Sequence[Learner]) -> None:
-    """Refuse what will not fit. A host has no limit that could be known."""
+def check_room(learners: Sequence[Learner], devices: int = 1) -> None:
+    """Refuse what will not fit on so many devices, 0 for all. A host has no limit that could be known."""
     room = _room()
-    needed = sum(bytes_of(learner) for learner in learners)
+    needed = sum(bytes_of(learner) for learner in learners) / (devices or jax.device_count())
     if room is None or needed <= room:
         return
     settings = learners[0].settings
@@ -25,7 +25,7 @@ def check_room(learners: Sequence[Learner]) -> None:
         way = f"Use --num-envs {max(1, int(settings.num_envs * room / needed))}, or a shorter --horizon"
     raise BadSetting(
         f"{len(learners)} runs of {settings.num_envs} × {settings.horizon} steps need about {needed / 2**30:.1f} GB on "
-        f"the accelerator, which has {room / 2**30:.1f} GB. {way}, or a smaller --cost-fit.window."
+        f"each accelerator, which has {room / 2**30:.1f} GB. {way}, or a smaller --cost-fit.window."
     )
 
 
@@ -43,5 +43,5 @@ def bytes_of(learner: Learner) -> int:
 
 def _room() -> int | None:
     """Bytes of an accelerator that JAX may take."""
-    stats = jax.devices()[0].memory_stats() if jax.default_backend() != "cpu" else None
+    stats = jax.local_devices()[0].memory_stats() if jax.default_backend() != "cpu" else None
     return int(stats["bytes_limit"]) if stats and "bytes_limit" in stats else None

@@ -16,7 +16,7 @@ import numpy as np
 
 from ascpo.engines.rollout import Engine
 from ascpo.runs.compiled import keep_compiled_programs
-from ascpo.runs.conduct import Seat, check_company, conduct, learner_of
+from ascpo.runs.conduct import Seat, check_company, check_engine, conduct, learner_of
 from ascpo.runs.config import Config, configure
 from ascpo.runs.directory import RunDirectory, create, find
 from ascpo.runs.environment import Environment, engine_name, name_of, open_engine, open_mjx
@@ -133,28 +133,34 @@ def launch(
     out: Path,
     names: Sequence[str | None] = (),
 ) -> list[Result]:
-    """New runs, trained together if they are several. What can be wrong is found before anything is written."""
-    keep_compiled_programs()
-    check_company(configs)
+    """New runs, trained together if they are several."""
     names = [name or config.name() for name, config in zip(names or [None] * len(configs), configs, strict=True)]
     if len(set(names)) < len(names):
         raise BadSetting(f"{next(name for name in names if names.count(name) > 1)} was asked for twice.")
-    with _opened(env, configs[0], options, len(configs)) as engine:
-        check_room([learner_of(config, engine) for config in configs])
-        watchers = _watchers(options, [out / name for name in names])
-        seats = [Seat(config, create(out, config, name)) for config, name in zip(configs, names, strict=True)]
-        return _conducted(seats, env, options, watchers, engine)
+    seats = [Seat(config, RunDirectory(out / name)) for config, name in zip(configs, names, strict=True)]
+    for seat in seats:
+        seat.directory.check_free()
+    return relaunch(seats, env, options)
 
 
-def relaunch(seats: Sequence[Seat], env: Environment, options: Options) -> list[Result]:
-    """Runs that there are, from their last checkpoints on."""
+def relaunch(
+    seats: Sequence[Seat], env: Environment, options: Options, watchers: Sequence[Watcher] = ()
+) -> list[Result]:
+    """Runs, trained together if they are several: those there are go on from their last checkpoints, others begin.
+
+    What can be wrong is found before anything is written.
+    """
     keep_compiled_programs()
     configs = [seat.config for seat in seats]
     check_company(configs)
     with _opened(env, configs[0], options, len(seats)) as engine:
-        check_room([learner_of(config, engine) for config in configs])
-        watchers = _watchers(options, [seat.directory.path for seat in seats])
-        return _conducted(seats, env, options, watchers, engine)
+        check_engine(engine, len(seats))
+        check_room([learner_of(config, engine) for config in configs], options.devices)
+        shown = _watchers(options, [seat.directory.path for seat in seats])
+        for seat in seats:
+            if not seat.directory.config_file.exists():
+                create(seat.directory.path.parent, seat.config, seat.directory.path.name)
+        return _conducted(seats, env, options, [*shown, *watchers], engine)
 
 
 def _conducted(
@@ -207,19 +213,3 @@ def _watchers(options: Options, directories: Sequence[Path]) -> list[Watcher]:
 
     shown: list[Watcher] = [Display()] if options.progress else []
     return [*shown, *(TensorBoard(path) for path in directories)] if options.tensorboard else shown
-
-
-def train_or_go_on(
-    seats: Sequence[Seat], env: Environment, options: Options, watchers: Sequence[Watcher] = ()
-) -> list[Result]:
-    """Runs that there may be or not, trained together: these go on from their last checkpoints, the others begin."""
-    keep_compiled_programs()
-    configs = [seat.config for seat in seats]
-    check_company(configs)
-    with _opened(env, configs[0], options, len(seats)) as engine:
-        check_room([learner_of(config, engine) for config in configs])
-        shown = _watchers(options, [seat.directory.path for seat in seats])
-        for seat in seats:
-            if not seat.directory.config_file.exists():
-                create(seat.directory.path.parent, seat.config, seat.directory.path.name)
-        return _conducted(seats, env, options, [*shown, *watchers], engine)

@@ -25,7 +25,7 @@ from ascpo.engines.precision import precise
 from ascpo.engines.programs import Scenes, row_of
 from ascpo.engines.rollout import Actor, Bounds, Cast, Rollout, Snapshot
 from ascpo.guard.layout import draw_all, keys_of
-from ascpo.guard.task import Outcome, Task
+from ascpo.guard.task import Task
 
 STRETCH = 25
 """Steps between two looks at the episodes drawn ahead, and as many of these."""
@@ -288,31 +288,30 @@ def _program(task: Task, physics: Physics, actors: tuple[Actor, ...], mesh: Mesh
         settled, first = [], 0
         for actor, memory in zip(actors, carry.memories, strict=True):
             mine = slice(first, first + memory.shape[1])
-            settle = jax.vmap(jax.vmap(_settling(task, actor)))
+            settle = jax.vmap(jax.vmap(Scenes(task, actor).settle))
             settled.append(settle(carry.rows[:, mine], memory, sensors[:, mine], next_rows[:, mine]))
             first += memory.shape[1]
-        rows, memories, last, outcomes = zip(*settled, strict=True)
-        done = jnp.concatenate([outcome.done for outcome in outcomes], axis=1)
+        done = jnp.concatenate([now.outcome.done for now in settled], axis=1)
         after = _Carry(
-            rows=jnp.concatenate(rows, axis=1),
+            rows=jnp.concatenate([now.row for now in settled], axis=1),
             moving=reset(moving, _flat(done), _flat(next_pillars)),
             episodes=carry.episodes + done,
-            memories=memories,
+            memories=tuple(now.memory for now in settled),
         )
         rollouts = [
             Rollout(
                 view=before.view,
-                next_view=next_view,
+                next_view=now.last,
                 action=before.action,
-                reward=outcome.reward,
-                cost=outcome.costs,
-                terminated=outcome.terminated,
-                truncated=outcome.truncated & ~outcome.terminated,
+                reward=now.outcome.reward,
+                cost=now.outcome.costs,
+                terminated=now.outcome.terminated,
+                truncated=now.outcome.truncated & ~now.outcome.terminated,
                 taken=None if actor.shield is None else before.taken,
             )
-            for actor, before, next_view, outcome in zip(actors, seen, last, outcomes, strict=True)
+            for actor, before, now in zip(actors, seen, settled, strict=True)
         ]
-        return after, (rollouts, jnp.concatenate([outcome.diverged for outcome in outcomes], axis=1))
+        return after, (rollouts, jnp.concatenate([now.outcome.diverged for now in settled], axis=1))
 
     # The same places after a stretch as before it: so it is compiled once.
     places = tuple(NamedSharding(mesh, spec) for spec in (_OWN, _OWN_STEPS, _OWN_STEPS, _ALL))
@@ -324,16 +323,6 @@ def _program(task: Task, physics: Physics, actors: tuple[Actor, ...], mesh: Mesh
         return after, rollouts, diverged, (jnp.max(after.episodes - ahead.after), jnp.sum(diverged))
 
     return stretch
-
-
-def _settling(task: Task, actor: Actor) -> Callable[..., tuple[Array, Array, Array, Outcome]]:
-    """`Scenes.settle` of one environment, as arrays that can be batched: row, memory, last view, outcome."""
-
-    def settle(*args: Array) -> tuple[Array, Array, Array, Outcome]:
-        now = Scenes(task, actor).settle(*args)
-        return now.row, now.memory, now.last, now.outcome
-
-    return settle
 
 
 def _over_devices(physics: Physics, mesh: Mesh) -> tuple[Callable[..., Moving], Callable[..., Moving]]:

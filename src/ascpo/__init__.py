@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ascpo.guard.model import make_model
     from ascpo.guard.suites import PAPER_SUITES, suite
     from ascpo.runs.policy import load
-    from ascpo.runs.run import resume, train
+    from ascpo.runs.run import resume, train, train_together
 
 _HOMES = {
     "GuardEnv": "ascpo.environments.single",
@@ -29,6 +29,7 @@ _HOMES = {
     "resume": "ascpo.runs.run",
     "suite": "ascpo.guard.suites",
     "train": "ascpo.runs.run",
+    "train_together": "ascpo.runs.run",
 }
 
 register()
@@ -44,6 +45,7 @@ __all__ = [
     "resume",
     "suite",
     "train",
+    "train_together",
 ]
 
 

@@ -91,7 +91,7 @@ def test_the_same_sensors_mean_the_same_to_the_bit(engine):
     simulator.reset(np.arange(count), np.zeros((count, 0, 3)))
     ahead = engine._ahead.rows[:, :2].reshape(count, -1, row_of(task).width)
     rows, memories, zero = ahead[:, 0], jnp.tile(actor.fresh(), (count, 1)), jnp.zeros(1)
-    acting, settle = acting_of(task, actor), jax.jit(jax.vmap(jax.vmap(module._settling(task, actor))))
+    acting, settle = acting_of(task, actor), jax.jit(jax.vmap(jax.vmap(Scenes(task, actor).settle)))
     see = jax.jit(jax.vmap(jax.vmap(Scenes(task, actor).see, (None, 0, 0, 0)), (None, 0, 0, 0)))
 
     def pairs(x):
@@ -100,7 +100,8 @@ def test_the_same_sensors_mean_the_same_to_the_bit(engine):
     for _ in range(LIMIT + 2):
         noise = rng.uniform(-1, 1, (count, 2)).astype(np.float32)
         simulator.step(noise)
-        row, memory, last, outcome = settle(*map(pairs, (rows, memories, simulator.sensors, ahead[:, 1])))
+        now = settle(*map(pairs, (rows, memories, simulator.sensors, ahead[:, 1])))
+        row, memory, last, outcome = now.row, now.memory, now.last, now.outcome
         seen = see(zero, row, memory, pairs(noise))
         used = jnp.ones(count, jnp.int32)
         given = (jnp.array(rows), jnp.array(memories), simulator.sensors, ahead, used, noise)

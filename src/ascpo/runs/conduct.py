@@ -19,7 +19,7 @@ from ascpo.runs.stopping import Stopping
 from ascpo.runs.watching import News, Plan, Watcher
 from ascpo.training.learner import Learner
 from ascpo.training.train import (
-    Class,
+    Cohort,
     Epoch,
     Standing,
     begin,
@@ -161,20 +161,20 @@ def _epochs(engine: Engine, runs: Sequence[_Run], until: int) -> Iterator[Sequen
     shared = _shared(engine)
     if restore:
         shared.restore_together([standing.engine for standing in standings])
-    return go_on_together(shared, _classes([run.seat for run in runs], [run.learner for run in runs]), standings, until)
+    return go_on_together(shared, _cohorts([run.seat for run in runs], [run.learner for run in runs]), standings, until)
 
 
 def _begun(engine: Engine, seats: Sequence[Seat], learners: Sequence[Learner]) -> list[Standing]:
     epochs = seats[0].config.epochs
     if len(seats) == 1:
         return [begin(engine, learners[0], seats[0].config.seed, epochs)]
-    return begin_together(_shared(engine), _classes(seats, learners), epochs)
+    return begin_together(_shared(engine), _cohorts(seats, learners), epochs)
 
 
-def _classes(seats: Sequence[Seat], learners: Sequence[Learner]) -> list[Class]:
+def _cohorts(seats: Sequence[Seat], learners: Sequence[Learner]) -> list[Cohort]:
     """Neighbours with the same learner."""
     pairs = groupby(zip(learners, seats, strict=True), key=lambda pair: pair[0])
-    return [Class(learner, tuple(seat.config.seed for _, seat in group)) for learner, group in pairs]
+    return [Cohort(learner, tuple(seat.config.seed for _, seat in group)) for learner, group in pairs]
 
 
 def _plan(runs: Sequence[_Run], engine: Engine) -> Plan:

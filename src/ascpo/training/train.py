@@ -55,7 +55,7 @@ class Epoch:
 
 
 @dataclass(frozen=True)
-class Class:
+class Cohort:
     """A learner, and the seeds that it is to learn from."""
 
     learner: Learner
@@ -80,10 +80,10 @@ def begin(engine: Engine, learner: Learner, seed: int, epochs: int = 1) -> Stand
     return Standing(0, 0.0, state, engine.snapshot())
 
 
-def begin_together(engine: Shared, classes: Sequence[Class], epochs: int = 1) -> list[Standing]:
-    """The same for all seeds of all classes, in order."""
-    states = [each.learner.start(seed, epochs) for each in classes for seed in each.seeds]
-    engine.begin_together([Cast(each.learner.actor(), each.seeds) for each in classes])
+def begin_together(engine: Shared, cohorts: Sequence[Cohort], epochs: int = 1) -> list[Standing]:
+    """The same for all seeds of all cohorts, in order."""
+    states = [each.learner.start(seed, epochs) for each in cohorts for seed in each.seeds]
+    engine.begin_together([Cast(each.learner.actor(), each.seeds) for each in cohorts])
     snapshot = engine.snapshots()
     return [Standing(0, 0.0, state, snapshot(i)) for i, state in enumerate(states)]
 
@@ -110,12 +110,12 @@ def go_on(engine: Engine, learner: Learner, standing: Standing, epochs: int) -> 
 
 
 def go_on_together(
-    engine: Shared, classes: Sequence[Class], standings: Sequence[Standing], epochs: int
+    engine: Shared, cohorts: Sequence[Cohort], standings: Sequence[Standing], epochs: int
 ) -> Iterator[list[Epoch]]:
-    """The same for all seeds of all classes, which have done as many epochs: their epochs are yielded together."""
-    ends = np.cumsum([0, *(len(each.seeds) for each in classes)])
+    """The same for all seeds of all cohorts, which have done as many epochs: their epochs are yielded together."""
+    ends = np.cumsum([0, *(len(each.seeds) for each in cohorts)])
     states = [standing.state for standing in standings]
-    groups = [pupils(each.learner, states[a:b]) for each, (a, b) in zip(classes, pairwise(ends), strict=True)]
+    groups = [pupils(each.learner, states[a:b]) for each, (a, b) in zip(cohorts, pairwise(ends), strict=True)]
 
     def collect(groups: Sequence[Pupils]) -> list[Any]:
         thetas, noises = zip(*(group.act() for group in groups), strict=True)

@@ -23,8 +23,9 @@ from jaxtyping import Array, Bool, Float, Int, Integer
 
 from ascpo.engines.divergence import Divergence
 from ascpo.engines.lane import Lane, Take
+from ascpo.engines.of_task import OfTask
 from ascpo.engines.programs import Reader, programs_of
-from ascpo.engines.rollout import Actor, Bounds, Cast, Origin, Rollout, Snapshot
+from ascpo.engines.rollout import Actor, Cast, Origin, Rollout, Snapshot
 from ascpo.engines.simulation import Simulator
 from ascpo.engines.succession import Endless, Listed
 from ascpo.guard.layout import AnyArray, Layout
@@ -68,7 +69,7 @@ class Step:
         return self.read.outcome(self.results)
 
 
-class NativeEngine:
+class NativeEngine(OfTask):
     """Environments of one task, stepped together: in one lane, or in one for each player."""
 
     @_on_host
@@ -91,25 +92,8 @@ class NativeEngine:
         self._read = programs_of(task).read
 
     @property
-    def observation_size(self) -> int:
-        return self.task.observer.size
-
-    @property
-    def action_size(self) -> int:
-        return self.task.suite.robot.actions
-
-    @property
     def remarks(self) -> tuple[str, ...]:
         return ()
-
-    @property
-    def action_bounds(self) -> Bounds:
-        ones = np.ones(self.action_size, np.float32)
-        return -ones, ones
-
-    @property
-    def cost_names(self) -> tuple[str, ...]:
-        return self.task.suite.cost_names
 
     @property
     def num_threads(self) -> int:

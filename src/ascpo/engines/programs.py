@@ -73,6 +73,15 @@ def row_of(task: Task) -> Row:
     return Row(example.size, unpack)
 
 
+def _side_by_side(
+    seen: list[Float[Array, " _"]], last: Float[Array, " last"], outcome: Outcome
+) -> Float[Array, " results"]:
+    """What follows a step, what it ended with, four flags, reward, costs."""
+    flags = jnp.stack([outcome.terminated, outcome.truncated, outcome.goal_met, outcome.diverged])
+    results = [*seen, last, flags, outcome.reward[None], outcome.costs]
+    return jnp.concatenate([jnp.asarray(result, jnp.float32) for result in results])
+
+
 @functools.cache
 def programs_of(task: Task) -> Programs:
     m, obs, task_row = len(task.suite.obstacles), task.observer.size, row_of(task)
@@ -94,9 +103,7 @@ def programs_of(task: Task) -> Programs:
     ) -> tuple[Float[Array, " packed"], Float[Array, " results"]]:
         memory, outcome = task.advance(unpack(row), sensors)
         row = renew(pack(memory), outcome.done, ahead, used)
-        flags = jnp.stack([outcome.terminated, outcome.truncated, outcome.goal_met, outcome.diverged])
-        results = [unpack(row).observation, outcome.observation, flags, outcome.reward[None], outcome.costs]
-        return row, jnp.concatenate([jnp.asarray(result, jnp.float32) for result in results])
+        return row, _side_by_side([unpack(row).observation], outcome.observation, outcome)
 
     def batched(program: Callable[..., Any], **options: Any) -> Callable[..., Any]:
         return jax.jit(jax.vmap(program), **options)
@@ -252,10 +259,7 @@ def acting_of(task: Task, actor: Actor) -> Acting:
     ) -> tuple[Float[Array, " packed"], Float[Array, " memory"], Float[Array, " results"]]:
         now = scenes.settle(row, memory, sensors, ahead[used])
         seen = see(theta, now.row, now.memory, noise)
-        outcome = now.outcome
-        flags = jnp.stack([outcome.terminated, outcome.truncated, outcome.goal_met, outcome.diverged])
-        results = [*seen, now.last, flags, outcome.reward[None], outcome.costs]
-        return now.row, now.memory, jnp.concatenate([jnp.asarray(result, jnp.float32) for result in results])
+        return now.row, now.memory, _side_by_side(seen, now.last, now.outcome)
 
     return Acting(
         view=obs + memories,

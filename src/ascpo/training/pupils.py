@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ascpo.engines.mjx.gathering import here
+from ascpo.engines.gathering import here
 from ascpo.engines.rollout import Rollout
 from ascpo.training.journal import News, plain
 from ascpo.training.learner import Learner
@@ -41,8 +41,20 @@ class Pupils(Protocol):
         """What the actors go by in the next epoch: parameters and noise."""
         ...
 
+    def one(self, rollout: Rollout) -> Any:
+        """The rollout of the only seed, as `learn` wants it."""
+        ...
+
+    def several(self, rollout: Rollout) -> Any:
+        """The rollouts of all seeds, which are the first axis of this one, as `learn` wants them."""
+        ...
+
     def learn(self, rollouts: Any, lap: Lap) -> list[News]:
-        """From a rollout for each seed; on the host."""
+        """From a rollout for each seed. What is told is on the host."""
+        ...
+
+    def orders(self) -> list[tuple[Any, tuple[Any, ...]]]:
+        """Programs that it pays to compile side by side, each with what it will be called with."""
         ...
 
     def cut(self) -> None:
@@ -69,6 +81,15 @@ class OneByOne:
         self._states = [state for state, _ in drawn]
         noise, theta = [noise for _, noise in drawn], [self.learner.acting(state) for state in self._states]
         return (theta[0][None], noise[0][None]) if len(drawn) == 1 else (jnp.stack(theta), jnp.stack(noise))
+
+    def one(self, rollout: Rollout) -> list[Rollout]:
+        return [rollout]
+
+    def several(self, rollout: Rollout) -> list[Rollout]:
+        return [nth(rollout, i) for i in range(len(self))]
+
+    def orders(self) -> list[tuple[Any, tuple[Any, ...]]]:
+        return []
 
     def learn(self, rollouts: Sequence[Rollout], lap: Lap) -> list[News]:
         learner, before = self.learner, self._states
@@ -111,6 +132,12 @@ class AllAtOnce:
         self._states, theta, noise = self._programs["act"](self._states)
         return theta, noise
 
+    def one(self, rollout: Rollout) -> Rollout:
+        return _stacked(rollout)
+
+    def several(self, rollout: Rollout) -> Rollout:
+        return rollout
+
     def learn(self, rollouts: Rollout, lap: Lap) -> list[News]:
         before = self._states
         judgement = jax.block_until_ready(self._programs["judge"](before, rollouts))
@@ -127,7 +154,6 @@ class AllAtOnce:
         self._states = self._programs["cut"](self._states)
 
     def orders(self) -> list[tuple[Any, tuple[Any, ...]]]:
-        """Programs, each with what it will be called with."""
         programs, before, rollouts = self._programs, self._states, self._expected()
         judgement = jax.eval_shape(programs["judge"], before, rollouts)
         state, step = jax.eval_shape(programs["improve"], before, rollouts, judgement)
@@ -153,6 +179,12 @@ class AllAtOnce:
     def state(self, i: int) -> Callable[[], State]:
         now = here(self._states)
         return lambda: nth(now, i)
+
+
+@jax.jit
+def _stacked(rollout: Rollout) -> Rollout:
+    """Of one seed, as if it were one of several."""
+    return jax.tree.map(lambda leaf: leaf[None], rollout)
 
 
 @lru_cache(maxsize=16)
@@ -184,7 +216,7 @@ def compile_ahead(groups: Sequence[Pupils]) -> None:
     """
     if not jax.config.values["jax_compilation_cache_dir"]:
         return
-    orders = [order for group in groups if isinstance(group, AllAtOnce) for order in group.orders()]
+    orders = [order for group in groups for order in group.orders()]
     lowered = [program.lower(*args) for program, args in orders]
     with ThreadPoolExecutor(max(1, len(lowered))) as pool:
         list(pool.map(lambda each: each.compile(), lowered))

@@ -11,11 +11,11 @@ import jax
 import numpy as np
 
 from ascpo.algorithms import Algorithm
-from ascpo.engines.mjx.gathering import here
-from ascpo.engines.rollout import Cast, Engine, Rollout, Shared, Snapshot
+from ascpo.engines.gathering import here
+from ascpo.engines.rollout import Cast, Engine, Shared, Snapshot
 from ascpo.training.journal import News, Row, row_of
 from ascpo.training.learner import Learner
-from ascpo.training.pupils import AllAtOnce, Pupils, compile_ahead, nth, pupils
+from ascpo.training.pupils import Pupils, compile_ahead, pupils
 from ascpo.training.settings import Settings
 from ascpo.training.state import Sizes, State
 
@@ -98,8 +98,7 @@ def go_on(engine: Engine, learner: Learner, standing: Standing, epochs: int) -> 
 
     def collect(groups: Sequence[Pupils]) -> list[Any]:
         theta, noise = groups[0].act()
-        rollout = engine.collect(theta[0], np.asarray(here(noise[0])))
-        return [_stacked(rollout) if isinstance(groups[0], AllAtOnce) else [rollout]]
+        return [groups[0].one(engine.collect(theta[0], np.asarray(here(noise[0]))))]
 
     def snapshots() -> Callable[[int], Snapshot]:
         return [engine.snapshot()].__getitem__
@@ -120,10 +119,7 @@ def go_on_together(
     def collect(groups: Sequence[Pupils]) -> list[Any]:
         thetas, noises = zip(*(group.act() for group in groups), strict=True)
         rollouts = engine.collect_together(thetas, noises)
-        return [
-            rollout if isinstance(group, AllAtOnce) else _apart(rollout, len(group))
-            for group, rollout in zip(groups, rollouts, strict=True)
-        ]
+        return [group.several(rollout) for group, rollout in zip(groups, rollouts, strict=True)]
 
     stage = _Stage(collect, engine.cut_together, engine.snapshots, engine.cost_names)
     return _loop(stage, groups, standings, epochs)
@@ -166,16 +162,6 @@ def _loop(stage: _Stage, groups: Sequence[Pupils], standings: Sequence[Standing]
         watch.lap("TimeOther")
         timing = watch.shared(epoch, len(told), _steps(groups[0].learner))
         yield [Epoch(epoch + 1, stand, row, timing) for stand, row in zip(now, rows, strict=True)]
-
-
-def _apart(rollout: Rollout, seeds: int) -> list[Rollout]:
-    return [nth(rollout, i) for i in range(seeds)]
-
-
-@jax.jit
-def _stacked(rollout: Rollout) -> Rollout:
-    """Of one seed, as if it were one of several."""
-    return jax.tree.map(lambda leaf: leaf[None], rollout)
 
 
 def _standing(

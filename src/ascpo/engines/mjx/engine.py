@@ -19,11 +19,12 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from ascpo.engines.divergence import NOT_FINITE, Divergence
-from ascpo.engines.mjx.gathering import here
+from ascpo.engines.gathering import here
 from ascpo.engines.mjx.physics import Implementation, Moving, Physics, Pose, Unserved
+from ascpo.engines.of_task import OfTask
 from ascpo.engines.precision import precise
 from ascpo.engines.programs import Scenes, row_of
-from ascpo.engines.rollout import Actor, Bounds, Cast, Rollout, Snapshot
+from ascpo.engines.rollout import Actor, Cast, Rollout, Snapshot
 from ascpo.guard.layout import draw_all, keys_of
 from ascpo.guard.task import Task
 
@@ -63,7 +64,7 @@ class _Ahead:
     pillars: Float[Array, "env player block pillars 3"]
 
 
-class MjxEngine:
+class MjxEngine(OfTask):
     """Environments of one task, stepped together."""
 
     def __init__(
@@ -91,27 +92,10 @@ class MjxEngine:
         self.implementation = self._physics.implementation
 
     @property
-    def observation_size(self) -> int:
-        return self.task.observer.size
-
-    @property
-    def action_size(self) -> int:
-        return self.task.suite.robot.actions
-
-    @property
-    def cost_names(self) -> tuple[str, ...]:
-        return self.task.suite.cost_names
-
-    @property
     def remarks(self) -> tuple[str, ...]:
         device = self.mesh.devices.flat[0]
         several = f"{self.mesh.size} devices" if self.mesh.size > 1 else "one device"
         return (f"Physics by MJX ({self.implementation}) on {several} ({device.device_kind}), in single precision.",)
-
-    @property
-    def action_bounds(self) -> Bounds:
-        ones = np.ones(self.action_size, np.float32)
-        return -ones, ones
 
     def begin(self, actor: Actor, seed: int) -> None:
         self.begin_together([Cast(actor, (seed,))])

@@ -30,9 +30,8 @@ class Unserved(ValueError):
 
 def best_implementation(task: Task) -> Implementation:
     """Warp where it is installed and there is something for it to do; JAX is faster where nothing can touch."""
-    touches = not task.model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT
     cuda = jax.default_backend() in ("gpu", "cuda")
-    return "warp" if touches and cuda and importlib.util.find_spec("warp") else "jax"
+    return "warp" if _touches(task.model) and cuda and importlib.util.find_spec("warp") else "jax"
 
 
 @jax.tree_util.register_dataclass
@@ -82,7 +81,7 @@ class Physics:
         self._rotors = [model.body(name).id for name in task.suite.robot.rotors]
         self._mass = float(model.body_mass.sum())
         self._tracked = model.body(task.suite.robot.tracked).id
-        self._touches = not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT
+        self._touches = _touches(model)
 
     def begin(self, pillars: Float[Array, "env pillars 3"]) -> Moving:
         """All at the start, with pillars at these places."""
@@ -186,6 +185,11 @@ def in_single_precision(model: mujoco.MjModel) -> mujoco.MjModel:
     slides = _may_align(model)
     model.dof_armature[slides] = np.maximum(model.dof_armature[slides], 1e-4 * model.body_mass.sum())
     return model
+
+
+def _touches(model: mujoco.MjModel) -> bool:
+    """Whether contacts are on."""
+    return not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT
 
 
 def _may_align(model: mujoco.MjModel) -> list[int]:

@@ -3,8 +3,10 @@
 A step is ten substeps without sensors and a forward pass with them, as in the native engine, in single precision.
 """
 
+import contextlib
 import copy
 import importlib.util
+import io
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,11 +15,13 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 from jaxtyping import Array, Bool, Float
-from mujoco import mjx
 
 from ascpo.guard.actuation import lift
 from ascpo.guard.model import SUBSTEPS
 from ascpo.guard.task import Task
+
+with contextlib.redirect_stdout(io.StringIO()):  # MJX prints that Warp is missing, which is nobody's mistake.
+    from mujoco import mjx
 
 Implementation = Literal["jax", "warp"]
 _TOO_LARGE = 1e10
@@ -67,6 +71,8 @@ class Physics:
         self.implementation: Implementation = implementation or best_implementation(task)
         if self.implementation == "warp" and not importlib.util.find_spec("warp"):
             raise Unserved("Warp is not installed. Install ascpo[warp], or choose the implementation jax.")
+        if self.implementation == "warp":
+            _hush()
         self._task = task
         model = in_single_precision(task.model)
         quiet = copy.copy(model)
@@ -159,12 +165,13 @@ class Physics:
 
     def _put(self, model: mujoco.MjModel) -> Any:
         try:
-            return mjx.put_model(model, jax.local_devices()[0], impl=self.implementation)
+            put = mjx.put_model(model, jax.local_devices()[0], impl=self.implementation)
         except NotImplementedError as error:
             raise Unserved(
                 f"MJX's implementation in {self.implementation} cannot simulate {self._task.suite.name} ({error}). "
                 f"Use --engine native, or Warp on an NVIDIA GPU: install ascpo[warp]."
             ) from error
+        return put if self.implementation == "jax" else _discreet(put)
 
     def _data(self, num_envs: int) -> Any:
         contacts, rows = _room(self._task.model)
@@ -185,6 +192,21 @@ def in_single_precision(model: mujoco.MjModel) -> mujoco.MjModel:
     slides = _may_align(model)
     model.dof_armature[slides] = np.maximum(model.dof_armature[slides], 1e-4 * model.body_mass.sum())
     return model
+
+
+def _hush() -> None:
+    """Warp tells of each of a hundred kernels that it loads."""
+    import warp
+
+    warp.config.log_level = warp.LOG_WARNING
+
+
+def _discreet(model: Any) -> Any:
+    """Warp's model, which keeps to itself that a solver stopped at its last iteration: in single precision most do."""
+    from mujoco.mjx.third_party.mujoco_warp import OverflowType
+
+    told = OverflowType.ALL & ~OverflowType.ITERATIONS & ~OverflowType.LS_ITERATIONS
+    return model.tree_replace({"opt._impl.warn_overflow": int(told)})
 
 
 def _touches(model: mujoco.MjModel) -> bool:

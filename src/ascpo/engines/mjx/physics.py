@@ -115,7 +115,7 @@ class Physics:
         # Warp's simulations share one data, batched by themselves; JAX's are made from poses, one by one.
         if self.implementation == "jax":
             return jax.vmap(self._step_one)(moving, actions)
-        data = self._commanded(moving.data, actions, moving.sensors)
+        data = self._commanded(_not_yet_short(moving.data), actions, moving.sensors)
         return jax.vmap(self._sensed)(
             *self._moved(data, jax.vmap(mjx.step, (None, 0)), jax.vmap(mjx.forward, (None, 0)))
         )
@@ -147,6 +147,8 @@ class Physics:
     def _sensed(self, data: Any, path: Float[Array, " path"]) -> Moving:
         state = jnp.concatenate([data.qpos, data.qvel, data.qacc])
         sound = jnp.all(jnp.abs(state) < _TOO_LARGE)
+        if self.implementation == "warp":
+            sound &= ~_fell_short(data)
         sensors = jnp.where(sound, jnp.concatenate([data.sensordata, path]), jnp.nan)
         return Moving(_pose(data) if self.implementation == "jax" else data, sensors)
 
@@ -174,8 +176,8 @@ class Physics:
         return put if self.implementation == "jax" else _discreet(put)
 
     def _data(self, num_envs: int) -> Any:
-        contacts, rows = _room(self._task.model)
-        return mjx.make_data(self._task.model, impl="warp", naconmax=contacts * num_envs, njmax=rows)
+        pairs, rows = _room(self._task.model)
+        return mjx.make_data(self._task.model, impl="warp", naconmax=pairs * num_envs, njmax=rows)
 
 
 def in_single_precision(model: mujoco.MjModel) -> mujoco.MjModel:
@@ -235,6 +237,22 @@ def _posed(data: Any, pose: Pose) -> Any:
 
 
 def _room(model: mujoco.MjModel) -> tuple[int, int]:
-    """Contacts and rows of constraints for one simulation. Robots on their way have no more than six contacts."""
-    most = 24
-    return most, 10 * most + 2 * model.njnt
+    """Pairs of geoms that may be near each other, and rows of constraints, for one simulation.
+
+    Robots on their way have some eight pairs and no more than six contacts. What has more than there is room for is no
+    longer simulated as it should be, and counts as broken down.
+    """
+    pairs, contacts, sides = 24, 12, 2 * (int(model.geom_condim.max()) - 1)
+    return pairs, contacts * sides + model.njnt
+
+
+def _not_yet_short(data: Any) -> Any:
+    return data.tree_replace({"_impl.overflow": jnp.zeros_like(data._impl.overflow)})
+
+
+def _fell_short(data: Any) -> Bool[Array, ""]:
+    """Whether there was no room for a contact, since it was last denied."""
+    from mujoco.mjx.third_party.mujoco_warp import OverflowType
+
+    lost = OverflowType.NEFC | OverflowType.BROADPHASE | OverflowType.NARROWPHASE
+    return data._impl.overflow & int(lost) != 0

@@ -8,6 +8,8 @@ from gymnasium.vector import AutoresetMode
 
 import ascpo
 
+FULLEST = [name for name in ascpo.PAPER_SUITES if "-8-" in name]
+"""Every robot and every kind of obstacle; suites with fewer have the same programs for smaller arrays."""
 PLACED = {"robot": [0.0, 0.0, 0.0], "goal": [-1.2, 0.3]}
 
 
@@ -18,7 +20,7 @@ def point(obstacles, suite="Point-1-Hazard", **scene):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("name", ascpo.PAPER_SUITES)
+@pytest.mark.parametrize("name", FULLEST)
 def test_gymnasiums_checker_finds_nothing(name):
     check_env(gymnasium.make(f"ascpo/{name}-v0").unwrapped, skip_render_check=True)
 

@@ -5,6 +5,7 @@ A step is ten substeps without sensors and a forward pass with them, as in the n
 
 import contextlib
 import copy
+import importlib
 import importlib.util
 import io
 from dataclasses import dataclass
@@ -198,8 +199,7 @@ def in_single_precision(model: mujoco.MjModel) -> mujoco.MjModel:
 
 def _hush() -> None:
     """Warp tells of each of a hundred kernels that it loads."""
-    import warp
-
+    warp = importlib.import_module("warp")
     warp.config.log_level = warp.LOG_WARNING
 
 

@@ -25,7 +25,7 @@ def recorded(env, limits, episodes=24):
     return records_of(played, origins, env=env, cost_names=engine.cost_names, limits=limits, mean_action=False)
 
 
-@pytest.mark.parametrize("env", ["Point-8-Ghost", "Point-8-Hazard+2-Pillar"])
+@pytest.mark.parametrize("env", ["Point-8-Ghost+2-Pillar"])
 def test_an_episode_of_a_suite_is_played_again_to_the_bit(env, monkeypatch):
     monkeypatch.setattr("ascpo.runs.environment.MAX_EPISODE_STEPS", 100)
     limits = (0.0,) * len(make_task(env, "paper", "closest", 100).suite.cost_names)

@@ -21,13 +21,13 @@ def half_cheetah():
 
 
 def test_the_example_with_two_limits_learns_to_keep_both(tmp_path):
-    """A fifth of the training that the documentation describes: at first both limits are broken all the time."""
-    result = ascpo.train(make_pendulum, num_envs=16, horizon=250, total_steps=80e3, out=tmp_path, progress=False)
+    """A sixth of the training that the documentation describes: at first both limits are broken all the time."""
+    result = ascpo.train(make_pendulum, num_envs=16, horizon=250, total_steps=64e3, out=tmp_path, progress=False)
     history = result.history
     assert {"Nu_angle", "Nu_torque", "EpMaxCost_angle", "EpMaxCost_torque"} <= set(history)
     assert history["SafeRate"][:2].mean() < 0.2
-    assert history["SafeRate"][-6:].mean() > 0.85
-    assert history["EpRet"][-6:].mean() > 65, "more than standing upright earns"
+    assert history["SafeRate"][-4:].mean() > 0.85
+    assert history["EpRet"][-4:].mean() > 65, "more than standing upright earns"
 
 
 def test_an_environment_that_nobody_here_wrote_trains(tmp_path):

@@ -17,11 +17,13 @@ from tests.runs.helpers import EPOCH, TINY
 EPOCHS = 12
 SCALE = EPOCHS * EPOCH / 6e6
 SUITES, ALGOS = ("Point-1-Hazard", "Point-1-Pillar"), ("trpo", "scpo")
+SETTINGS = TINY | {"probability": 0.98}
+"""As in other tests, so that it is compiled once."""
 RUN = ["run", "q1", "--suites", *SUITES, "--algos", *ALGOS, "--seeds", "0"]
 
 
 def flat(settings, prefix=""):
-    """TINY as `--set` takes it."""
+    """Settings as `--set` takes them."""
     out = {}
     for name, value in settings.items():
         out |= flat(value, f"{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
@@ -31,7 +33,7 @@ def flat(settings, prefix=""):
 def command(out, *words):
     typed = [sys.executable, "-m", "ascpo.cli.main", "paper", *words, "--scale", str(SCALE), "--out", str(out)]
     if words[0] == "run":
-        for name, value in flat(TINY).items():
+        for name, value in flat(SETTINGS).items():
             typed += ["--set", f"{name}={','.join(map(str, value)) if isinstance(value, tuple) else value}"]
     return {"args": typed, "stdout": subprocess.PIPE, "text": True}
 
@@ -63,7 +65,7 @@ def test_a_killed_sweep_goes_on_and_ends_as_if_it_never_had_been(tmp_path):
     assert re.search(r"\[1 of 4\] Point-1-Hazard-trpo-seed0: 12 epochs, going on after epoch \d+", again)
     assert "4 trained, 0 were there already, 0 failed." in again
 
-    undisturbed = Wish("q1", Shelf(tmp_path / "whole", SCALE), SUITES[:1], ALGOS[:1], (0,), flat(TINY))
+    undisturbed = Wish("q1", Shelf(tmp_path / "whole", SCALE), SUITES[:1], ALGOS[:1], (0,), flat(SETTINGS))
     (order,) = plans(undisturbed)[0].orders
     carry_out(order)
     assert order.run.metrics.read_bytes() == (killed / "metrics.csv").read_bytes()

@@ -6,7 +6,7 @@ import jaxtyping
 import numpy as np
 import pytest
 
-from ascpo.algorithms import ASCPO
+from ascpo.algorithms import CPO
 from ascpo.engines.functional import FunctionalEngine
 from ascpo.networks.fitting import Fit
 from ascpo.training.journal import row_of
@@ -37,7 +37,7 @@ def an_epoch(kind, learner, rollouts):
 
 def test_one_by_one_and_all_at_once_learn_the_same():
     engine = FunctionalEngine(WORLD, 4)
-    learner = make_learner(engine, ASCPO(mode="cantelli").build(0.98), SETTINGS)
+    learner = make_learner(engine, CPO().build(0.98), SETTINGS)
     played = []
     for seed in (0, 1):
         state = learner.start(seed)
@@ -62,7 +62,7 @@ def test_one_by_one_and_all_at_once_learn_the_same():
 
 def test_a_state_that_was_asked_for_stays_what_it_was():
     engine = FunctionalEngine(WORLD, 4)
-    learner = make_learner(engine, ASCPO(mode="cantelli").build(0.98), SETTINGS)
+    learner = make_learner(engine, CPO().build(0.98), SETTINGS)
     pupils = OneByOne(learner, [learner.start(3)])
     before = pupils.state(0)
     pupils.act()

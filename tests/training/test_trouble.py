@@ -75,7 +75,7 @@ class TestEveryAlgorithmSurvives:
 
 
 def test_one_environment_and_one_step_are_enough():
-    rows(ALL[-1], Trouble(of_action=1.0, length=1), num_envs=1, horizon=1)
+    rows(CPO(), Trouble(of_action=1.0, length=1), num_envs=1, horizon=1)
 
 
 def test_episodes_may_be_cut_at_the_end_of_an_epoch():

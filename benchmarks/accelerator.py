@@ -18,7 +18,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import mujoco
 import numpy as np
 
 from ascpo.cli.train import seeds_of
@@ -28,6 +27,7 @@ from ascpo.engines.rollout import SCRIPTED
 from ascpo.engines.simulation import Simulator
 from ascpo.environments.registration import MAX_EPISODE_STEPS
 from ascpo.environments.spaces import make_task
+from ascpo.guard.model import touches
 from ascpo.guard.task import Task
 from ascpo.runs.compiled import keep_compiled_programs
 
@@ -101,8 +101,9 @@ def _steps(task: Task, engine: str, batch: int) -> int:
     """Where one takes long, fewer say as much."""
     if engine == "native":
         return max(5, min(STEPS, 100_000 // batch))
-    touches = not task.model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT
-    return FEW if engine == "mjx-jax" and touches else STEPS
+    if not touches(task.model):
+        return STEPS
+    return FEW if engine == "mjx-jax" else max(FEW, min(STEPS, STEPS * 8192 // batch))
 
 
 def _native(task: Task, _: str, actions: np.ndarray) -> tuple[Any, Callable[[], Any], Callable[[], Any]]:

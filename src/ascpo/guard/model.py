@@ -28,6 +28,11 @@ def make_model(name: str | Suite) -> mujoco.MjModel:
     return model
 
 
+def touches(model: mujoco.MjModel) -> bool:
+    """Whether contacts are on: they are where something can touch."""
+    return not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT
+
+
 def mjcf(wanted: Suite) -> str:
     """The robot's MJCF with the suite's pillars and sensors."""
     extra = f"<worldbody>{_pillars(wanted)}</worldbody><sensor>{_sensors(wanted)}</sensor>"

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ascpo.guard.actuation import lift
-from ascpo.guard.model import SUBSTEPS
+from ascpo.guard.model import SUBSTEPS, touches
 from ascpo.guard.task import Task
 
 with contextlib.redirect_stdout(io.StringIO()):  # MJX prints that Warp is missing, which is nobody's mistake.
@@ -36,7 +36,7 @@ class Unserved(ValueError):
 def best_implementation(task: Task) -> Implementation:
     """Warp where it is installed and there is something for it to do; JAX is faster where nothing can touch."""
     cuda = jax.default_backend() in ("gpu", "cuda")
-    return "warp" if _touches(task.model) and cuda and importlib.util.find_spec("warp") else "jax"
+    return "warp" if touches(task.model) and cuda and importlib.util.find_spec("warp") else "jax"
 
 
 @jax.tree_util.register_dataclass
@@ -70,10 +70,8 @@ class Physics:
 
     def __init__(self, task: Task, implementation: Implementation | None = None) -> None:
         self.implementation: Implementation = implementation or best_implementation(task)
-        if self.implementation == "warp" and not importlib.util.find_spec("warp"):
-            raise Unserved("Warp is not installed. Install ascpo[warp], or choose the implementation jax.")
         if self.implementation == "warp":
-            _hush()
+            _prepare_warp()
         self._task = task
         model = in_single_precision(task.model)
         quiet = copy.copy(model)
@@ -88,7 +86,7 @@ class Physics:
         self._rotors = [model.body(name).id for name in task.suite.robot.rotors]
         self._mass = float(model.body_mass.sum())
         self._tracked = model.body(task.suite.robot.tracked).id
-        self._touches = _touches(model)
+        self._touches = touches(model)
 
     def begin(self, pillars: Float[Array, "env pillars 3"]) -> Moving:
         """All at the start, with pillars at these places."""
@@ -197,8 +195,10 @@ def in_single_precision(model: mujoco.MjModel) -> mujoco.MjModel:
     return model
 
 
-def _hush() -> None:
-    """Warp tells of each of a hundred kernels that it loads."""
+def _prepare_warp() -> None:
+    """Warp, asked not to tell of each of a hundred kernels that it loads."""
+    if not importlib.util.find_spec("warp"):
+        raise Unserved("Warp is not installed. Install ascpo[warp], or choose the implementation jax.")
     warp = importlib.import_module("warp")
     warp.config.log_level = warp.LOG_WARNING
 
@@ -209,11 +209,6 @@ def _discreet(model: Any) -> Any:
 
     told = OverflowType.ALL & ~OverflowType.ITERATIONS & ~OverflowType.LS_ITERATIONS
     return model.tree_replace({"opt._impl.warn_overflow": int(told)})
-
-
-def _touches(model: mujoco.MjModel) -> bool:
-    """Whether contacts are on."""
-    return not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT
 
 
 def _may_align(model: mujoco.MjModel) -> list[int]:

@@ -10,8 +10,6 @@ is above it in at most a share 1 − c of all such experiments, if N was fixed b
 
 import math
 
-from scipy import stats
-
 
 def lower_bound(violations: int, episodes: int, confidence: float) -> float:
     """L: the probability of keeping all limits is at least this."""
@@ -19,6 +17,8 @@ def lower_bound(violations: int, episodes: int, confidence: float) -> float:
         raise ValueError(f"{violations} violations in {episodes} episodes: there must be one episode, and no more.")
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence={confidence} must lie between 0 and 1. Try 0.95.")
+    from scipy import stats
+
     test = stats.binomtest(episodes - violations, episodes, alternative="greater")
     return float(test.proportion_ci(confidence, method="exact").low)
 

@@ -8,8 +8,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import Literal
 
-from scipy import stats
-
 from ascpo.evaluation.bound import each_of
 from ascpo.evaluation.certificate import (
     BadCertificate,
@@ -147,6 +145,8 @@ def check(path: Path, policy: Path | None = None, *, env: Environment | None = N
 
 def compare(names: Sequence[str], found: Sequence[Episodes], error: float) -> list[Comparison]:
     """Every pair. All that is said to differ does, but for a probability of `error`."""
+    from scipy import stats
+
     pairs = list(combinations(range(len(names)), 2))
     out = []
     for i, j in pairs:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy import stats
 
 from ascpo.engines.rollout import Origin
 from ascpo.evaluation.episodes import Episodes
@@ -43,6 +42,7 @@ def measure(episodes: Episodes, names: tuple[str, ...]) -> Figures:
     """All figures, and their intervals under `intervals`. Of several constraints each has some of its own."""
     found: Figures = {}
     intervals: dict[str, list[float]] = {}
+    from scipy import stats  # Not before: it takes a second, and a command may end with a sentence sooner.
 
     def note(name: str, statistic: Callable[..., Any], *samples: Float[np.ndarray, " n"]) -> None:
         found[name] = float(statistic(*samples, axis=-1))
@@ -111,6 +111,8 @@ def _bootstrap(
 ) -> list[float]:
     if len(samples[0]) < 2 or all(np.ptp(sample) == 0 for sample in samples):
         return [value, value]
+    from scipy import stats
+
     # Percentiles: the corrected methods divide by zero where most episodes cost nothing.
     interval = stats.bootstrap(
         samples,

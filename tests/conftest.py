@@ -1,16 +1,34 @@
 """Shapes and types of the inner layers are checked at call time; compiled programs are kept and shared."""
 
 import gc
+import mmap
 import os
 from pathlib import Path
 
 import hypothesis
+import jaxlib
 from jaxtyping import install_import_hook
+
+
+def known(flag: str) -> bool:
+    """XLA ends the process at a flag that it does not know, and has no list of those it does."""
+    library = Path(jaxlib.__file__).with_name("libjax_common.so")
+    if not library.exists():
+        return False
+    with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return content.find(flag.encode()) >= 0
+
 
 # In the environment, before JAX is imported: so the other workers and every command that a test starts share them too.
 os.environ["JAX_COMPILATION_CACHE_DIR"] = str(Path(__file__).parents[1] / ".jax_cache")
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+
+# Programs of tests are compiled once and run for moments: without fused loops XLA needs half the time for them.
+# With ASCPO_SLOW=1 they are compiled as users' are.
+FLAG = "xla_cpu_use_fusion_emitters"
+if FLAG not in os.environ.get("XLA_FLAGS", "") and not os.environ.get("ASCPO_SLOW") and known(FLAG):
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --{FLAG}=false".strip()
 
 # Tracing makes millions of objects, most of which stay: looking among them for rubbish took a third of the time.
 gc.set_threshold(50_000, 20, 50)

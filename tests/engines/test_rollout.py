@@ -117,7 +117,7 @@ def test_an_action_is_what_the_actor_made_of_the_view_and_the_noise():
 @pytest.mark.parametrize("suite", ["Point-8-Hazard", "Point-4-Pillar", "Point-4-Ghost", "Drone-1-3DHazard"])
 def test_a_native_engine_goes_on_bit_for_bit_from_a_snapshot(suite):
     """In the middle of episodes, some of which end, so that layouts are drawn ahead anew."""
-    task = make_task(suite, "paper", "closest", 60)
+    task = make_task(suite, "paper", "closest", 120)
     goes_on_from_a_snapshot(lambda: NativeEngine(task, ENVS, 1), actor())
 
 

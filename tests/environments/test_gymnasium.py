@@ -8,8 +8,8 @@ from gymnasium.vector import AutoresetMode
 
 import ascpo
 
-FULLEST = [name for name in ascpo.PAPER_SUITES if "-8-" in name]
-"""Every robot and every kind of obstacle; suites with fewer have the same programs for smaller arrays."""
+DIFFERENT = ["Point-8-Pillar", "Point-8-Ghost", "Drone-8-3DHazard", "Ant-8-Hazard", "Arm3-8-Hazard"]
+"""Every kind of obstacle and of robot: on wheels, on legs, in the air, standing."""
 PLACED = {"robot": [0.0, 0.0, 0.0], "goal": [-1.2, 0.3]}
 
 
@@ -20,7 +20,7 @@ def point(obstacles, suite="Point-1-Hazard", **scene):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("name", FULLEST)
+@pytest.mark.parametrize("name", DIFFERENT)
 def test_gymnasiums_checker_finds_nothing(name):
     check_env(gymnasium.make(f"ascpo/{name}-v0").unwrapped, skip_render_check=True)
 

@@ -8,6 +8,7 @@ from ascpo.networks.critics import Critic
 from ascpo.networks.fitting import Fit, Lesson, _Rows, chances, drawn, error, optimiser, teach
 
 KEY = jax.random.key(0)
+LEARN = eqx.filter_jit(teach)
 
 
 def lesson(T=64, E=4, positive_share=0.1, known=True):
@@ -21,9 +22,8 @@ def lesson(T=64, E=4, positive_share=0.1, known=True):
 def taught(fit, lesson, epochs=1, head="softplus", output_bias=-4.0):
     critic = Critic(2, 1, (16, 16), head=head, output_bias=output_bias, key=KEY)
     state = optimiser(fit).init(eqx.filter(critic, eqx.is_inexact_array))
-    learn = eqx.filter_jit(teach)
     for i in range(epochs):
-        critic, state, loss = learn(critic, state, lesson, jax.random.key(i), fit)
+        critic, state, loss = LEARN(critic, state, lesson, jax.random.key(i), fit)
     return critic, loss
 
 

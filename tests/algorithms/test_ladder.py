@@ -4,6 +4,7 @@ A method that cannot climb a rung by design is asserted to stay where it is.
 """
 
 import functools
+import os
 from dataclasses import replace
 
 import jax.numpy as jnp
@@ -55,7 +56,7 @@ def learner_for(algorithm, sizes, ask, limits):
 
 
 @functools.cache
-def climbed(name, world, epochs=100, ask=DEFAULT, limits=(0.0,)):
+def climbed(name, world, epochs=75, ask=DEFAULT, limits=(0.0,)):
     """The last epoch's log, and the mean action in the first state."""
     engine = FunctionalEngine(world, 64)
     algorithm = METHODS[name] if isinstance(name, str) else name
@@ -123,8 +124,9 @@ def test_variance_only_scpo_is_indifferent():
 @pytest.mark.parametrize("name", [name for name in BOUNDING if name != "cpo-cvar"])
 def test_an_infeasible_start_is_recovered_from_against_the_reward(name):
     """Reward wants u = 1, where the first policy is, and the limit u ≤ 0. The spread's bounds take their time."""
-    row, mean = climbed(name, OneStep("infeasible"))
-    far = 0.25 if name in OF_THE_SPREAD else 0.1
+    slow = name in OF_THE_SPREAD
+    row, mean = climbed(name, OneStep("infeasible"), epochs=100 if slow else 75)
+    far = 0.25 if slow else 0.1
     assert mean[0] + 1.0 < far
     assert row["EpMaxCost"] < far
 
@@ -199,6 +201,7 @@ def test_a_walk_without_constraint_goes_all_the_way():
     assert row["EpRet"] > 2.0
 
 
+@pytest.mark.skipif(not os.environ.get("ASCPO_SLOW"), reason="compiles a learner of its own: ASCPO_SLOW=1")
 def test_a_generous_limit_leaves_the_reward_alone():
     """Bounds that ask for themselves: a limit of 5 is never near, so the walk goes all the way."""
     row, _ = climbed("ascpo-moment", Corridor(), ask=Ask(closed=False), limits=(500.0,))

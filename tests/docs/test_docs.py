@@ -56,7 +56,13 @@ def test_every_command_runs(page, tmp_path, monkeypatch):
         for algo in ASSUMES[page.stem]:
             run(f"train --env Point-1-Hazard --algo {algo} --out runs", monkeypatch)
     for command in dict.fromkeys(commands(page)):
-        run(command.removeprefix("ascpo "), monkeypatch)
+        if command not in DONE or " train " in command:
+            run(command.removeprefix("ascpo "), monkeypatch)
+            DONE.add(command)
+
+
+DONE = set()
+"""What another page has told already, and need not be shown again."""
 
 
 ASSUMES = {"recipes": ("ascpo", "cpo"), "certificate": ("ascpo",)}

@@ -8,8 +8,8 @@ from gymnasium.vector import AutoresetMode
 
 import ascpo
 
-DIFFERENT = ["Point-8-Pillar", "Point-8-Ghost", "Drone-8-3DHazard", "Ant-8-Hazard", "Arm3-8-Hazard"]
-"""Every kind of obstacle and of robot: on wheels, on legs, in the air, standing."""
+DIFFERENT = ["Point-8-Pillar", "Point-8-Ghost", "Drone-8-3DHazard", "Ant-8-Hazard"]
+"""Every kind of obstacle; on wheels, in the air, on legs."""
 PLACED = {"robot": [0.0, 0.0, 0.0], "goal": [-1.2, 0.3]}
 
 

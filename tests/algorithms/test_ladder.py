@@ -4,7 +4,6 @@ A method that cannot climb a rung by design is asserted to stay where it is.
 """
 
 import functools
-import os
 from dataclasses import replace
 
 import jax.numpy as jnp
@@ -20,6 +19,7 @@ from ascpo.training.settings import Settings
 from ascpo.training.state import Sizes
 from ascpo.training.train import train
 from ascpo.trust_region.step import TrustRegion
+from tests.slow import slow
 from tests.toys import Corridor, OneStep
 
 SMALL = Fit(iterations=20, batch_size=256)
@@ -138,6 +138,7 @@ def test_an_infeasible_start_is_left_as_the_price_of_costs_rises(name):
     assert row["Multiplier"] > 10
 
 
+@slow("what is not learned is no promise")
 @pytest.mark.parametrize("name", ["trpo-lagrangian", "trpo-fac", "trpo-ipo", "trpo-cvar", "cpo-cvar"])
 def test_at_the_rewards_optimum_some_never_find_out_of_an_infeasible_start(name):
     """The reward's advantages are scaled to 1 however narrow the policy gets, the costs' shrink with it: near the
@@ -201,7 +202,7 @@ def test_a_walk_without_constraint_goes_all_the_way():
     assert row["EpRet"] > 2.0
 
 
-@pytest.mark.skipif(not os.environ.get("ASCPO_SLOW"), reason="compiles a learner of its own: ASCPO_SLOW=1")
+@slow("compiles a learner of its own")
 def test_a_generous_limit_leaves_the_reward_alone():
     """Bounds that ask for themselves: a limit of 5 is never near, so the walk goes all the way."""
     row, _ = climbed("ascpo-moment", Corridor(), ask=Ask(closed=False), limits=(500.0,))

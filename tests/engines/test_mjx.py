@@ -3,7 +3,6 @@
 Compiling takes nearly all of the time, so that tests share programs: one for three players, one for one of them alone.
 """
 
-import os
 from dataclasses import replace
 
 import jax
@@ -22,6 +21,7 @@ from ascpo.engines.simulation import Simulator
 from ascpo.environments.spaces import make_task
 from ascpo.experience.memory import MAXIMA
 from tests.engines.test_together import ENVS, REMEMBERING, SHIELDED, assert_same
+from tests.slow import slow
 
 LIMIT = 9
 """Steps of an episode. The motor that turns the robot switches back and forth between its ends: what rounding does to
@@ -236,7 +236,7 @@ def test_no_environment_at_all_is_refused():
         MjxEngine(task_of("Point-1-Hazard"), 0, "jax")
 
 
-@pytest.mark.skipif(not os.environ.get("ASCPO_SLOW"), reason="compiles for minutes: ASCPO_SLOW=1")
+@slow("compiles for minutes")
 @pytest.mark.parametrize("suite", ["Point-8-Ghost", "Drone-8-3DHazard", "Swimmer-8-Hazard", "Arm3-8-Hazard"])
 def test_physics_of_other_robots_are_the_native_ones(suite):
     """Where robots are, and their path. Stiff motors make accelerations of what single precision rounds."""

@@ -20,10 +20,11 @@ from ascpo.runs.plain import BadSetting
 from ascpo.runs.policy import read_policy
 from ascpo.runs.tables import read_table
 from tests.runs.helpers import EPOCH, POINT, TINY
+from tests.slow import slow
 
 SMALL = TINY | {"num_envs": 8}
 NAME = "Point-1-Hazard-ascpo-seed0"
-SLOW = pytest.mark.skipif(not os.environ.get("ASCPO_SLOW"), reason="compiles for a minute: ASCPO_SLOW=1")
+SLOW = slow("compiles for a minute")
 
 
 def started(code, *words, devices):

@@ -1,13 +1,12 @@
 """A training that is killed goes on as if nothing had been. The benchmark of the same name kills more often."""
 
-import os
-
 import pytest
 
 from benchmarks.survival import same, survive
+from tests.slow import slow
 
 
-@pytest.mark.skipif(not os.environ.get("ASCPO_SLOW"), reason="a killed sweep is tested always: ASCPO_SLOW=1")
+@slow("a killed sweep is tested always")
 @pytest.mark.parametrize("env", ["Point-1-Pillar"])
 def test_killed_twice_at_random_moments_a_run_ends_with_the_same_bytes(env, tmp_path):
     whole, killed, moments = survive(env, 2, tmp_path)

@@ -124,9 +124,8 @@ def test_variance_only_scpo_is_indifferent():
 @pytest.mark.parametrize("name", [name for name in BOUNDING if name != "cpo-cvar"])
 def test_an_infeasible_start_is_recovered_from_against_the_reward(name):
     """Reward wants u = 1, where the first policy is, and the limit u ≤ 0. The spread's bounds take their time."""
-    slow = name in OF_THE_SPREAD
-    row, mean = climbed(name, OneStep("infeasible"), epochs=100 if slow else 75)
-    far = 0.25 if slow else 0.1
+    epochs, far = (100, 0.25) if name in OF_THE_SPREAD else (75, 0.1)
+    row, mean = climbed(name, OneStep("infeasible"), epochs)
     assert mean[0] + 1.0 < far
     assert row["EpMaxCost"] < far
 

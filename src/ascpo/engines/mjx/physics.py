@@ -175,7 +175,7 @@ class Physics:
         return put if self.implementation == "jax" else _discreet(put)
 
     def _data(self, num_envs: int) -> Any:
-        pairs, rows = _room(self._task.model)
+        pairs, rows = room_for(self._task.model)
         return mjx.make_data(self._task.model, impl="warp", naconmax=pairs * num_envs, njmax=rows)
 
 
@@ -231,7 +231,7 @@ def _posed(data: Any, pose: Pose) -> Any:
     return data.replace(qpos=pose.qpos, qvel=pose.qvel, qacc_warmstart=pose.warmstart, mocap_pos=pose.pillars)
 
 
-def _room(model: mujoco.MjModel) -> tuple[int, int]:
+def room_for(model: mujoco.MjModel) -> tuple[int, int]:
     """Pairs of geoms that may be near each other, and rows of constraints, for one simulation.
 
     Robots on their way have some eight pairs and no more than six contacts. What has more than there is room for is no

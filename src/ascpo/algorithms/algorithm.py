@@ -1,17 +1,25 @@
 """What an algorithm is: a choice of parts. The training loop is the same for all."""
 
-from dataclasses import Field, dataclass, field
+from dataclasses import MISSING, Field, dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
-from ascpo.experience.memory import NOTHING, EpisodeMemory
+from ascpo.experience.augmentation import Augmentation, NoAugmentation
 from ascpo.experience.signals import Signal, excesses, expected_cost
 from ascpo.networks.critics import Head
 from ascpo.networks.shield import Shield
+from ascpo.surrogates.cvar import CVaR
 from ascpo.surrogates.evidence import Constraint
+from ascpo.surrogates.maximum import ViolationProbability
 from ascpo.surrogates.penalty import Penalty
-from ascpo.trust_region.descent import Descent
-from ascpo.trust_region.projection import Projection
+from ascpo.surrogates.target import Target, ViolationFeedback
+from ascpo.surrogates.weights import RatioClip
+from ascpo.trust_region.clipped import ClippedStep
+from ascpo.trust_region.constrained import ConstrainedStep
+from ascpo.trust_region.step import Step
+
+Mechanism = Literal["constraint", "penalty", "shield", "none"]
+"""How costs come into training: by a constraint of every step, a price in the loss, a shield of actions, or not."""
 
 
 @dataclass(frozen=True)
@@ -22,44 +30,19 @@ class CostCritics:
     per_constraint: int = 1
     """Signals for each constraint."""
     discount: float = 0.99
-    decay: float = 0.97
+    gae_lambda: float = 0.97
     """λ of the generalised advantages."""
-    beyond_time_limit: bool = True
+    bootstrap_on_timeout: bool = True
     """Whether the signal would go on after the time limit."""
     head: Head = "linear"
 
 
 EPISODE_COST = CostCritics(expected_cost)
-"""Of the discounted cost still to come."""
-of_largest_cost = partial(CostCritics, discount=1.0, decay=0.95, beyond_time_limit=False, head="softplus")
-"""Of what is still to come of an episode's largest cost: final when the episode ends, however it does."""
-OF_TAIL = of_largest_cost(excesses)
-"""Of by how much an episode's cost will be over ν: final, too."""
-
-
-@dataclass(frozen=True)
-class Clipped:
-    """Epochs of descent on a clipped objective, instead of one step within a trust region."""
-
-    clip: float = 0.2
-    """ε: ratios beyond 1 ± ε promise nothing more."""
-    clip_costs: bool = True
-    """Clip what costs add to the loss too."""
-    descent: Descent = field(default_factory=Descent)
-    """How the policy descends."""
-
-    def __post_init__(self) -> None:
-        if self.clip <= 0:
-            raise ValueError(f"clip={self.clip} must be above 0. Try 0.2.")
-
-
-@dataclass(frozen=True)
-class Tailed:
-    """Keep the value at risk of the episodes' costs."""
-
-    alpha: float
-    memory: float = 0.7
-    """How much of ν is kept from epoch to epoch."""
+"""Critics of the discounted cost still to come."""
+largest_cost = partial(CostCritics, discount=1.0, gae_lambda=0.95, bootstrap_on_timeout=False, head="softplus")
+"""Critics of what is still to come of an episode's largest cost: final when the episode ends, however it does."""
+EXCESS_COST = largest_cost(excesses)
+"""Critics of by how much an episode's cost will be over ν: final, too."""
 
 
 @dataclass(frozen=True)
@@ -67,18 +50,68 @@ class Algorithm:
     """One row of the table of algorithms."""
 
     name: str
-    words: str
+    description: str
     """What it does about costs, for a person."""
-    memory: EpisodeMemory = NOTHING
+    quantity: str = ""
+    """What is kept under the limit or paid for, for a person; empty where there is nothing."""
+    augmentation: Augmentation = field(default_factory=NoAugmentation)
+    """What the policy sees of its episode beside the observation."""
     cost_critics: CostCritics | None = None
     constraint: Constraint | None = None
     """What every step keeps."""
+    target: Target | None = None
+    """What every step is to achieve of the constraint."""
     penalty: Penalty | None = None
     """What the objective pays for costs."""
-    step: Projection | Clipped | None = None
-    """None: within the trust region, by its dual."""
+    step: Step = field(default_factory=ConstrainedStep)
+    """How the policy moves."""
+    clip: RatioClip | None = None
+    """Clipping of the surrogates' ratios."""
     shield: Shield | None = None
-    tail: Tailed | None = None
+    """What changes actions before they are taken."""
+    cvar: CVaR | None = None
+    """The tail of the episodes' costs that is watched."""
+
+    def __post_init__(self) -> None:
+        if (self.constraint is None) != (self.target is None):
+            raise ValueError(f"{self.name}: a constraint and the target of its steps go together. Give both, or none.")
+        if self.constraint is not None and isinstance(self.step, ClippedStep):
+            raise ValueError(f"{self.name}: a clipped step keeps no constraint. Make it a penalty.")
+        if (self.constraint or self.penalty) and self.cost_critics is None:
+            raise ValueError(f"{self.name}: costs that are bounded or paid for need critics. Give cost_critics.")
+
+    @property
+    def mechanism(self) -> Mechanism:
+        if self.constraint is not None:
+            return "constraint"
+        if self.penalty is not None:
+            return "penalty"
+        return "none" if self.shield is None else "shield"
+
+    @property
+    def sees_limits(self) -> bool:
+        """Whether learning goes by the limits themselves, so that a margin below them changes something."""
+        by_rates = isinstance(self.target, ViolationFeedback) or isinstance(self.constraint, ViolationProbability)
+        return self.mechanism in ("penalty", "shield") or (self.mechanism == "constraint" and not by_rates)
+
+
+@dataclass(frozen=True)
+class PPOSettings:
+    """The clipped objective of PPO, and how the policy descends on it."""
+
+    clip: float = 0.2
+    """ε: ratios beyond 1 ± ε promise nothing more."""
+    clip_costs: bool = True
+    """Clip what costs add to the loss as well."""
+    descent: ClippedStep = field(default_factory=ClippedStep)
+    """How the policy descends."""
+
+    def __post_init__(self) -> None:
+        if self.clip <= 0:
+            raise ValueError(f"clip={self.clip} must be above 0. Try 0.2.")
+
+    def ratio_clip(self) -> RatioClip:
+        return RatioClip(self.clip, self.clip if self.clip_costs else None)
 
 
 class Method(Protocol):
@@ -87,5 +120,14 @@ class Method(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def build(self, probability: float) -> Algorithm:
-        """The algorithm that promises to keep all limits with this probability, as far as it promises anything."""
+        """The algorithm with which all limits are to be kept with this probability, as far as it goes by one."""
         ...
+
+
+def refuse_unused(method: Method, where: str, *names: str) -> None:
+    """A setting that changes nothing is an error: these have no effect here, so they must have their defaults."""
+    for name in names:
+        known = method.__dataclass_fields__[name]
+        default = known.default if known.default_factory is MISSING else known.default_factory()
+        if getattr(method, name) != default:
+            raise ValueError(f"{name}={getattr(method, name)} changes nothing with {where}. Leave it at {default}.")

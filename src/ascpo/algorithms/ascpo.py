@@ -1,13 +1,21 @@
 """ASCPO: an upper probability bound of an episode's largest cost stays under its limit (arXiv:2410.01212)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ascpo.algorithms.algorithm import Algorithm, of_largest_cost
-from ascpo.experience.memory import MAXIMA
+from ascpo.algorithms.algorithm import Algorithm, largest_cost, refuse_unused
+from ascpo.experience.augmentation import RunningMaximum
 from ascpo.experience.signals import crossings, increments, moments
 from ascpo.surrogates.evidence import Constraint
-from ascpo.surrogates.maximum import cantelli_bound, chance, moment_bound, paper_bound, reference_bound
+from ascpo.surrogates.maximum import (
+    SPREAD_WEIGHT,
+    CantelliBound,
+    MomentBound,
+    PaperBound,
+    ReferenceBound,
+    ViolationProbability,
+)
+from ascpo.surrogates.target import TargetSettings
 
 Mode = Literal["reference", "paper", "moment", "cantelli", "chance"]
 
@@ -17,52 +25,52 @@ class ASCPO:
     """Settings of ASCPO."""
 
     mode: Mode = "chance"
-    """Which bound: `reference`, `paper`, `moment`, `cantelli` or `chance`. The formulas: docs/algorithms/ascpo.md."""
-    k: float = 7.0
-    """How much the spread of the largest cost counts (all modes but cantelli)."""
+    """The bound: `reference`, `paper`, `moment`, `cantelli` or `chance`. docs/algorithms/ascpo.md has the formulas."""
+    k: float = SPREAD_WEIGHT
+    """Weight of the spread of the largest cost (modes reference, paper and moment)."""
     omega1: float = 0.005
     """ω₁, the paper's ‖μ‖∞ (modes reference and paper)."""
     omega2: float = 0.007
     """ω₂, the paper's |K|max (modes reference and paper)."""
+    target: TargetSettings = field(default_factory=TargetSettings)
+    """What every step is to achieve of the bound."""
 
     def __post_init__(self) -> None:
         if self.k < 0:
             raise ValueError(f"k={self.k} must not be negative: it would reward a spread of costs.")
+        if self.mode not in ("reference", "paper"):
+            refuse_unused(self, f"mode={self.mode}", "omega1", "omega2")
+        if self.mode in ("cantelli", "chance"):
+            refuse_unused(self, f"mode={self.mode}", "k")
 
     def build(self, probability: float) -> Algorithm:
         signal = {"chance": crossings, "moment": moments, "cantelli": moments}.get(self.mode, increments)
-        critics = of_largest_cost(signal, per_constraint=2 if signal is moments else 1)
+        critics = largest_cost(signal, per_constraint=2 if signal is moments else 1)
+        bound, quantity = self._bound(probability)
+        limit = f", at {1 - probability:g}" if self.mode == "chance" else ""
         return Algorithm(
             name="ascpo",
-            words=f"bounds {self._words(probability)}",
-            memory=MAXIMA,
+            description=f"bounds {quantity}{limit}; mode {self.mode}",
+            quantity=quantity,
+            augmentation=RunningMaximum(),
             cost_critics=replace(critics, head="sigmoid") if self.mode == "chance" else critics,
-            constraint=self._bound(probability),
+            constraint=bound,
+            target=self.target.build(probability),
         )
 
-    def _bound(self, probability: float) -> Constraint:
+    def _bound(self, probability: float) -> tuple[Constraint, str]:
+        """The constraint, and what it bounds, in words."""
+        square = f"mean + {self.k:g} · mean square of an episode's largest cost"
         match self.mode:
             case "reference":
-                return reference_bound(self.k, self.omega1, self.omega2)
+                words = "the mean of an episode's largest cost, and a trace of its variance"
+                return ReferenceBound(self.k, self.omega1, self.omega2), words
             case "paper":
-                return paper_bound(self.k, self.omega1, self.omega2)
+                return PaperBound(self.k, self.omega1, self.omega2), square
             case "moment":
-                return moment_bound(self.k)
+                return MomentBound(self.k), square
             case "cantelli":
-                return cantelli_bound(probability)
+                words = f"what an episode's largest cost stays under with probability {probability:g}"
+                return CantelliBound(probability), words
             case "chance":
-                return chance(probability)
-
-    def _words(self, probability: float) -> str:
-        match self.mode:
-            case "reference":
-                bound = "the mean of an episode's largest cost, and a trace of its variance"
-            case "paper":
-                bound = f"mean + {self.k:g} · mean square of an episode's largest cost; k = {self.k:g}"
-            case "moment":
-                bound = f"mean + {self.k:g} · mean square of an episode's largest cost; k = {self.k:g}"
-            case "cantelli":
-                bound = f"what an episode's largest cost stays under with probability {probability:g}"
-            case "chance":
-                bound = f"the chance that an episode breaks a limit, at {1 - probability:g}"
-        return f"{bound}; mode {self.mode}"
+                return ViolationProbability(probability), "the probability that an episode violates a limit"

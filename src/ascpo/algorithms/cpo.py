@@ -1,19 +1,25 @@
 """CPO: the expected sum of an episode's costs stays under its limit (arXiv:1705.10528)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
-from ascpo.surrogates.cost import EXPECTED_COST
+from ascpo.surrogates.cost import ExpectedCost
+from ascpo.surrogates.target import TargetSettings
 
 
 @dataclass(frozen=True)
 class CPO:
-    """Settings of CPO: it has none of its own."""
+    """Settings of CPO."""
+
+    target: TargetSettings = field(default_factory=TargetSettings)
+    """What every step is to achieve of the bound."""
 
     def build(self, probability: float) -> Algorithm:
         return Algorithm(
             name="cpo",
-            words="bounds the mean cost of an episode",
+            description="bounds the mean cost of an episode",
+            quantity="the mean cost of an episode",
             cost_critics=EPISODE_COST,
-            constraint=EXPECTED_COST,
+            constraint=ExpectedCost(),
+            target=self.target.build(probability),
         )

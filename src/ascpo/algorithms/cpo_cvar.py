@@ -1,11 +1,12 @@
 """CPO-CVaR: the mean cost of the worst episodes stays under its limit."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-from ascpo.algorithms.algorithm import OF_TAIL, Algorithm, Tailed
-from ascpo.experience.memory import SUMS
-from ascpo.surrogates.tail import tail_mean
+from ascpo.algorithms.algorithm import EXCESS_COST, Algorithm, refuse_unused
+from ascpo.experience.augmentation import RunningSum
+from ascpo.surrogates.cvar import CVaR
+from ascpo.surrogates.target import TargetSettings
 
 
 @dataclass(frozen=True)
@@ -15,19 +16,25 @@ class CPOCVaR:
     alpha: float = 0.9
     """α: the worst 1 − α of the episodes count."""
     preset: Literal["working", "reference"] = "working"
-    """`reference`: the worst 70 % of the episodes, as in the released code."""
+    """`reference` takes the worst 70 % of the episodes, as the released code does."""
+    target: TargetSettings = field(default_factory=TargetSettings)
+    """What every step is to achieve of the bound."""
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.alpha < 1.0:
-            raise ValueError(f"alpha={self.alpha} must be at least 0 and less than 1. Try 0.9.")
+        CVaR(self.alpha)  # Refuses what α cannot be.
+        if self.preset == "reference":
+            refuse_unused(self, "preset=reference", "alpha")
 
     def build(self, probability: float) -> Algorithm:
-        alpha = 0.3 if self.preset == "reference" else self.alpha
+        cvar = CVaR(0.3 if self.preset == "reference" else self.alpha)
+        quantity = f"the mean cost of the worst {100 * (1 - cvar.alpha):g} % of the episodes"
         return Algorithm(
             name="cpo-cvar",
-            words=f"bounds the mean cost of the worst {100 * (1 - alpha):g} % of the episodes",
-            memory=SUMS,
-            cost_critics=OF_TAIL,
-            constraint=tail_mean(alpha),
-            tail=Tailed(alpha),
+            description=f"bounds {quantity}",
+            quantity=quantity,
+            augmentation=RunningSum(),
+            cost_critics=EXCESS_COST,
+            constraint=cvar,
+            target=self.target.build(probability),
+            cvar=cvar,
         )

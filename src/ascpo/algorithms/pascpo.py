@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ascpo.algorithms.algorithm import Algorithm, Clipped, of_largest_cost
-from ascpo.experience.memory import MAXIMA
+from ascpo.algorithms.algorithm import Algorithm, PPOSettings, largest_cost, refuse_unused
+from ascpo.experience.augmentation import RunningMaximum
 from ascpo.experience.signals import increments
-from ascpo.networks.multiplier import Scalar
-from ascpo.surrogates.maximum import paper_bound, reference_bound
-from ascpo.surrogates.penalty import Penalty, bounded, episode_cost
+from ascpo.networks.multiplier import ScalarMultiplier
+from ascpo.surrogates.maximum import SPREAD_WEIGHT, PaperBound, ReferenceBound
+from ascpo.surrogates.penalty import BoundOverLimit, EpisodeCost, Penalty, PricedBound
 
 
 @dataclass(frozen=True)
@@ -16,30 +16,37 @@ class PASCPO:
     """Settings of PASCPO."""
 
     preset: Literal["working", "reference"] = "working"
-    """`reference`: the released code's bound, strength 0.05, and a multiplier that climbs on the mean cost."""
-    k: float = 7.0
-    """How much the spread of the largest cost counts."""
+    """`reference` has the released code's bound, strength 0.05, and a multiplier that ascends on the mean cost."""
+    k: float = SPREAD_WEIGHT
+    """Weight of the spread of the largest cost."""
     omega1: float = 0.005
     """ω₁, the paper's ‖μ‖∞."""
     omega2: float = 0.007
     """ω₂, the paper's |K|max."""
     multiplier_rate: float = 3.0
-    """By how much the multiplier rises an epoch, for each unit that the bound is over the limit."""
-    ppo: Clipped = field(default_factory=Clipped)
+    """Rise of the multiplier in an epoch, for each unit that the bound is over the limit."""
+    ppo: PPOSettings = field(default_factory=PPOSettings)
     """The clipped objective, and how the policy descends on it."""
 
+    def __post_init__(self) -> None:
+        if self.preset == "reference":
+            refuse_unused(self, "preset=reference", "multiplier_rate")
+
     def build(self, probability: float) -> Algorithm:
-        reference = self.preset == "reference"
-        bound = (reference_bound if reference else paper_bound)(self.k, self.omega1, self.omega2)
-        price = bounded(bound, 0.05 if reference else 1.0)
-        violation = episode_cost if reference else bound.offset
         return Algorithm(
             name="pascpo",
-            words=f"pays for a bound of an episode's largest cost, at a price that rises; clipped; k = {self.k:g}",
-            memory=MAXIMA,
-            cost_critics=of_largest_cost(increments),
-            penalty=Penalty(
-                price, Scalar(0.005 if reference else self.multiplier_rate), violation, rescaled=not reference
-            ),
-            step=self.ppo,
+            description=f"pays for a bound of an episode's largest cost, at a rising price; clipped; k = {self.k:g}",
+            quantity="a bound of an episode's largest cost",
+            augmentation=RunningMaximum(),
+            cost_critics=largest_cost(increments),
+            penalty=self._penalty(),
+            step=self.ppo.descent,
+            clip=self.ppo.ratio_clip(),
         )
+
+    def _penalty(self) -> Penalty:
+        if self.preset == "reference":
+            bound = ReferenceBound(self.k, self.omega1, self.omega2)
+            return Penalty(PricedBound(bound, 0.05), ScalarMultiplier(0.005), EpisodeCost())
+        bound = PaperBound(self.k, self.omega1, self.omega2)
+        return Penalty(PricedBound(bound), ScalarMultiplier(self.multiplier_rate), BoundOverLimit(bound), rescaled=True)

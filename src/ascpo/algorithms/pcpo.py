@@ -3,22 +3,33 @@
 from dataclasses import dataclass, field
 
 from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
-from ascpo.surrogates.cost import EXPECTED_COST
-from ascpo.trust_region.projection import Projection
+from ascpo.surrogates.cost import ExpectedCost
+from ascpo.surrogates.target import TargetSettings
+from ascpo.trust_region.projected import ProjectedStep
 
 
 @dataclass(frozen=True)
 class PCPO:
     """Settings of PCPO."""
 
-    projection: Projection = field(default_factory=Projection)
+    target: TargetSettings = field(default_factory=TargetSettings)
+    """What every step is to achieve of the bound: feedback or own."""
+    projection: ProjectedStep = field(default_factory=ProjectedStep)
     """How the step is brought back to where the constraint holds."""
+
+    def __post_init__(self) -> None:
+        if self.target.kind == "capped":
+            raise ValueError(
+                "target.kind=capped changes nothing for PCPO, which projects its steps. Use own or feedback."
+            )
 
     def build(self, probability: float) -> Algorithm:
         return Algorithm(
             name="pcpo",
-            words="bounds the mean cost of an episode, by projection",
+            description="bounds the mean cost of an episode, by projection",
+            quantity="the mean cost of an episode",
             cost_critics=EPISODE_COST,
-            constraint=EXPECTED_COST,
+            constraint=ExpectedCost(),
+            target=self.target.build(probability),
             step=self.projection,
         )

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm, Clipped
-from ascpo.networks.multiplier import Scalar
-from ascpo.surrogates.penalty import Penalty, episode_cost, lagrangian
+from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm, PPOSettings, refuse_unused
+from ascpo.networks.multiplier import ScalarMultiplier
+from ascpo.surrogates.penalty import EpisodeCost, Lagrangian, Penalty
 
 
 @dataclass(frozen=True)
@@ -13,19 +13,26 @@ class PPOLagrangian:
     """Settings of PPO-Lagrangian."""
 
     preset: Literal["working", "reference"] = "working"
-    """`reference`: a rate of 0.005, the costs' part not clipped, the loss not divided by 1 + λ."""
+    """`reference` has a rate of 0.005, leaves the costs' part unclipped, and does not divide the loss by 1 + λ."""
     multiplier_rate: float = 1.0
-    """By how much the multiplier rises an epoch, for each unit that the mean cost of an episode is over its limit."""
-    ppo: Clipped = field(default_factory=Clipped)
+    """Rise of the multiplier in an epoch, for each unit that the mean cost of an episode is over its limit."""
+    ppo: PPOSettings = field(default_factory=PPOSettings)
     """The clipped objective, and how the policy descends on it."""
+
+    def __post_init__(self) -> None:
+        if self.preset == "reference":
+            refuse_unused(self, "preset=reference", "multiplier_rate")
 
     def build(self, probability: float) -> Algorithm:
         working = self.preset == "working"
-        multiplier = Scalar(self.multiplier_rate if working else 0.005)
+        multiplier = ScalarMultiplier(self.multiplier_rate if working else 0.005)
+        clip = self.ppo.ratio_clip()
         return Algorithm(
             name="ppo-lagrangian",
-            words="pays for the mean cost of an episode, at a price that rises while it is over the limit; clipped",
+            description="pays for the mean cost of an episode, at a price that rises over the limit; clipped",
+            quantity="the mean cost of an episode",
             cost_critics=EPISODE_COST,
-            penalty=Penalty(lagrangian(1.0), multiplier, episode_cost, rescaled=working),
-            step=self.ppo if working else replace(self.ppo, clip_costs=False),
+            penalty=Penalty(Lagrangian(), multiplier, EpisodeCost(), rescaled=working),
+            step=self.ppo.descent,
+            clip=clip if working else replace(clip, cost=None),
         )

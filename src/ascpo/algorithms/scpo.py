@@ -1,22 +1,28 @@
 """SCPO: the expected largest cost of an episode stays under its limit (arXiv:2306.12594)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from ascpo.algorithms.algorithm import Algorithm, of_largest_cost
-from ascpo.experience.memory import MAXIMA
+from ascpo.algorithms.algorithm import Algorithm, largest_cost
+from ascpo.experience.augmentation import RunningMaximum
 from ascpo.experience.signals import increments
-from ascpo.surrogates.maximum import expected_maximum
+from ascpo.surrogates.maximum import ExpectedMaximum
+from ascpo.surrogates.target import TargetSettings
 
 
 @dataclass(frozen=True)
 class SCPO:
-    """Settings of SCPO: it has none of its own."""
+    """Settings of SCPO."""
+
+    target: TargetSettings = field(default_factory=TargetSettings)
+    """What every step is to achieve of the bound."""
 
     def build(self, probability: float) -> Algorithm:
         return Algorithm(
             name="scpo",
-            words="bounds the mean of an episode's largest cost",
-            memory=MAXIMA,
-            cost_critics=of_largest_cost(increments),
-            constraint=expected_maximum(),
+            description="bounds the mean of an episode's largest cost",
+            quantity="the mean of an episode's largest cost",
+            augmentation=RunningMaximum(),
+            cost_critics=largest_cost(increments),
+            constraint=ExpectedMaximum(),
+            target=self.target.build(probability),
         )

@@ -10,4 +10,4 @@ class TRPO:
     """Settings of TRPO: it has none of its own."""
 
     def build(self, probability: float) -> Algorithm:
-        return Algorithm(name="trpo", words="does nothing about costs")
+        return Algorithm(name="trpo", description="does nothing about costs")

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
-from ascpo.networks.multiplier import OfStates
-from ascpo.surrogates.penalty import Penalty, lagrangian
+from ascpo.networks.multiplier import StateMultiplier
+from ascpo.surrogates.penalty import Lagrangian, Penalty
 
 
 @dataclass(frozen=True)
@@ -12,14 +12,15 @@ class TRPOFAC:
     """Settings of TRPO-FAC."""
 
     multiplier_rate: float = 1e-3
-    """Learning rate of the network."""
+    """Learning rate of the multiplier's network."""
     multiplier_steps: int = 10
-    """Its steps of Adam an epoch. With one, at a rate of 0.0001, as published, it stays near its start."""
+    """Steps of Adam in an epoch. With one, at a rate of 0.0001, as published, the network stays near its start."""
 
     def build(self, probability: float) -> Algorithm:
         return Algorithm(
             name="trpo-fac",
-            words="pays for costs, at a price for every state that rises where they are over the limit",
+            description="pays for costs, at a price for every state that rises where they are over the limit",
+            quantity="costs, state by state",
             cost_critics=EPISODE_COST,
-            penalty=Penalty(lagrangian(1.0), OfStates(self.multiplier_rate, self.multiplier_steps)),
+            penalty=Penalty(Lagrangian(), StateMultiplier(self.multiplier_rate, self.multiplier_steps)),
         )

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
-from ascpo.surrogates.penalty import Penalty, barrier
+from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm, refuse_unused
+from ascpo.surrogates.penalty import Barrier, Penalty
 
 
 @dataclass(frozen=True)
@@ -12,21 +12,24 @@ class TRPOIPO:
     """Settings of TRPO-IPO."""
 
     preset: Literal["working", "reference"] = "working"
-    """`reference`: t = 0.01 and a slope of 0.0005, as the released code has them."""
+    """`reference` takes t = 0.01 and a slope of 0.0005, as the released code has them."""
     t: float = 20.0
-    """How steep the barrier is: the smaller, the further from the limit it is felt."""
+    """Steepness of the barrier: the smaller, the further from the limit it is felt."""
     slope: float = 0.1
-    """What a unit of cost beyond the limit is charged, where there is no barrier any more."""
+    """Price of a unit of cost beyond the limit, where there is no barrier any more."""
 
     def __post_init__(self) -> None:
         if self.t <= 0 or self.slope < 0:
             raise ValueError(f"t={self.t} must be above 0, and slope={self.slope} not below it.")
+        if self.preset == "reference":
+            refuse_unused(self, "preset=reference", "t", "slope")
 
     def build(self, probability: float) -> Algorithm:
         t, slope = (0.01, 0.0005) if self.preset == "reference" else (self.t, self.slope)
         return Algorithm(
             name="trpo-ipo",
-            words="pays for the mean cost of an episode, steeply near the limit",
+            description="pays for the mean cost of an episode, steeply near the limit",
+            quantity="the mean cost of an episode",
             cost_critics=EPISODE_COST,
-            penalty=Penalty(barrier(t, slope)),
+            penalty=Penalty(Barrier(t, slope)),
         )

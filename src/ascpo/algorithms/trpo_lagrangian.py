@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
-from ascpo.networks.multiplier import Scalar
-from ascpo.surrogates.penalty import Penalty, episode_cost, lagrangian
+from ascpo.networks.multiplier import ScalarMultiplier
+from ascpo.surrogates.penalty import EpisodeCost, Lagrangian, Penalty
 
 
 @dataclass(frozen=True)
@@ -12,15 +12,16 @@ class TRPOLagrangian:
     """Settings of TRPO-Lagrangian."""
 
     multiplier_rate: float = 1.0
-    """By how much the multiplier rises an epoch, for each unit that the mean cost of an episode is over its
-    limit. The released code's 0.005 leaves it too small to matter within millions of steps."""
+    """Rise of the multiplier in an epoch, for each unit that the mean cost of an episode is over its limit. The
+    released code's 0.005 leaves the multiplier too small to matter within millions of steps."""
     strength: float = 0.5
-    """ρ: what the multiplier is multiplied with in the objective."""
+    """ρ: factor of the multiplier in the objective."""
 
     def build(self, probability: float) -> Algorithm:
         return Algorithm(
             name="trpo-lagrangian",
-            words="pays for the mean cost of an episode, at a price that rises while it is over the limit",
+            description="pays for the mean cost of an episode, at a price that rises while it is over the limit",
+            quantity="the mean cost of an episode",
             cost_critics=EPISODE_COST,
-            penalty=Penalty(lagrangian(self.strength), Scalar(self.multiplier_rate), episode_cost),
+            penalty=Penalty(Lagrangian(self.strength), ScalarMultiplier(self.multiplier_rate), EpisodeCost()),
         )

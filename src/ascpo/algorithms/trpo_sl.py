@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ascpo.algorithms.algorithm import Algorithm
-from ascpo.experience.memory import LAST
+from ascpo.experience.augmentation import LastCost
 from ascpo.networks.shield import SafetyLayer
 
 
@@ -12,12 +12,13 @@ class TRPOSL:
     """Settings of TRPO-SL."""
 
     warm_up: float = 1.0 / 3.0
-    """The part of the training in which the layer only learns."""
+    """Part of the training in which the layer only learns."""
 
     def build(self, probability: float) -> Algorithm:
         return Algorithm(
             name="trpo-sl",
-            words="changes actions whose next cost a linear model expects over the limit",
-            memory=LAST,
+            description="changes actions whose next cost a linear model expects over the limit",
+            quantity="the next cost that a linear model expects",
+            augmentation=LastCost(),
             shield=SafetyLayer(self.warm_up),
         )

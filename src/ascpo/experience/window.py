@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from ascpo.experience.advantages import returns
+from ascpo.experience.gae import returns
 
 
 @jax.tree_util.register_dataclass
@@ -18,25 +18,25 @@ from ascpo.experience.advantages import returns
 class Window:
     """Steps of several rollouts, oldest first. Before it is full, the first rows are not `known`."""
 
-    view: Float[Array, "time env view"]
+    observation: Float[Array, "time env obs"]
     signal: Float[Array, "time env k"]
-    following: Float[Array, "time env k"]
-    """What was expected to follow each step, where an episode ended or was cut."""
+    next_value: Float[Array, "time env k"]
+    """What the critic expected to follow each step, where an episode ended or was cut."""
     done: Bool[Array, "time env"]
     known: Bool[Array, "time env"]
 
     def push(self, newest: "Window") -> "Window":
-        """With the newest steps in place of the oldest."""
-        n = len(newest.view)
+        """The window with the newest steps in place of the oldest."""
+        n = len(newest.observation)
         return jax.tree.map(lambda old, new: jnp.concatenate([old[n:], new]), self, newest)
 
     def cut(self) -> "Window":
-        """With all running episodes broken off: the next rollout's steps belong to others."""
+        """The window with all running episodes cut: the next rollout's steps belong to other episodes."""
         return replace(self, done=self.done.at[-1].set(True))
 
     def targets(self, discount: float) -> Float[Array, "time env k"]:
         over_signals = jax.vmap(returns, in_axes=(-1, -1, None, None), out_axes=-1)
-        return over_signals(self.signal, self.following, self.done, discount)
+        return over_signals(self.signal, self.next_value, self.done, discount)
 
     def happened(self) -> Bool[Array, "time env"]:
         """Whether some signal did come after each state, whatever a critic expected."""
@@ -44,11 +44,11 @@ class Window:
         return returns(total, jnp.zeros_like(total), self.done, 1.0) > 0
 
 
-def empty(steps: int, num_envs: int, view: int, k: int) -> Window:
+def empty_window(steps: int, num_envs: int, observation_size: int, k: int) -> Window:
     return Window(
-        view=jnp.zeros((steps, num_envs, view)),
+        observation=jnp.zeros((steps, num_envs, observation_size)),
         signal=jnp.zeros((steps, num_envs, k)),
-        following=jnp.zeros((steps, num_envs, k)),
+        next_value=jnp.zeros((steps, num_envs, k)),
         done=jnp.ones((steps, num_envs), bool),
         known=jnp.zeros((steps, num_envs), bool),
     )

@@ -18,14 +18,14 @@ Head = Literal["linear", "softplus", "sigmoid"]
 
 
 class Critic(eqx.Module):
-    """What judges."""
+    """Predicts what is still to come."""
 
     body: eqx.nn.MLP
     head: Head = eqx.field(static=True)
 
     def __init__(
         self,
-        view: int,
+        observation_size: int,
         outputs: int,
         hidden: tuple[int, ...] = (64, 64),
         *,
@@ -34,14 +34,14 @@ class Critic(eqx.Module):
         key: Key[Array, ""],
     ) -> None:
         """`output_bias` starts all predictions near head(output_bias)."""
-        body = mlp(view, outputs, hidden, key=key)
+        body = mlp(observation_size, outputs, hidden, key=key)
         if output_bias is not None:
             body = eqx.tree_at(lambda net: net.layers[-1].bias, body, jnp.full(outputs, output_bias, jnp.float32))
         self.body = body
         self.head = head
 
-    def __call__(self, view: Float[Array, "*axes view"]) -> Float[Array, "*axes k"]:
-        out = over_axes(self.body, view)
+    def __call__(self, observation: Float[Array, "*axes obs"]) -> Float[Array, "*axes k"]:
+        out = over_axes(self.body, observation)
         match self.head:
             case "softplus":
                 return jax.nn.softplus(out)

@@ -17,87 +17,87 @@ from ascpo.networks.policy import mlp
 
 @runtime_checkable
 class Multiplier(Protocol):
-    """How λ begins, what it is, and how it climbs. Its state is a pytree of arrays."""
+    """How λ begins, what it is, and how it ascends. Its state is a pytree of arrays."""
 
     @property
-    def of_states(self) -> bool:
-        """Whether λ differs from state to state, and climbs on what did follow each."""
+    def state_dependent(self) -> bool:
+        """Whether λ differs from state to state, and ascends on what did follow each."""
         ...
 
-    def start(self, view: int, m: int, hidden: tuple[int, ...], key: Key[Array, ""]) -> PyTree: ...
+    def init(self, observation_size: int, m: int, hidden: tuple[int, ...], key: Key[Array, ""]) -> PyTree: ...
 
-    def value(self, state: PyTree, view: Float[Array, "time env view"]) -> Float[Array, "*axes m"]: ...
+    def value(self, state: PyTree, observation: Float[Array, "time env obs"]) -> Float[Array, "*axes m"]: ...
 
-    def climb(
+    def ascend(
         self,
         state: PyTree,
-        view: Float[Array, "time env view"],
+        observation: Float[Array, "time env obs"],
         violation: Float[Array, " m"],
-        to_go: Float[Array, "time env m"] | None,
+        cost_to_go: Float[Array, "time env m"] | None,
     ) -> PyTree: ...
 
 
 @dataclass(frozen=True)
-class Scalar:
+class ScalarMultiplier:
     """One λ for each constraint."""
 
     rate: float
-    start_at: float = 0.0
-    of_states: bool = False
+    state_dependent: bool = False
 
-    def start(self, view: int, m: int, hidden: tuple[int, ...], key: Key[Array, ""]) -> PyTree:
-        return jnp.full(m, self.start_at)
+    def init(self, observation_size: int, m: int, hidden: tuple[int, ...], key: Key[Array, ""]) -> PyTree:
+        return jnp.zeros(m)
 
-    def value(self, state: PyTree, view: Float[Array, "time env view"]) -> Float[Array, " m"]:
+    def value(self, state: PyTree, observation: Float[Array, "time env obs"]) -> Float[Array, " m"]:
         return state
 
-    def climb(
+    def ascend(
         self,
         state: PyTree,
-        view: Float[Array, "time env view"],
+        observation: Float[Array, "time env obs"],
         violation: Float[Array, " m"],
-        to_go: Float[Array, "time env m"] | None,
+        cost_to_go: Float[Array, "time env m"] | None,
     ) -> PyTree:
-        return ascend(state, violation, self.rate)
+        return ascended(state, violation, self.rate)
 
 
-def ascend(lam: Float[Array, " m"], violation: Float[Array, " m"], rate: float) -> Float[Array, " m"]:
+def ascended(lam: Float[Array, " m"], violation: Float[Array, " m"], rate: float) -> Float[Array, " m"]:
     return jnp.maximum(lam + rate * violation, 0.0)
 
 
 @dataclass(frozen=True)
-class OfStates:
+class StateMultiplier:
     """λ(s): a network with a softplus at its end."""
 
     rate: float
     steps: int = 1
     """Of Adam, an epoch."""
-    of_states: bool = True
+    state_dependent: bool = True
 
-    def start(self, view: int, m: int, hidden: tuple[int, ...], key: Key[Array, ""]) -> PyTree:
-        layers = mlp(view, m, hidden, key=key).layers
+    def init(self, observation_size: int, m: int, hidden: tuple[int, ...], key: Key[Array, ""]) -> PyTree:
+        layers = mlp(observation_size, m, hidden, key=key).layers
         arrays: PyTree = [(layer.weight, layer.bias) for layer in layers]
         return arrays, optax.adam(self.rate).init(arrays)
 
-    def value(self, state: PyTree, view: Float[Array, "time env view"]) -> Float[Array, "time env m"]:
+    def value(self, state: PyTree, observation: Float[Array, "time env obs"]) -> Float[Array, "time env m"]:
         *hidden, (weight, bias) = state[0]
+        x = observation
         for layer_weight, layer_bias in hidden:
-            view = jnp.tanh(view @ layer_weight.T + layer_bias)
-        return jax.nn.softplus(view @ weight.T + bias)
+            x = jnp.tanh(x @ layer_weight.T + layer_bias)
+        return jax.nn.softplus(x @ weight.T + bias)
 
-    def climb(
+    def ascend(
         self,
         state: PyTree,
-        view: Float[Array, "time env view"],
+        observation: Float[Array, "time env obs"],
         violation: Float[Array, " m"],
-        to_go: Float[Array, "time env m"] | None,
+        cost_to_go: Float[Array, "time env m"] | None,
     ) -> PyTree:
-        """`to_go` is the cost that did follow each state, less its limit."""
-        if to_go is None:
-            raise ValueError("A multiplier for every state climbs on what followed each: it must be told.")
+        """`cost_to_go` is the cost that did follow each state, less its limit."""
+        if cost_to_go is None:
+            raise ValueError("A multiplier for every state ascends on the cost that followed each state: give it.")
 
         def loss(arrays: PyTree) -> Float[Array, ""]:
-            return -jnp.mean(jnp.sum(self.value((arrays,), view) * to_go, axis=-1))
+            return -jnp.mean(jnp.sum(self.value((arrays,), observation) * cost_to_go, axis=-1))
 
         def step(state: PyTree, _: None) -> tuple[PyTree, None]:
             arrays, adam = state

@@ -38,28 +38,28 @@ class Gaussian(NamedTuple):
 
 
 class Policy(eqx.Module):
-    """What acts."""
+    """A network's mean, and a spread that is the same in all states."""
 
     mean: eqx.nn.MLP
     log_std: Float[Array, " act"]
 
     def __init__(
         self,
-        view: int,
+        observation_size: int,
         act: int,
         hidden: tuple[int, ...] = (64, 64),
         *,
         initial_log_std: float = -0.5,
         key: Key[Array, ""],
     ) -> None:
-        self.mean = mlp(view, act, hidden, key=key)
+        self.mean = mlp(observation_size, act, hidden, key=key)
         self.log_std = jnp.full(act, initial_log_std, jnp.float32)
 
-    def __call__(self, view: Float[Array, "*axes view"]) -> Gaussian:
-        return Gaussian(over_axes(self.mean, view), jnp.clip(self.log_std, *LOG_STD_BOUNDS))
+    def __call__(self, observation: Float[Array, "*axes obs"]) -> Gaussian:
+        return Gaussian(over_axes(self.mean, observation), jnp.clip(self.log_std, *LOG_STD_BOUNDS))
 
-    def act(self, view: Float[Array, " view"], noise: Float[Array, " act"]) -> Float[Array, " act"]:
-        mean, log_std = self(view)
+    def act(self, observation: Float[Array, " obs"], noise: Float[Array, " act"]) -> Float[Array, " act"]:
+        mean, log_std = self(observation)
         return mean + jnp.exp(log_std) * noise
 
 

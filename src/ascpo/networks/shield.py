@@ -24,12 +24,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from ascpo.networks.critics import Critic
-from ascpo.networks.fitting import Fit, Lesson
+from ascpo.networks.fit import CostFitSettings, FitBatch, FitSettings
 from ascpo.networks.policy import mlp, over_axes
 
 _SMALL = 1e-8
 Action = Float[Array, " act"]
-View = Float[Array, " view"]
+Observation = Float[Array, " obs"]
 
 
 @runtime_checkable
@@ -37,18 +37,20 @@ class Shield(Protocol):
     """A model of costs, how it is fitted, and what it makes of an action."""
 
     @property
-    def fit(self) -> Fit: ...
+    def fit(self) -> FitSettings: ...
 
     @property
     def warm_up(self) -> float:
         """The part of a training in which it only learns."""
         ...
 
-    def network(self, view: int, act: int, m: int, hidden: tuple[int, ...], key: Key[Array, ""]) -> eqx.Module:
-        """Predicts costs from views and actions, side by side."""
+    def network(
+        self, observation_size: int, act: int, m: int, hidden: tuple[int, ...], key: Key[Array, ""]
+    ) -> eqx.Module:
+        """Predicts costs from observations and actions, side by side."""
         ...
 
-    def correct(self, network: Any, view: View, action: Action, limits: Float[Array, " m"]) -> Action: ...
+    def correct(self, network: Any, observation: Observation, action: Action, limits: Float[Array, " m"]) -> Action: ...
 
     def target(
         self, network: Any, x: Float[Array, "time env x"], cost: Float[Array, "time env m"], done: Array
@@ -58,19 +60,19 @@ class Shield(Protocol):
 
 
 class LinearCost(eqx.Module):
-    """Cₜ₋₁ + g(s)ᵀa. The last m numbers of a view are the costs of the last step."""
+    """Cₜ₋₁ + g(s)ᵀa. The last m numbers of an observation are the costs of the last step."""
 
     slopes: eqx.nn.MLP
     act: int = eqx.field(static=True)
     m: int = eqx.field(static=True)
 
-    def g(self, view: Float[Array, "*axes view"]) -> Float[Array, "*axes m act"]:
-        flat = over_axes(self.slopes, view)
+    def g(self, observation: Float[Array, "*axes obs"]) -> Float[Array, "*axes m act"]:
+        flat = over_axes(self.slopes, observation)
         return flat.reshape(*flat.shape[:-1], self.m, self.act)
 
     def __call__(self, x: Float[Array, "*axes x"]) -> Float[Array, "*axes m"]:
-        view, action = x[..., : -self.act], x[..., -self.act :]
-        return view[..., -self.m :] + jnp.sum(self.g(view) * action[..., None, :], axis=-1)
+        observation, action = x[..., : -self.act], x[..., -self.act :]
+        return observation[..., -self.m :] + jnp.sum(self.g(observation) * action[..., None, :], axis=-1)
 
 
 @dataclass(frozen=True)
@@ -78,14 +80,18 @@ class SafetyLayer:
     """The nearest action that a linear model of the next cost finds good."""
 
     warm_up: float = 1.0 / 3.0
-    fit: Fit = Fit(balance="subsample")  # noqa: RUF009
+    fit: FitSettings = CostFitSettings(balance="subsample", window=1)  # noqa: RUF009
 
-    def network(self, view: int, act: int, m: int, hidden: tuple[int, ...], key: Key[Array, ""]) -> LinearCost:
-        return LinearCost(mlp(view, m * act, hidden, key=key), act, m)
+    def network(
+        self, observation_size: int, act: int, m: int, hidden: tuple[int, ...], key: Key[Array, ""]
+    ) -> LinearCost:
+        return LinearCost(mlp(observation_size, m * act, hidden, key=key), act, m)
 
-    def correct(self, network: LinearCost, view: View, action: Action, limits: Float[Array, " m"]) -> Action:
-        g = network.g(view)
-        excess = network(jnp.concatenate([view, action])) - limits
+    def correct(
+        self, network: LinearCost, observation: Observation, action: Action, limits: Float[Array, " m"]
+    ) -> Action:
+        g = network.g(observation)
+        excess = network(jnp.concatenate([observation, action])) - limits
         multiplier = jnp.maximum(excess / (jnp.sum(g * g, axis=-1) + _SMALL), 0.0)
         worst = jnp.argmax(multiplier)
         changed = jnp.clip(action - multiplier[worst] * g[worst], -1.0, 1.0)
@@ -106,14 +112,14 @@ class UnrollingSafetyLayer:
     step: float = 0.05
     discount: float = 0.99
     warm_up: float = 1.0 / 3.0
-    fit: Fit = Fit()  # noqa: RUF009
+    fit: FitSettings = FitSettings()  # noqa: RUF009
 
-    def network(self, view: int, act: int, m: int, hidden: tuple[int, ...], key: Key[Array, ""]) -> Critic:
-        return Critic(view + act, m, hidden, head="softplus", output_bias=-4.0, key=key)
+    def network(self, observation_size: int, act: int, m: int, hidden: tuple[int, ...], key: Key[Array, ""]) -> Critic:
+        return Critic(observation_size + act, m, hidden, head="softplus", output_bias=-4.0, key=key)
 
-    def correct(self, network: Critic, view: View, action: Action, limits: Float[Array, " m"]) -> Action:
+    def correct(self, network: Critic, observation: Observation, action: Action, limits: Float[Array, " m"]) -> Action:
         def cost(action: Action) -> Float[Array, ""]:
-            return jnp.max(network(jnp.concatenate([view, action])) - limits)
+            return jnp.max(network(jnp.concatenate([observation, action])) - limits)
 
         def further(_: Int[Array, ""], action: Action) -> Action:
             Q, slope = jax.value_and_grad(cost)(action)
@@ -134,29 +140,29 @@ class UnrollingSafetyLayer:
         return cost + self.discount * jnp.where(done[..., None], 0.0, following)
 
 
-def lesson(
+def shield_batch(
     shield: Shield,
     network: eqx.Module,
-    view: Float[Array, "time env view"],
+    observation: Float[Array, "time env obs"],
     taken: Float[Array, "time env act"],
     cost: Float[Array, "time env m"],
     done: Bool[Array, "time env"],
-) -> Lesson:
+) -> FitBatch:
     """An epoch's steps, as the network shall learn from them. What follows the last step is not known."""
     # As the environment takes them: clipped to its range.
-    x = jnp.concatenate([view, jnp.clip(taken, -1.0, 1.0)], axis=-1)
+    x = jnp.concatenate([observation, jnp.clip(taken, -1.0, 1.0)], axis=-1)
     target = shield.target(network, x, cost, done)
     last = jnp.arange(len(done))[:, None] == len(done) - 1
-    return Lesson(x, target, jnp.any(cost > 0.0, axis=-1), done, ~last | done)
+    return FitBatch(x, target, jnp.any(cost > 0.0, axis=-1), done, ~last | done)
 
 
 def shielded(
     shield: Shield,
     network: eqx.Module,
     active: Bool[Array, ""],
-    view: View,
+    observation: Observation,
     action: Action,
     limits: Float[Array, " m"],
 ) -> Action:
     """The action to take."""
-    return jnp.where(active, shield.correct(network, view, action, limits), action)
+    return jnp.where(active, shield.correct(network, observation, action, limits), action)

@@ -3,18 +3,21 @@
 X = mean of ξ·A_C over all steps      c = (J_C − w) / mean length
 """
 
+from dataclasses import dataclass
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ascpo.surrogates.evidence import Constraint, Evidence, Weights
+from ascpo.surrogates.evidence import Evidence
+from ascpo.surrogates.weights import Weights
 
 
-def _surrogate(evidence: Evidence, weights: Weights) -> Float[Array, " m"]:
-    return jnp.mean(weights.times(evidence.cost_advantage), axis=(0, 1))
+@dataclass(frozen=True)
+class ExpectedCost:
+    """The mean cost of an episode stays at or under its limit."""
 
+    def surrogate(self, evidence: Evidence, weights: Weights) -> Float[Array, " m"]:
+        return jnp.mean(weights.times(evidence.cost_advantage), axis=(0, 1))
 
-def _offset(evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
-    return (evidence.episodes.cost - limits) / jnp.maximum(evidence.episodes.length, 1.0)
-
-
-EXPECTED_COST = Constraint(_surrogate, _offset)
+    def offset(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
+        return (evidence.episodes.cost - limits) / jnp.maximum(evidence.episodes.length, 1.0)

@@ -1,18 +1,31 @@
 """Penalties: costs that the objective pays for, instead of constraints that a step keeps."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ascpo.networks.multiplier import Multiplier
-from ascpo.surrogates.evidence import Constraint, Evidence, Weights
+from ascpo.surrogates.evidence import Constraint, Evidence
+from ascpo.surrogates.weights import Weights
 
-Price = Callable[[Evidence, Weights, Float[Array, "*axes m"], Float[Array, " m"]], Float[Array, ""]]
-"""(evidence, weights, λ, limits) → what is added to the loss."""
 _AT_LIMIT = 1e-9
 """Nearer to its limit than this, a cost is at it: 1/J would be no number."""
+
+
+class Price(Protocol):
+    """What costs add to the loss."""
+
+    def __call__(
+        self, evidence: Evidence, weights: Weights, lam: Float[Array, "*axes m"], limits: Float[Array, " m"]
+    ) -> Float[Array, ""]: ...
+
+
+class Violation(Protocol):
+    """What a multiplier ascends on: above 0 while a limit is broken."""
+
+    def __call__(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]: ...
 
 
 @dataclass(frozen=True)
@@ -21,12 +34,16 @@ class Penalty:
 
     price: Price
     multiplier: Multiplier | None = None
-    violation: Callable[[Evidence, Float[Array, " m"]], Float[Array, " m"]] | None = None
-    """What the multiplier climbs on: above 0 while a limit is broken."""
+    violation: Violation | None = None
+    """What the multiplier ascends on; None for one that ascends on the cost that followed each state."""
     rescaled: bool = False
     """Divide the whole loss by the mean of 1 + Σλ, so that a large λ does not make the steps large."""
 
-    def added(
+    def __post_init__(self) -> None:
+        if self.multiplier is not None and (self.violation is None) != self.multiplier.state_dependent:
+            raise ValueError("A scalar multiplier needs a violation to ascend on; one of states must not have any.")
+
+    def added_to(
         self,
         loss: Float[Array, ""],
         evidence: Evidence,
@@ -40,42 +57,60 @@ class Penalty:
         return whole / jnp.mean(1.0 + jnp.sum(lam, axis=-1)) if self.rescaled else whole
 
 
-def episode_cost(evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
+@dataclass(frozen=True)
+class EpisodeCost:
     """J_C − w: the mean cost of an episode over its limit."""
-    return evidence.episodes.cost - limits
+
+    def __call__(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
+        return evidence.episodes.cost - limits
 
 
-def lagrangian(strength: float) -> Price:
+@dataclass(frozen=True)
+class BoundOverLimit:
+    """c of a constraint: its bound over the limit."""
+
+    constraint: Constraint
+
+    def __call__(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
+        return self.constraint.offset(evidence, limits)
+
+
+@dataclass(frozen=True)
+class Lagrangian:
     """ρ·mean of λ·ξ·A_C. λ may differ from state to state."""
 
-    def price(
-        evidence: Evidence, weights: Weights, lam: Float[Array, "*axes m"], limits: Float[Array, " m"]
+    strength: float = 1.0
+
+    def __call__(
+        self, evidence: Evidence, weights: Weights, lam: Float[Array, "*axes m"], limits: Float[Array, " m"]
     ) -> Float[Array, ""]:
-        return strength * jnp.sum(jnp.mean(lam * weights.times(evidence.cost_advantage), axis=(0, 1)))
-
-    return price
+        return self.strength * jnp.sum(jnp.mean(lam * weights.times(evidence.cost_advantage), axis=(0, 1)))
 
 
-def bounded(constraint: Constraint, strength: float) -> Price:
+@dataclass(frozen=True)
+class PricedBound:
     """ρ·Σ λ·X, X as a constraint has it."""
 
-    def price(
-        evidence: Evidence, weights: Weights, lam: Float[Array, "*axes m"], limits: Float[Array, " m"]
+    constraint: Constraint
+    strength: float = 1.0
+
+    def __call__(
+        self, evidence: Evidence, weights: Weights, lam: Float[Array, "*axes m"], limits: Float[Array, " m"]
     ) -> Float[Array, ""]:
-        return strength * jnp.sum(lam * constraint.surrogate(evidence, weights))
-
-    return price
+        return self.strength * jnp.sum(lam * self.constraint.surrogate(evidence, weights))
 
 
-def barrier(t: float, slope: float) -> Price:
+@dataclass(frozen=True)
+class Barrier:
     """−log(−J) / t where J < 0, and slope·J beyond: J = J_C − w + Σ ξ·A_C, the cost that the new policy would have."""
 
-    def price(
-        evidence: Evidence, weights: Weights, lam: Float[Array, "*axes m"], limits: Float[Array, " m"]
+    t: float
+    slope: float
+
+    def __call__(
+        self, evidence: Evidence, weights: Weights, lam: Float[Array, "*axes m"], limits: Float[Array, " m"]
     ) -> Float[Array, ""]:
-        J = episode_cost(evidence, limits) + evidence.per_episode(weights.change(evidence.cost_advantage))
+        J = EpisodeCost()(evidence, limits) + evidence.per_episode(weights.change(evidence.cost_advantage))
         inside = J < -_AT_LIMIT
         # Both branches are differentiated, so the logarithm must not see what is not its own.
-        return jnp.sum(jnp.where(inside, -jnp.log(jnp.where(inside, -J, 1.0)) / t, slope * J))
-
-    return price
+        return jnp.sum(jnp.where(inside, -jnp.log(jnp.where(inside, -J, 1.0)) / self.t, self.slope * J))

@@ -3,9 +3,10 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ascpo.surrogates.evidence import Evidence, Weights
+from ascpo.surrogates.evidence import Evidence
+from ascpo.surrogates.weights import Weights
 
 
-def loss_of_reward(evidence: Evidence, weights: Weights) -> Float[Array, ""]:
+def reward_loss(evidence: Evidence, weights: Weights) -> Float[Array, ""]:
     """What shall fall: −mean of ξA; clipped it is −mean of min(ξA, clip(ξ)A)."""
     return jnp.mean(weights.times(-evidence.advantage))

@@ -1,10 +1,10 @@
 """Settings that every algorithm shares, as frozen data."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
 
-from ascpo.networks.fitting import RARE, Fit
-from ascpo.training.ask import Ask
+from ascpo.algorithms.algorithm import Algorithm
+from ascpo.networks.fit import CostFitSettings, FitSettings
+from ascpo.trust_region.clipped import ClippedStep
 from ascpo.trust_region.step import TrustRegion
 
 
@@ -13,48 +13,49 @@ class Settings:
     """What a training is made of, beside its environment and its algorithm."""
 
     num_envs: int = 30
-    """Environments side by side."""
+    """Number of environments that run side by side."""
     horizon: int = 1000
-    """Steps of each of them in an epoch."""
+    """Steps of each environment in an epoch."""
     carry: bool = True
-    """Let episodes go on from one epoch to the next. Otherwise an epoch's end cuts them."""
+    """Let episodes go on from one epoch to the next. Otherwise the end of an epoch cuts them."""
     limits: tuple[float, ...] = (0.0,)
-    """The largest cost allowed, for each constraint; a single one holds for all."""
+    """Largest cost allowed, for each constraint; a single number holds for all."""
     probability: float = 0.98
-    """The promise: with which every state of an episode shall stay within its limits."""
+    """Target probability: the share of episodes that shall keep every state within its limits."""
     margin: float = 0.0
-    """Aim below the limits by this much."""
+    """Distance below the limits that learning aims at."""
     discount: float = 0.99
     """γ of the reward."""
-    decay: float = 0.97
-    """λ of the reward's generalised advantages."""
+    gae_lambda: float = 0.97
+    """λ of the reward's generalised advantage estimates."""
     hidden: tuple[int, ...] = (64, 64)
-    """Layers of every network."""
+    """Widths of the hidden layers of every network."""
     initial_log_std: float = -0.5
     """Logarithm of the policy's first standard deviation."""
-    value_fit: Fit = field(default_factory=Fit)
+    value_fit: FitSettings = field(default_factory=FitSettings)
     """How the reward's critic is fitted."""
-    cost_fit: Fit = RARE
+    cost_fit: CostFitSettings = field(default_factory=CostFitSettings)
     """How the cost critics are fitted."""
-    cost_decay: float | None = None
-    """λ of the costs' generalised advantages. None: 0.95 for what an episode's largest cost is made of, 0.97 else."""
+    cost_gae_lambda: float | None = None
+    """λ of the costs' generalised advantage estimates. None takes 0.95 for what an episode's largest cost is made of,
+    and 0.97 otherwise."""
     output_bias: float | None = -4.0
-    """Starts the predictions of cost critics that are never negative near zero, where the truth is."""
+    """Bias of the last layer of cost critics whose output is never negative: it starts them near zero."""
     trust_region: TrustRegion = field(default_factory=TrustRegion)
-    """The step's size and how it is solved for."""
-    ask: Ask = field(default_factory=Ask)
-    """How much of a step the constraints get."""
+    """How large a step of the policy may be, and how it is computed."""
 
     def __post_init__(self) -> None:
-        _at_least(self, 1, "num_envs", "horizon")
+        for name in ("num_envs", "horizon"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)}: ask for at least 1.")
         if not 0.0 < self.probability < 1.0:
             raise ValueError(f"probability={self.probability} must lie between 0 and 1. Try 0.98.")
         if not self.hidden or min(self.hidden) < 1:
             raise ValueError(f"hidden={self.hidden}: give each layer a size of at least 1. Try 64 64.")
         if len(set(self.hidden)) > 1:
             raise ValueError(f"hidden={self.hidden}: layers of different width are not possible. Try 64 64.")
-        if not 0.0 < self.discount <= 1.0 or not 0.0 <= self.decay <= 1.0:
-            raise ValueError(f"discount={self.discount} and decay={self.decay} must lie between 0 and 1.")
+        if not 0.0 < self.discount <= 1.0 or not 0.0 <= self.gae_lambda <= 1.0:
+            raise ValueError(f"discount={self.discount} and gae_lambda={self.gae_lambda} must lie between 0 and 1.")
 
     def limits_for(self, names: tuple[str, ...]) -> tuple[float, ...]:
         """One limit for each constraint."""
@@ -66,7 +67,31 @@ class Settings:
         return self.limits * len(names) if len(self.limits) == 1 else self.limits
 
 
-def _at_least(settings: Any, least: int, *names: str) -> None:
+def refuse_inert(settings: Settings, algorithm: Algorithm) -> None:
+    """A setting that changes nothing is an error, with a sentence that says why it does."""
+    critics = algorithm.cost_critics
+    if critics is None:
+        _refuse(settings, f"{algorithm.name} has no cost critics", "cost_fit", "cost_gae_lambda", "output_bias")
+    elif critics.head == "linear":
+        _refuse(settings, f"the cost critics of {algorithm.name} predict sums of either sign", "output_bias")
+    if not algorithm.sees_limits:
+        why = {
+            "none": f"{algorithm.name} does nothing about costs",
+            "constraint": "the steps of this target go by the share of violating episodes, not by the limits",
+        }[algorithm.mechanism]
+        _refuse(settings, why, "margin")
+    region = settings.trust_region
+    if isinstance(algorithm.step, ClippedStep) and region != replace(TrustRegion(), delta=region.delta):
+        name = next(f.name for f in fields(region) if f.name != "delta" and getattr(region, f.name) != f.default)
+        raise ValueError(
+            f"trust_region.{name} changes nothing: {algorithm.name} descends by Adam, and only trust_region.delta "
+            f"ends that. Leave it as it is."
+        )
+
+
+def _refuse(settings: Settings, why: str, *names: str) -> None:
     for name in names:
-        if getattr(settings, name) < least:
-            raise ValueError(f"{name}={getattr(settings, name)}: ask for at least {least}.")
+        default = getattr(Settings(), name)
+        if getattr(settings, name) != default:
+            shown = "" if isinstance(default, FitSettings) else f"={getattr(settings, name)}"
+            raise ValueError(f"{name}{shown} changes nothing: {why}. Leave it as it is.")

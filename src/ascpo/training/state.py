@@ -5,96 +5,118 @@ from dataclasses import dataclass
 import jax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from ascpo.experience.episodes import Summary, Totals
+from ascpo.engines.contract import Snapshot
+from ascpo.experience.episodes import EpisodeStatistics, EpisodeTotals
 from ascpo.experience.window import Window
-from ascpo.networks.fitting import Lesson
+from ascpo.guard.layout import AnyArray
+from ascpo.networks.fit import FitBatch
 from ascpo.surrogates.evidence import Evidence
-from ascpo.training.ask import Trend
-from ascpo.trust_region.step import Report
+from ascpo.surrogates.target import MeasuredRates
+from ascpo.trust_region.step import StepReport
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Judge:
-    """A critic and its optimiser's state: arrays alone."""
+class CriticState:
+    """A critic's parameters and its optimiser's state."""
 
-    arrays: PyTree
-    adam: PyTree
+    params: PyTree
+    opt_state: PyTree
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Guard:
-    """A shield, and whether it acts already."""
+class ShieldState:
+    """A shield's network, and whether it acts already."""
 
-    judge: Judge
+    critic: CriticState
     epochs: Int[Array, ""]
-    """Done so far."""
-    begins: Int[Array, ""]
-    """After how many it acts."""
+    """Epochs done so far."""
+    warm_up: Int[Array, ""]
+    """Epochs after which it acts."""
 
     @property
     def active(self) -> Bool[Array, ""]:
-        return self.epochs >= self.begins
+        return self.epochs >= self.warm_up
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class State:
-    """All that a training carries from epoch to epoch."""
+class PolicyState:
+    """The part of a learner's state that a step of the policy changes."""
 
-    key: Key[Array, ""]
     theta: Float[Array, " p"]
     """The policy's parameters."""
-    value: Judge
-    cost: Judge | None
-    window: Window | None
-    running: Totals
-    """Of the episodes that go on."""
-    trend: Trend
+    step: PyTree = None
+    """State of the step rule (Adam's, for a clipped step)."""
+    target: MeasuredRates | None = None
+    """State of the target."""
     multiplier: PyTree = None
-    """Of the penalty."""
-    adam: PyTree = None
-    """Of a policy that descends."""
-    shield: Guard | None = None
+    """State of the penalty's multiplier."""
     nu: Float[Array, " m"] | None = None
     """ν, the value at risk."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Judgement:
-    """What a rollout says, and what the critics should learn from it."""
+class LearnerState:
+    """All that learning carries from epoch to epoch."""
 
-    evidence: Evidence
-    lesson: Lesson
-    window: Window | None
-    running: Totals
-    explained: Float[Array, ""]
-    """Explained variance of the reward's critic, on episodes it has not seen."""
-    cost_explained: Float[Array, " k"]
-    cost_bias: Float[Array, " k"]
-    """By how much the cost critics expect too much, as a multiple of the truth's mean."""
-    shield_lesson: Lesson | None = None
-    interventions: Float[Array, " 2"] | None = None
-    """Share of the actions that the shield changed, and by how much it changed those."""
+    key: Key[Array, ""]
+    policy: PolicyState
+    value: CriticState
+    running: EpisodeTotals
+    """Totals of the episodes that go on."""
+    cost: CriticState | None = None
+    window: Window | None = None
+    """The steps that the cost critics are fitted to."""
+    shield: ShieldState | None = None
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Mover:
-    """The part of a state that a step of the policy changes."""
+class TrainingState:
+    """Where a training stands between two epochs: all that decides how it goes on."""
 
-    theta: Float[Array, " p"]
-    trend: Trend
-    adam: PyTree
-    multiplier: PyTree
-    nu: Float[Array, " m"] | None
+    epochs: int
+    """Epochs done so far."""
+    cost: float
+    """Cost paid so far."""
+    learner: LearnerState
+    engine: Snapshot
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class CriticQuality:
+    """How well critics predicted an epoch, on episodes that they had not seen."""
+
+    value: Float[AnyArray, "*runs"]
+    """Explained variance of the reward's critic."""
+    cost: Float[AnyArray, "*runs k"]
+    """Explained variance of the cost critics."""
+    cost_bias: Float[AnyArray, "*runs k"]
+    """By how much the cost critics expect too much, as a multiple of the truth's mean."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Estimates:
+    """What a rollout says, and what the critics are to be fitted to."""
+
+    evidence: Evidence
+    value_batch: FitBatch
+    running: EpisodeTotals
+    quality: CriticQuality
+    window: Window | None = None
+    shield_batch: FitBatch | None = None
+    interventions: Float[Array, " 2"] | None = None
+    """Share of the actions that the shield changed, and by how much it changed those."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Of an environment."""
+    """Sizes of an environment."""
 
     num_envs: int
     observation: int
@@ -104,21 +126,19 @@ class Sizes:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Told:
+class EpochMetrics:
     """What an epoch has to tell: small arrays, fetched from the device at once."""
 
-    episodes: Summary
-    report: Report
-    share: Float[Array, ""]
-    """Of the trust region's radius, that the constraints could get."""
-    losses: dict[str, Float[Array, ""]]
-    explained: Float[Array, ""]
-    cost_explained: Float[Array, " k"]
-    cost_bias: Float[Array, " k"]
-    log_std: Float[Array, ""]
-    total_cost: Float[Array, ""]
-    worst_cost: Float[Array, ""]
-    finite: Bool[Array, ""]
-    """Whether the policy's parameters are."""
-    extras: dict[str, Float[Array, ""]]
-    """What some algorithms have to tell, and others have not."""
+    episodes: EpisodeStatistics
+    step: StepReport
+    cap: Float[AnyArray, "*runs"]
+    """Share of the trust region's radius that the constraints could get; NaN where nothing asks for one."""
+    losses: dict[str, Float[AnyArray, "*runs"]]
+    quality: CriticQuality
+    log_std: Float[AnyArray, "*runs"]
+    total_cost: Float[AnyArray, "*runs"]
+    worst_cost: Float[AnyArray, "*runs"]
+    finite: Bool[AnyArray, "*runs"]
+    """Whether the policy's parameters are finite."""
+    extras: dict[str, Float[AnyArray, "*runs"]]
+    """What only some algorithms have to tell."""

@@ -58,7 +58,7 @@ class Dual:
     against: Float[Array, " m"]
     """ν/λ."""
     asked: Float[Array, " m"]
-    """c as it was asked for: the share of what the region can give may be bounded."""
+    """c as it was asked for: the what the region can give may be capped."""
 
     @property
     def lam(self) -> Float[Array, ""]:
@@ -77,12 +77,12 @@ def solve(
     S: Float[Array, "m m"],
     c: Float[Array, " m"],
     delta: float,
-    share: Float[Array, ""] | None = None,
+    cap: Float[Array, ""] | None = None,
 ) -> Dual:
     """The step in terms of its directions.
 
-    `share` bounds the ask: constraints that need more than this share of the region's radius ask for less, by one
-    common factor, so that 1 − share² of the region is left to the objective.
+    `cap` bounds what is asked for: constraints that need more than this share of the region's radius ask for less, by
+    one common factor, so that 1 − cap² of the region is left to the objective.
     """
     m = len(c)
     if m > MOST_CONSTRAINTS:
@@ -103,8 +103,8 @@ def solve(
     nearest, need, reachable = _nearest(S, c)
     fits = reachable & (need <= 1.0)
     asked = c
-    if share is not None:
-        scale = jnp.where(need > share, share / jnp.maximum(need, _SMALL), 1.0)
+    if cap is not None:
+        scale = jnp.where(need > cap, cap / jnp.maximum(need, _SMALL), 1.0)
         asked = jnp.where(c > 0, c * scale, c)
         fits = reachable
     along, against, solved = _best(known, r, S, asked)

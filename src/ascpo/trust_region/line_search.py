@@ -30,6 +30,10 @@ class Found:
     """The step is ρ^exponent of the one proposed."""
     accepted: Bool[Array, ""]
 
+    def taken(self, x: Float[Array, " p"], factor: float) -> Float[Array, " p"]:
+        """The step that was taken of the one proposed."""
+        return jnp.where(self.accepted, factor**self.exponent * x, 0.0)
+
 
 def backtrack(
     evaluate: Callable[[Float[Array, " p"]], Evaluation],
@@ -37,7 +41,6 @@ def backtrack(
     theta: Float[Array, " p"],
     x: Float[Array, " p"],
     start: Evaluation,
-    *,
     factor: float,
     trials: int,
 ) -> Found:

@@ -1,122 +1,147 @@
-"""One step: gradients, F⁻¹ of them, the dual, the line search. Without constraints it is the natural step of TRPO."""
+"""What a step is given, what it returns, and the protocol that all step rules keep."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from ascpo.trust_region import conjugate_gradient, dual
-from ascpo.trust_region.dual import Case
-from ascpo.trust_region.line_search import Evaluation, backtrack
+from ascpo.trust_region.fisher import gauss_newton
+from ascpo.trust_region.line_search import Evaluation, Found
 
 Vector = Float[Array, " p"]
+AnyArray = Array | np.ndarray
 
 
 @dataclass(frozen=True)
 class TrustRegion:
-    """How a step is computed."""
+    """How large a step may be, and how it is computed."""
 
     delta: float = 0.02
-    """Radius of the region: the largest mean divergence of a step, in nats."""
+    """Radius of the trust region: the largest mean KL divergence of a step, in nats."""
     damping: float = 0.01
-    """Added to the Fisher matrix's diagonal."""
+    """Number that is added to the diagonal of the Fisher matrix."""
     cg_iterations: int = 20
-    """Most iterations of conjugate gradients."""
+    """Largest number of iterations of conjugate gradients."""
     fisher_stride: int = 5
-    """The Fisher matrix is estimated from every so-many-th step."""
+    """The Fisher matrix is estimated from every n-th step of the rollout; this is n."""
     backtracking: float = 0.8
-    """By how much a step shrinks when it breaks a promise."""
+    """Factor by which the line search shortens a step."""
     backtracks: int = 100
-    """How often it may shrink before it is given up."""
+    """Number of times that the line search tries before it gives the step up."""
+
+    def __post_init__(self) -> None:
+        if not self.delta > 0 or not self.damping >= 0:
+            raise ValueError(f"delta={self.delta} must be above 0, and damping={self.damping} not below it.")
+        if self.cg_iterations < 1 or self.fisher_stride < 1 or self.backtracks < 1:
+            raise ValueError(
+                f"cg_iterations={self.cg_iterations}, fisher_stride={self.fisher_stride} and "
+                f"backtracks={self.backtracks} must be at least 1."
+            )
+        if not 0.0 < self.backtracking < 1.0:
+            raise ValueError(f"backtracking={self.backtracking} must lie between 0 and 1. Try 0.8.")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Lower a loss near θ such that cᵢ + (change of constraint i) ≤ 0, within a trust region."""
+
+    theta: Vector
+    evaluate: Callable[[Vector], Evaluation]
+    """The loss, the constraints and the divergence from θ at a point."""
+    outputs: Callable[[Vector], Any]
+    """The model's outputs at a point, any pytree."""
+    metric: Callable[[Any, Any], Any]
+    """(outputs, tangent) → G·tangent, G the Hessian of the mean divergence in the outputs."""
+    offset: Float[Array, " m"]
+    """c, in the constraints' own units."""
+    fraction: Float[Array, " m"] | None = None
+    """Instead of c: a fraction of what the region can lower each constraint by."""
+    cap: Float[Array, ""] | None = None
+    """The share of the region's radius that the constraints may take together; None for all of it."""
+
+    @property
+    def m(self) -> int:
+        return len(self.offset)
+
+    def product(self, damping: float) -> Callable[[Vector], Vector]:
+        """v ↦ (F + damping·I) v."""
+        return gauss_newton(self.outputs, self.metric, self.theta, damping)
+
+    def asked(self, reach: Float[Array, " m"]) -> Float[Array, " m"]:
+        """c, where `reach` is by how much the region can lower each constraint."""
+        return self.offset if self.fraction is None else self.fraction * reach
+
+    def gradients(self) -> Float[Array, "rows p"]:
+        """Of the loss at θ, then of each constraint."""
+        # One after the other: backwards through both, 0 · ∞ in a constraint's part would spoil the loss's gradient.
+        gradients = jax.grad(lambda point: self.evaluate(point).loss)(self.theta)[None]
+        if self.m:
+            constraints = jax.jacrev(lambda point: self.evaluate(point).constraints)(self.theta)
+            gradients = jnp.concatenate([gradients, constraints])
+        # A constraint whose gradient is not finite would make every step so; the line search still watches it.
+        return jnp.where(jnp.all(jnp.isfinite(gradients), axis=1, keepdims=True), gradients, 0.0)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Report:
+class StepReport:
     """What a step was and did."""
 
-    case: Int[Array, ""]
-    lam: Float[Array, ""]
-    nu: Float[Array, " m"]
-    asked: Float[Array, " m"]
+    case: Int[AnyArray, "*runs"]
+    lam: Float[AnyArray, "*runs"]
+    nu: Float[AnyArray, "*runs m"]
+    asked: Float[AnyArray, "*runs m"]
     """c: by how much each constraint should fall."""
-    predicted: Float[Array, " m"]
+    predicted: Float[AnyArray, "*runs m"]
     """By how much the linear model said that each would change, at the length taken."""
-    actual: Float[Array, " m"]
-    gain: Float[Array, ""]
+    actual: Float[AnyArray, "*runs m"]
+    gain: Float[AnyArray, "*runs"]
     """By how much the loss fell."""
-    divergence: Float[Array, ""]
-    exponent: Int[Array, ""]
-    accepted: Bool[Array, ""]
-    residual: Float[Array, ""]
+    divergence: Float[AnyArray, "*runs"]
+    exponent: Int[AnyArray, "*runs"]
+    accepted: Bool[AnyArray, "*runs"]
+    residual: Float[AnyArray, "*runs"]
     """The largest relative residual of the linear solves."""
 
 
-def take_step(
-    evaluate: Callable[[Vector], Evaluation],
-    product: Callable[[Vector], Vector],
-    theta: Vector,
-    c: Float[Array, " m"],
-    settings: TrustRegion,
+class Step(Protocol):
+    """A step rule. Its state is a pytree that is carried from step to step."""
+
+    def init(self, theta: Vector) -> PyTree:
+        """The state before the first step."""
+        ...
+
+    def take(self, problem: Problem, region: TrustRegion, state: PyTree) -> tuple[Vector, PyTree, StepReport]:
+        """The point after the step, the state for the next one, and what happened."""
+        ...
+
+
+def searched(
+    found: Found,
+    start: Evaluation,
     *,
-    share: Float[Array, ""] | None = None,
-    wanted: Float[Array, " m"] | None = None,
-) -> tuple[Vector, Report]:
-    """Lower the loss such that cᵢ + (change of constraint i) ≤ 0.
-
-    `product` is multiplication with F, the Hessian of the divergence. `share` bounds what the constraints may ask for
-    together, `wanted` is what each asks for whatever its c is: both are shares of the region's radius.
-    """
-    m = len(c)
-
-    start = evaluate(theta)
-    gradients = gradients_at(evaluate, theta, m)
-    solved = conjugate_gradient.solve(product, gradients, iterations=settings.cg_iterations)
-    products = gradients @ solved.x.T
-    products = (products + products.T) / 2
-    q, r, S = products[0, 0], products[1:, 0], products[1:, 1:]
-    # By how much the region could lower each constraint.
-    reach = jnp.sqrt(2 * settings.delta * jnp.maximum(jnp.diagonal(S), 0.0))
-    c = c if wanted is None else wanted * reach
-    solution = dual.solve(q, r, S, c, settings.delta, share)
-    x = -(solution.along * solved.x[0] + solution.against @ solved.x[1:])
-
-    objective_must_fall = solution.case >= Case.BOUNDED
-    # What is to be held may rise by a thousandth of that: rounding must not shorten a step.
-    allowed = jnp.maximum(-c, 0.0) + 1e-3 * reach
-
-    def accept(at: Evaluation) -> Bool[Array, ""]:
-        near = at.divergence <= settings.delta
-        better = (at.loss <= start.loss) | ~objective_must_fall
-        return near & better & jnp.all(at.constraints - start.constraints <= allowed)
-
-    found = backtrack(evaluate, accept, theta, x, start, factor=settings.backtracking, trials=settings.backtracks)
-    taken = jnp.where(found.accepted, settings.backtracking**found.exponent * x, 0.0)
-    return (
-        found.theta,
-        Report(
-            case=solution.case,
-            lam=solution.lam,
-            nu=solution.nu,
-            asked=solution.asked,
-            predicted=gradients[1:] @ taken if m else jnp.zeros(0),
-            actual=found.at.constraints - start.constraints,
-            gain=start.loss - found.at.loss,
-            divergence=found.at.divergence,
-            exponent=found.exponent,
-            accepted=found.accepted,
-            residual=jnp.max(solved.residual),
-        ),
+    case: Int[Array, ""],
+    lam: Float[Array, ""],
+    nu: Float[Array, " m"],
+    asked: Float[Array, " m"],
+    predicted: Float[Array, " m"],
+    residual: Float[Array, ""],
+) -> StepReport:
+    """The report of a step that a line search has found."""
+    return StepReport(
+        case=case,
+        lam=lam,
+        nu=nu,
+        asked=asked,
+        predicted=predicted,
+        actual=found.at.constraints - start.constraints,
+        gain=start.loss - found.at.loss,
+        divergence=found.at.divergence,
+        exponent=found.exponent,
+        accepted=found.accepted,
+        residual=residual,
     )
-
-
-def gradients_at(evaluate: Callable[[Vector], Evaluation], theta: Vector, m: int) -> Float[Array, "rows p"]:
-    """Of the loss, then of each of m constraints."""
-    # One after the other: going backwards through both, 0 · ∞ in a constraint's part would spoil the loss's gradient.
-    gradients = jax.grad(lambda point: evaluate(point).loss)(theta)[None]
-    if m:
-        gradients = jnp.concatenate([gradients, jax.jacrev(lambda point: evaluate(point).constraints)(theta)])
-    # A constraint whose gradient is not finite would make every step so; without it the line search still watches it.
-    return jnp.where(jnp.all(jnp.isfinite(gradients), axis=1, keepdims=True), gradients, 0.0)

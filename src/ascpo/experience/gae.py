@@ -1,4 +1,4 @@
-"""Advantages and targets of critics, from one backward pass over a rollout.
+"""Generalised advantage estimation: advantages and critic targets from one backward pass over a rollout.
 
     δₜ = xₜ + γ V(ŝₜ₊₁) − V(ŝₜ)        Aₜ = δₜ + γλ Aₜ₊₁        Rₜ = xₜ + γ Rₜ₊₁
 
@@ -20,19 +20,20 @@ from ascpo.experience.scans import backwards
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Judged:
+class Advantages:
     """What a critic makes of a signal's steps."""
 
-    following: Float[Array, "time env *k"]
+    next_value: Float[Array, "time env *k"]
     """What the critic says of the state after each step, and 0 where nothing follows."""
-    residual: Float[Array, "time env *k"]
-    """δ: the critic's surprise at one step."""
+    td_error: Float[Array, "time env *k"]
+    """δ."""
     advantage: Float[Array, "time env *k"]
+    """A."""
     target: Float[Array, "time env *k"]
     """R: what the critic should have said."""
 
 
-def judge(
+def gae(
     signal: Float[Array, "time env"],
     value: Float[Array, "time env"],
     next_value: Float[Array, "time env"],
@@ -40,28 +41,28 @@ def judge(
     truncated: Bool[Array, "time env"],
     *,
     discount: float,
-    decay: float,
-    beyond_time_limit: bool,
-) -> Judged:
-    """δ, generalised advantage (decay is its λ) and return of every step."""
+    gae_lambda: float,
+    bootstrap_on_timeout: bool,
+) -> Advantages:
+    """δ, A and R of every step."""
     done = terminated | truncated
-    following = jnp.where(terminated if beyond_time_limit else done, 0.0, next_value)
-    residual = signal + discount * following - value
-    advantage = backwards(residual, jnp.zeros_like(residual), done, discount * decay)
-    return Judged(following, residual, advantage, returns(signal, following, done, discount))
+    next_value = jnp.where(terminated if bootstrap_on_timeout else done, 0.0, next_value)
+    td_error = signal + discount * next_value - value
+    advantage = backwards(td_error, jnp.zeros_like(td_error), done, discount * gae_lambda)
+    return Advantages(next_value, td_error, advantage, returns(signal, next_value, done, discount))
 
 
 def returns(
     signal: Float[Array, "time env"],
-    following: Float[Array, "time env"],
+    next_value: Float[Array, "time env"],
     done: Bool[Array, "time env"],
     discount: float,
 ) -> Float[Array, "time env"]:
-    """R: the signal's sum to the end of the episode, and `following` from there (or from the last step) on."""
-    return backwards(signal, following, done, discount)
+    """R: the signal's sum to the end of the episode, and `next_value` from there (or from the last step) on."""
+    return backwards(signal, next_value, done, discount)
 
 
-def settled(done: Bool[Array, "time env"]) -> Bool[Array, "time env"]:
+def ends_within(done: Bool[Array, "time env"]) -> Bool[Array, "time env"]:
     """Whether a step's episode ends within the rollout, so that its returns are known and not guessed."""
     return jnp.flip(jax.lax.cummax(jnp.flip(done.astype(jnp.int8), 0), axis=0), 0) > 0
 
@@ -78,3 +79,14 @@ def explained_variance(
 
     spread = variance(target)
     return jnp.where(spread > 0, 1.0 - variance(target - prediction) / jnp.where(spread > 0, spread, 1.0), jnp.nan)
+
+
+def relative_bias(
+    prediction: Float[Array, "time env k"], target: Float[Array, "time env k"], where: Bool[Array, "time env"]
+) -> Float[Array, " k"]:
+    """By how much predictions are too large in the mean, as a multiple of the truth."""
+
+    def total(x: Float[Array, "time env k"]) -> Float[Array, " k"]:
+        return jnp.sum(jnp.where(where[..., None], x, 0.0), axis=(0, 1))
+
+    return total(prediction) / jnp.maximum(total(target), 1e-9) - 1.0

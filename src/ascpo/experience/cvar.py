@@ -1,4 +1,4 @@
-"""The tail of the episodes' costs: what CVaR speaks of.
+"""Conditional value at risk: the mean cost of the worst episodes.
 
     CVaR_α(Z) = min over ν of ν + E[(Z − ν)₊] / (1 − α)
 
@@ -15,8 +15,8 @@ from jaxtyping import Array, Bool, Float
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Tail:
-    """Of each constraint's cost."""
+class CostTail:
+    """The upper tail of the episodes' costs, for each constraint."""
 
     nu: Float[Array, " m"]
     """ν, as this epoch's signals had it."""
@@ -29,7 +29,9 @@ class Tail:
         return self.nu + self.excess / (1.0 - alpha)
 
 
-def tail_of(Z: Float[Array, "time env m"], done: Bool[Array, "time env"], nu: Float[Array, " m"], alpha: float) -> Tail:
+def cost_tail(
+    Z: Float[Array, "time env m"], done: Bool[Array, "time env"], nu: Float[Array, " m"], alpha: float
+) -> CostTail:
     """From the costs so far, after every step; an episode's own is that of its last step."""
     N = jnp.sum(done)
     ended = done[..., None]
@@ -37,4 +39,4 @@ def tail_of(Z: Float[Array, "time env m"], done: Bool[Array, "time env"], nu: Fl
     in_order = jnp.sort(jnp.where(ended, Z, jnp.inf).reshape(-1, Z.shape[-1]), axis=0)
     # The least cost that a share α of the episodes does not exceed: between costs no ν is better.
     enough = jnp.maximum(jnp.ceil(alpha * N).astype(int) - 1, 0)
-    return Tail(nu, excess, quantile=jnp.where(N > 0, in_order[enough], nu))
+    return CostTail(nu, excess, quantile=jnp.where(N > 0, in_order[enough], nu))

@@ -1,0 +1,211 @@
+"""Fitting critics: Adam on the squared error, with what sparse costs need.
+
+Balance. Most states have nothing more to come. `subsample` draws states without future cost as rarely as those with
+(the papers' way; it makes the critic expect too much); `weighted` draws them in the same way and weights the errors
+back, so that nothing is biased. Which class a state is in depends on what did happen, never on a critic's guess. If no
+cost happened at all, every state counts the same.
+
+Monotone descent. What is still to come of a maximum can only shrink along a trajectory: a rise between neighbours
+costs its square.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
+
+Network = TypeVar("Network", bound=eqx.Module)
+"""A network that predicts k numbers from each observation."""
+Balance = Literal["none", "subsample", "weighted"]
+_FORGET = 0.9
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """How a critic is fitted."""
+
+    iterations: int = 80
+    """Steps of Adam in an epoch."""
+    batch_size: int = 4096
+    """States in each step of Adam; 0 takes all of them."""
+    learning_rate: float = 1e-3
+    """Learning rate of Adam."""
+
+    def __post_init__(self) -> None:
+        if self.iterations < 1 or self.batch_size < 0:
+            raise ValueError(
+                f"iterations={self.iterations}, batch_size={self.batch_size}: ask for at least one step of Adam, and "
+                f"for a batch of at least one state (or of 0, which are all)."
+            )
+
+
+@dataclass(frozen=True)
+class CostFitSettings(FitSettings):
+    """How a critic of costs is fitted: costs are rare, so it learns from several epochs, balanced without bias."""
+
+    balance: Balance = "weighted"
+    """How states with future cost and without are balanced: none, subsample or weighted."""
+    monotone_weight: float = 0.0
+    """Weight of the squared rises of the prediction between neighbouring states in the loss."""
+    window: int = 10
+    """Number of epochs whose steps the critic is fitted to."""
+    forget: float = _FORGET
+    """How often an epoch's steps are drawn, relative to those of the next epoch."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.window < 1:
+            raise ValueError(f"window={self.window}: ask for at least one epoch.")
+        if self.window == 1 and self.forget != _FORGET:
+            raise ValueError(f"forget={self.forget} changes nothing in a window of one epoch. Ask for a larger window.")
+
+
+def as_cost_fit(settings: FitSettings) -> CostFitSettings:
+    """The same fit with every state of one epoch drawn alike, for what is not rare."""
+    if isinstance(settings, CostFitSettings):
+        return settings
+    return CostFitSettings(**vars(settings), balance="none", window=1)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class FitBatch:
+    """States, time-major, with what came after each: what a critic is fitted to."""
+
+    observation: Float[Array, "time env obs"]
+    target: Float[Array, "time env k"]
+    positive: Bool[Array, "time env"]
+    """Whether some cost did come."""
+    last: Bool[Array, "time env"]
+    """Whether the state is its episode's last, so that the next row is no neighbour."""
+    known: Bool[Array, "time env"]
+    """Whether there is such a state at all: a window is not full from the start."""
+
+
+def optimiser(settings: FitSettings) -> optax.GradientTransformation:
+    return optax.adam(settings.learning_rate)
+
+
+def fit(
+    network: Network, opt_state: PyTree, batch: FitBatch, key: Key[Array, ""], settings: FitSettings
+) -> tuple[Network, PyTree, Float[Array, ""]]:
+    """All steps of an epoch: the network, the optimiser's state and the last loss."""
+    adam, settings = optimiser(settings), as_cost_fit(settings)
+    params, static = eqx.partition(network, eqx.is_inexact_array)
+    recency = _recency(len(batch.observation), settings)
+    keep = keep_probability(batch, settings.balance) * recency[:, None]
+    every_row = _rows(batch)
+    keys = jax.random.split(key, settings.iterations)
+    turns = draw_rows(keep, keys, settings.batch_size // _length(settings)) if settings.batch_size else keys
+
+    def loss(params: PyTree, rows: "_Rows", weight: Float[Array, "length n"]) -> Float[Array, ""]:
+        network: Any = eqx.combine(params, static)
+        return error(network(rows.observation), rows, weight, settings.monotone_weight)
+
+    def step(
+        carry: tuple[PyTree, PyTree], turn: Int[Array, " n"] | Key[Array, ""]
+    ) -> tuple[tuple[PyTree, PyTree], Float[Array, ""]]:
+        params, opt_state = carry
+        if settings.batch_size:
+            rows, weight = _minibatch(batch, keep, turn, settings)
+        elif settings.balance == "subsample":
+            rows, weight = every_row, (jax.random.uniform(turn, keep.shape) < keep).astype(jnp.float32)
+        else:
+            rows, weight = every_row, batch.known * recency[:, None]
+        value, gradient = jax.value_and_grad(loss)(params, rows, weight)
+        change, opt_state = adam.update(gradient, opt_state, params)
+        return (optax.apply_updates(params, change), opt_state), value
+
+    (params, opt_state), losses = jax.lax.scan(step, (params, opt_state), turns)
+    return eqx.combine(params, static), opt_state, losses[-1]
+
+
+def keep_probability(batch: FitBatch, balance: Balance) -> Float[Array, "time env"]:
+    """With what probability a state is kept: all with future cost, and as many without."""
+    known = batch.known.astype(jnp.float32)
+    if balance == "none":
+        return known
+    positives = jnp.sum(known * batch.positive)
+    zeros = jnp.sum(known) - positives
+    rare = (positives > 0) & (positives < zeros)
+    return known * jnp.where(batch.positive | ~rare, 1.0, positives / jnp.maximum(zeros, 1.0))
+
+
+def _recency(steps: int, settings: CostFitSettings) -> Float[Array, " time"]:
+    """1 for the steps of the last epoch, and less for each one before."""
+    age = (settings.window - 1) - jnp.arange(steps) * settings.window // steps
+    return settings.forget**age
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class _Rows:
+    """Stretches of neighbouring states, side by side."""
+
+    observation: Float[Array, "length n obs"]
+    target: Float[Array, "length n k"]
+    neighbours: Bool[Array, "length-1 n"]
+    """Whether a row and the next belong to one episode."""
+
+
+def _rows(batch: FitBatch) -> _Rows:
+    both = batch.known[:-1] & batch.known[1:]
+    return _Rows(batch.observation, batch.target, both & ~batch.last[:-1])
+
+
+def draw_rows(keep: Float[Array, "time env"], keys: Key[Array, " iterations"], n: int) -> Int[Array, "iterations n"]:
+    """Which states, by their place in time·env, the minibatches are made of. One search finds those of all."""
+    cumulative = jnp.cumsum(keep.ravel())
+    # One draw from each of n equal slices: as random, with less noise than n draws from the whole.
+    points = (jnp.arange(n) + jax.vmap(lambda key: jax.random.uniform(key, (n,)))(keys)) / n * cumulative[-1]
+    return jnp.clip(jnp.searchsorted(cumulative, points, side="right"), 0, keep.size - 1)
+
+
+def _length(settings: CostFitSettings) -> int:
+    """Of the stretches in a minibatch: single states, or pairs of neighbours if rises are to be seen."""
+    return 2 if settings.monotone_weight else 1
+
+
+def _minibatch(
+    batch: FitBatch, keep: Float[Array, "time env"], first: Int[Array, " n"], settings: CostFitSettings
+) -> tuple[_Rows, Float[Array, "length n"]]:
+    """The stretches that begin with these states."""
+    time, env, _ = batch.observation.shape
+    length, n = _length(settings), len(first)
+    weight = jnp.ones(n)
+    if settings.balance == "weighted":
+        weight = jnp.repeat(_recency(time, settings), env)[first] / jnp.maximum(keep.ravel()[first], 1e-9)
+        weight = weight / jnp.mean(weight)
+
+    def take(x: Shaped[Array, "time env *rest"], at: Int[Array, " n"]) -> Shaped[Array, "n *rest"]:
+        return x.reshape(time * env, *x.shape[2:])[at]
+
+    at = [first + env * i for i in range(length)]
+    inside = [i < time * env for i in at]
+    at = [jnp.minimum(i, time * env - 1) for i in at]
+    rows = _Rows(
+        observation=jnp.stack([take(batch.observation, i) for i in at]),
+        target=jnp.stack([take(batch.target, i) for i in at]),
+        neighbours=jnp.stack([inside[i + 1] & ~take(batch.last, at[i]) for i in range(length - 1)])
+        if length > 1
+        else jnp.zeros((0, n), bool),
+    )
+    follows = [jnp.ones(n, bool), *rows.neighbours]
+    return rows, jnp.stack([weight * ok for ok in follows])
+
+
+def error(
+    prediction: Float[Array, "length n k"], rows: _Rows, weight: Float[Array, "length n"], monotone_weight: float
+) -> Float[Array, ""]:
+    """Mean squared error, and the mean square of rises between neighbours."""
+    squared = jnp.sum((prediction - rows.target) ** 2, axis=-1)
+    total = jnp.sum(weight * squared) / jnp.maximum(jnp.sum(weight), 1e-6)
+    if monotone_weight and len(prediction) > 1:
+        kept = rows.neighbours * (weight[:-1] > 0) * (weight[1:] > 0)
+        rise = jnp.sum(jnp.maximum(prediction[1:] - prediction[:-1], 0.0) ** 2, axis=-1)
+        total = total + monotone_weight * jnp.sum(kept * rise) / jnp.maximum(jnp.sum(kept), 1.0)
+    return total

@@ -1,0 +1,30 @@
+"""Conditional value at risk: the mean cost of the worst episodes.
+
+X = Σ ξ·A / (1 − α)      c = CVaR_α − w      A the advantage of (Z − ν)₊
+"""
+
+from dataclasses import dataclass
+
+from jaxtyping import Array, Float
+
+from ascpo.surrogates.evidence import Evidence
+from ascpo.surrogates.weights import Weights
+
+
+@dataclass(frozen=True)
+class CVaR:
+    """The mean cost of the worst 1 − α of the episodes stays at or under its limit."""
+
+    alpha: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.alpha < 1.0:
+            raise ValueError(f"alpha={self.alpha} must be at least 0 and less than 1. Try 0.9.")
+
+    def surrogate(self, evidence: Evidence, weights: Weights) -> Float[Array, " m"]:
+        return evidence.per_episode(weights.times(evidence.cost_advantage)) / (1.0 - self.alpha)
+
+    def offset(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
+        if evidence.cost_tail is None:
+            raise ValueError("CVaR needs the tail of the episodes' costs: give the algorithm a RunningSum and a CVaR.")
+        return evidence.cost_tail.cvar(self.alpha) - limits

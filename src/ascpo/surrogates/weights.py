@@ -1,0 +1,42 @@
+"""Importance weights: what the old policy did, as far as it says what a new one would."""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+
+@dataclass(frozen=True)
+class RatioClip:
+    """ε of clipped surrogates (PPO): ratios beyond 1 ± ε promise nothing more."""
+
+    reward: float
+    """Of the reward's surrogate."""
+    cost: float | None = None
+    """Of what costs add to the loss; None leaves that unclipped."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """ξ = π(a|ŝ) / πⱼ(a|ŝ), by which what the old policy did says what the new one would.
+
+    With `clip` the estimate of a quantity that shall fall is pessimistic: max(ξz, clip(ξ, 1 − ε, 1 + ε)·z). Ratios
+    beyond the clip can promise nothing more.
+    """
+
+    ratio: Float[Array, "time env"]
+    clip: float | None = None
+
+    def times(self, z: Float[Array, "time env *k"]) -> Float[Array, "time env *k"]:
+        """ξz."""
+        xi = self._beside(z, self.ratio)
+        if self.clip is None:
+            return xi * z
+        return jnp.maximum(xi * z, jnp.clip(xi, 1.0 - self.clip, 1.0 + self.clip) * z)
+
+    def change(self, z: Float[Array, "time env *k"]) -> Float[Array, "time env *k"]:
+        """ξz − z."""
+        return (self._beside(z, self.ratio) - 1.0) * z if self.clip is None else self.times(z) - z
+
+    def _beside(self, z: Float[Array, "time env *k"], ratio: Float[Array, "time env"]) -> Float[Array, "time env *one"]:
+        return ratio.reshape(ratio.shape + (1,) * (z.ndim - ratio.ndim))

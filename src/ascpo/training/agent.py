@@ -1,0 +1,242 @@
+"""An agent: the networks of an algorithm for an environment's sizes, and how they act.
+
+An agent is a value. Its networks are built from its fields alone, so that nothing has to be called before something
+else, and equal settings make equal agents, which share compiled programs.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, Key, PyTree
+
+from ascpo.algorithms.algorithm import Algorithm
+from ascpo.engines.actor import Decision
+from ascpo.engines.contract import Engine
+from ascpo.experience.episodes import no_totals
+from ascpo.experience.window import empty_window
+from ascpo.networks.critics import Critic
+from ascpo.networks.fit import FitSettings, optimiser
+from ascpo.networks.multiplier import Multiplier
+from ascpo.networks.policy import Policy
+from ascpo.networks.shield import Shield, shielded
+from ascpo.training.settings import Settings, refuse_inert
+from ascpo.training.state import CriticState, LearnerState, PolicyState, ShieldState, Sizes
+
+
+class Networks(NamedTuple):
+    """The networks of an agent, or parts of them."""
+
+    policy: Any
+    value: Any
+    cost: Any = None
+    shield: Any = None
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An algorithm with networks for an environment's sizes."""
+
+    algorithm: Algorithm
+    settings: Settings
+    sizes: Sizes
+    limits: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        refuse_inert(self.settings, self.algorithm)
+        _ = self.structure  # Built here: networks draw with NumPy, which is not possible while a program is traced.
+
+    @property
+    def observation_size(self) -> int:
+        """Size of what the policy sees: the environment's observation, and the augmentation beside it."""
+        return self.sizes.observation + len(self.algorithm.augmentation.initial(self.sizes.m))
+
+    @property
+    def multiplier(self) -> Multiplier | None:
+        return self.algorithm.penalty.multiplier if self.algorithm.penalty else None
+
+    @property
+    def signals(self) -> int:
+        """Number of the signals that cost critics predict."""
+        critics = self.algorithm.cost_critics
+        return critics.per_constraint * self.sizes.m if critics else 0
+
+    @property
+    def learning_limits(self) -> Float[Array, " m"]:
+        """The limits that learning sees: a margin below those that are measured."""
+        return jnp.array(self.limits) - self.settings.margin
+
+    @property
+    def actor(self) -> "AgentActor":
+        return AgentActor(self)
+
+    def init(self, seed: int, epochs: int = 1) -> LearnerState:
+        """The state before the first of so many epochs."""
+        key, policy_key, value_key, cost_key = jax.random.split(jax.random.key(seed), 4)
+        params, _ = eqx.partition(self._networks(policy_key, value_key, cost_key), eqx.is_inexact_array)
+        multiplier = None
+        if self.multiplier is not None:
+            multiplier_key = jax.random.fold_in(cost_key, 2)
+            multiplier = self.multiplier.init(self.observation_size, self.sizes.m, self.settings.hidden, multiplier_key)
+        warm_up = math.ceil(self.algorithm.shield.warm_up * epochs) if self.algorithm.shield else 0
+        return _init(self, key, ravel_pytree(params.policy)[0], params._replace(policy=None), multiplier, warm_up)
+
+    def policy(self, theta: Float[Array, " p"]) -> Policy:
+        return eqx.combine(self.structure.unravel_policy(theta), self.structure.static.policy)
+
+    def value_critic(self, params: PyTree) -> Critic:
+        return eqx.combine(params, self.structure.static.value)
+
+    def cost_critic(self, params: PyTree) -> Critic:
+        return eqx.combine(params, self.structure.static.cost)
+
+    def shield_network(self, params: PyTree) -> Any:
+        return eqx.combine(params, self.structure.static.shield)
+
+    def acting(self, state: LearnerState) -> Float[Array, " q"]:
+        """All that the actor goes by, as one vector: the policy's parameters, and its shield's."""
+        if state.shield is None:
+            return state.policy.theta
+        flat = ravel_pytree(state.shield.critic.params)[0]
+        return jnp.concatenate([state.policy.theta, flat, state.shield.active[None].astype(jnp.float32)])
+
+    def noise(self, state: LearnerState) -> tuple[LearnerState, Float[Array, "time env act"]]:
+        """Standard normal noise for one epoch's actions."""
+        key, noise_key = jax.random.split(state.key)
+        shape = (self.settings.horizon, self.sizes.num_envs, self.sizes.action)
+        return replace(state, key=key), _normal(noise_key, shape)
+
+    def cut(self, state: LearnerState) -> LearnerState:
+        """The state after all episodes have been cut: what follows them will never be known."""
+        window = None if state.window is None else state.window.cut()
+        return replace(state, running=no_totals(self.sizes.num_envs, self.sizes.m), window=window)
+
+    def _networks(self, policy_key: Key[Array, ""], value_key: Key[Array, ""], cost_key: Key[Array, ""]) -> Networks:
+        settings, obs = self.settings, self.observation_size
+        spread, cost, shield = settings.initial_log_std, None, None
+        if critics := self.algorithm.cost_critics:
+            bias = settings.output_bias if critics.head != "linear" else None
+            cost = Critic(obs, self.signals, settings.hidden, head=critics.head, output_bias=bias, key=cost_key)
+        if self.algorithm.shield:
+            sizes = (obs, self.sizes.action, self.sizes.m, settings.hidden)
+            shield = self.algorithm.shield.network(*sizes, jax.random.fold_in(cost_key, 1))
+        return Networks(
+            Policy(obs, self.sizes.action, settings.hidden, initial_log_std=spread, key=policy_key),
+            Critic(obs, 1, settings.hidden, key=value_key),
+            cost,
+            shield,
+        )
+
+    @cached_property
+    def structure(self) -> "Structure":
+        """The networks without their parameters."""
+        params, static = eqx.partition(self._networks(*[jax.random.key(0)] * 3), eqx.is_inexact_array)
+        theta, unravel_policy = ravel_pytree(params.policy)
+        return Structure(static, unravel_policy, ravel_pytree(params.shield)[1], theta.size)
+
+
+@dataclass(frozen=True)
+class Structure:
+    """The networks of an agent without their parameters, and the way back from vectors of parameters to networks."""
+
+    static: Networks
+    unravel_policy: Callable[[Float[Array, " p"]], PyTree]
+    unravel_shield: Callable[[Float[Array, " s"]], PyTree]
+    policy_size: int
+
+
+@dataclass(frozen=True)
+class AgentActor:
+    """An agent's policy, as engines want it."""
+
+    agent: Agent
+
+    @property
+    def shielded(self) -> bool:
+        return self.agent.algorithm.shield is not None
+
+    def initial(self) -> Float[Array, " aug"]:
+        return jnp.array(self.agent.algorithm.augmentation.initial(self.agent.sizes.m), jnp.float32)
+
+    def remember(self, augmentation: Float[Array, " aug"], costs: Float[Array, " m"]) -> Float[Array, " aug"]:
+        return self.agent.algorithm.augmentation.update(augmentation, costs)
+
+    def decide(
+        self, theta: Float[Array, " q"], observation: Float[Array, " obs"], noise: Float[Array, " act"]
+    ) -> Decision:
+        """The action that is drawn, and the one that is taken. θ is what `Agent.acting` gives."""
+        shield = self.agent.algorithm.shield
+        if shield is None:
+            drawn = self.agent.policy(theta).act(observation, noise)
+            return Decision(drawn, drawn)
+        size = self.agent.structure.policy_size
+        drawn = self.agent.policy(theta[:size]).act(observation, noise)
+        return Decision(drawn, self._corrected(shield, theta[size:], observation, drawn))
+
+    def _corrected(
+        self,
+        shield: Shield,
+        shield_theta: Float[Array, " s"],
+        observation: Float[Array, " obs"],
+        action: Float[Array, " act"],
+    ) -> Float[Array, " act"]:
+        network = self.agent.shield_network(self.agent.structure.unravel_shield(shield_theta[:-1]))
+        return shielded(shield, network, shield_theta[-1] > 0, observation, action, self.agent.learning_limits)
+
+
+def agent_for(engine: Engine, algorithm: Algorithm, settings: Settings) -> Agent:
+    """The agent for an engine's environments, as many for each run as the settings say."""
+    names = engine.cost_names
+    sizes = Sizes(settings.num_envs, engine.observation_size, engine.action_size, len(names))
+    return Agent(algorithm, settings, sizes, settings.limits_for(names))
+
+
+@partial(jax.jit, static_argnums=(0, 5))
+def _init(
+    agent: Agent,
+    key: Key[Array, ""],
+    theta: Float[Array, " p"],
+    params: Networks,
+    multiplier: PyTree,
+    warm_up: int,
+) -> LearnerState:
+    """One program, where going step by step would be a hundred small ones to compile."""
+    settings, algorithm, sizes = agent.settings, agent.algorithm, agent.sizes
+    cost, window, shield = None, None, None
+    if algorithm.cost_critics:
+        cost = _critic_state(params.cost, settings.cost_fit)
+        steps = settings.cost_fit.window * settings.horizon
+        window = empty_window(steps, sizes.num_envs, agent.observation_size, agent.signals)
+    if algorithm.shield:
+        done = jnp.zeros((), jnp.int32)
+        shield = ShieldState(_critic_state(params.shield, algorithm.shield.fit), done, jnp.asarray(warm_up, jnp.int32))
+    return LearnerState(
+        key=key,
+        policy=PolicyState(
+            theta,
+            step=algorithm.step.init(theta),
+            target=algorithm.target.init(sizes.m) if algorithm.target else None,
+            multiplier=multiplier,
+            nu=jnp.zeros(sizes.m) if algorithm.cvar else None,
+        ),
+        value=_critic_state(params.value, settings.value_fit),
+        running=no_totals(sizes.num_envs, sizes.m),
+        cost=cost,
+        window=window,
+        shield=shield,
+    )
+
+
+def _critic_state(params: PyTree, settings: FitSettings) -> CriticState:
+    return CriticState(params, optimiser(settings).init(params))
+
+
+@partial(jax.jit, static_argnums=1)
+def _normal(key: Key[Array, ""], shape: tuple[int, ...]) -> Float[Array, "time env act"]:
+    return jax.random.normal(key, shape)

@@ -1,0 +1,126 @@
+"""Estimates: what a rollout says about the policy that acted in it, and what the critics are to be fitted to."""
+
+from dataclasses import replace
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+
+from ascpo.algorithms.algorithm import CostCritics
+from ascpo.engines.contract import Rollout
+from ascpo.engines.precision import precise
+from ascpo.experience.augmentation import running_maximum, running_sum
+from ascpo.experience.cvar import cost_tail
+from ascpo.experience.episodes import accumulate_totals, episode_statistics
+from ascpo.experience.gae import ends_within, explained_variance, gae, relative_bias
+from ascpo.experience.signals import Costs
+from ascpo.experience.window import Window
+from ascpo.networks.fit import FitBatch
+from ascpo.networks.shield import Shield, shield_batch
+from ascpo.surrogates.evidence import Evidence, centred, normalised
+from ascpo.training.agent import Agent
+from ascpo.training.state import CriticQuality, CriticState, Estimates, LearnerState, ShieldState
+
+_CHANGED = 1e-6
+"""A shield has changed an action that it moved by more than this."""
+
+
+@partial(jax.jit, static_argnums=0)
+@precise
+def estimate(agent: Agent, state: LearnerState, rollout: Rollout) -> Estimates:
+    """Advantages, episodes, and batches for the critics."""
+    estimates = _of_reward(agent, state, rollout)
+    shield, critics = agent.algorithm.shield, agent.algorithm.cost_critics
+    if shield is not None and state.shield is not None:
+        estimates = _with_shield(agent, shield, state.shield, rollout, estimates)
+    if critics is not None and state.cost is not None and state.window is not None:
+        estimates = _with_costs(agent, critics, state.cost, state.window, state, rollout, estimates)
+    return estimates
+
+
+def _of_reward(agent: Agent, state: LearnerState, rollout: Rollout) -> Estimates:
+    done = rollout.done
+    critic = agent.value_critic(state.value.params)
+    V = critic(rollout.observation)[..., 0]
+    reward = gae(
+        rollout.reward,
+        V,
+        critic(rollout.next_observation)[..., 0],
+        rollout.terminated,
+        rollout.truncated,
+        discount=agent.settings.discount,
+        gae_lambda=agent.settings.gae_lambda,
+        bootstrap_on_timeout=True,
+    )
+    running, totals = accumulate_totals(state.running, rollout)
+    episodes = episode_statistics(totals, running, done, rollout.truncated, jnp.array(agent.limits))
+    everything, no_costs, nothing = jnp.ones_like(done), jnp.zeros((*done.shape, 0)), jnp.zeros(0)
+    explained = explained_variance(V, reward.target, ends_within(done))
+    return Estimates(
+        evidence=Evidence(normalised(reward.advantage), no_costs, no_costs, episodes),
+        value_batch=FitBatch(rollout.observation, reward.target[..., None], everything, done, everything),
+        running=running,
+        quality=CriticQuality(explained, nothing, nothing),
+    )
+
+
+def _with_costs(
+    agent: Agent,
+    critics: CostCritics,
+    cost: CriticState,
+    window: Window,
+    state: LearnerState,
+    rollout: Rollout,
+    estimates: Estimates,
+) -> Estimates:
+    """With the advantages of the cost signals, and the window that their critics are fitted to."""
+    done, cvar, nu = rollout.done, agent.algorithm.cvar, state.policy.nu
+    critic = agent.cost_critic(cost.params)
+    maxima = running_maximum(rollout.cost, done, state.running.max_cost)
+    sums = running_sum(rollout.cost, done, state.running.cost)
+    at_risk = jnp.zeros(agent.sizes.m) if nu is None else nu
+    signal = critics.signal(Costs(rollout.cost, *maxima, jnp.array(agent.limits), *sums, at_risk))
+    W = critic(rollout.observation)
+    chosen = agent.settings.cost_gae_lambda
+    over_signals = jax.vmap(
+        partial(
+            gae,
+            discount=critics.discount,
+            gae_lambda=critics.gae_lambda if chosen is None else chosen,
+            bootstrap_on_timeout=critics.bootstrap_on_timeout,
+        ),
+        in_axes=(-1, -1, -1, None, None),
+        out_axes=-1,
+    )
+    costs = over_signals(signal, W, critic(rollout.next_observation), rollout.terminated, rollout.truncated)
+    newest = Window(rollout.observation, signal, costs.next_value, done, jnp.ones_like(done))
+    evidence = replace(
+        estimates.evidence,
+        cost_advantage=centred(costs.advantage),
+        cost_td_error=costs.td_error,
+        cost_to_go=costs.target if agent.multiplier is not None and agent.multiplier.state_dependent else None,
+        cost_tail=cost_tail(sums[1], done, at_risk, cvar.alpha) if cvar else None,
+    )
+    known = ends_within(done)
+    quality = replace(
+        estimates.quality,
+        cost=jax.vmap(explained_variance, in_axes=(-1, -1, None))(W, costs.target, known),
+        cost_bias=relative_bias(W, costs.target, known),
+    )
+    return replace(estimates, evidence=evidence, window=window.push(newest), quality=quality)
+
+
+def _with_shield(agent: Agent, shield: Shield, state: ShieldState, rollout: Rollout, estimates: Estimates) -> Estimates:
+    """With what the shield did, and what it is to be fitted to."""
+    taken = rollout.taken
+    if taken is None:
+        raise ValueError("A shielded policy's rollout must say which actions were taken. Give the engine its actor.")
+    shift = jnp.linalg.norm(jnp.clip(taken, -1, 1) - jnp.clip(rollout.action, -1, 1), axis=-1)
+    changed = shift > _CHANGED
+    mean_shift = jnp.sum(shift * changed) / jnp.maximum(jnp.sum(changed), 1)
+    network = agent.shield_network(state.critic.params)
+    return replace(
+        estimates,
+        shield_batch=shield_batch(shield, network, rollout.observation, taken, rollout.cost, rollout.done),
+        interventions=jnp.stack([jnp.mean(changed), mean_shift]),
+    )

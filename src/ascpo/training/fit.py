@@ -1,0 +1,70 @@
+"""Fitting the critics of an agent, each to its own batch."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float, Key
+
+from ascpo.engines.precision import precise
+from ascpo.experience.window import Window
+from ascpo.networks.fit import FitBatch, FitSettings, fit
+from ascpo.training.agent import Agent
+from ascpo.training.state import CriticState, Estimates, LearnerState
+
+Losses = dict[str, Float[Array, ""]]
+
+
+def fit_critics(agent: Agent, state: LearnerState, estimates: Estimates) -> tuple[LearnerState, Losses]:
+    """The state with fitted critics, and their last losses."""
+    key, value_key, cost_key = jax.random.split(state.key, 3)
+    value, value_loss = _fit_value(agent, state.value, estimates.value_batch, value_key)
+    state = replace(state, key=key, value=value, running=estimates.running)
+    losses = {"value": value_loss}
+    if state.cost is not None and estimates.window is not None:
+        cost, losses["cost"] = _fit_cost(agent, state.cost, estimates.window, cost_key)
+        state = replace(state, cost=cost, window=estimates.window)
+    if state.shield is not None and estimates.shield_batch is not None:
+        fitted, losses["shield"] = _fit_shield(agent, state.shield.critic, estimates.shield_batch, cost_key)
+        state = replace(state, shield=replace(state.shield, critic=fitted, epochs=state.shield.epochs + 1))
+    return state, losses
+
+
+@partial(jax.jit, static_argnums=0)
+@precise
+def _fit_value(
+    agent: Agent, value: CriticState, batch: FitBatch, key: Key[Array, ""]
+) -> tuple[CriticState, Float[Array, ""]]:
+    return _fitted(agent.value_critic(value.params), value, batch, key, agent.settings.value_fit)
+
+
+@partial(jax.jit, static_argnums=0)
+@precise
+def _fit_cost(
+    agent: Agent, cost: CriticState, window: Window, key: Key[Array, ""]
+) -> tuple[CriticState, Float[Array, ""]]:
+    critics = agent.algorithm.cost_critics
+    if critics is None:
+        raise ValueError(f"{agent.algorithm.name} has no cost critics to fit.")
+    targets = window.targets(critics.discount)
+    batch = FitBatch(window.observation, targets, window.happened(), window.done, window.known)
+    return _fitted(agent.cost_critic(cost.params), cost, batch, key, agent.settings.cost_fit)
+
+
+@partial(jax.jit, static_argnums=0)
+@precise
+def _fit_shield(
+    agent: Agent, shield: CriticState, batch: FitBatch, key: Key[Array, ""]
+) -> tuple[CriticState, Float[Array, ""]]:
+    if agent.algorithm.shield is None:
+        raise ValueError(f"{agent.algorithm.name} has no shield to fit.")
+    return _fitted(agent.shield_network(shield.params), shield, batch, key, agent.algorithm.shield.fit)
+
+
+def _fitted(
+    network: Any, state: CriticState, batch: FitBatch, key: Key[Array, ""], settings: FitSettings
+) -> tuple[CriticState, Float[Array, ""]]:
+    network, opt_state, loss = fit(network, state.opt_state, batch, key, settings)
+    return CriticState(eqx.filter(network, eqx.is_inexact_array), opt_state), loss

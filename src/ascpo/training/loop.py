@@ -1,0 +1,154 @@
+"""The loop: collect, estimate, update, fit, write down. For all runs that share an engine."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import groupby
+
+import jax
+import numpy as np
+
+from ascpo.engines.contract import Engine, Rollout, RunBatch, Snapshot
+from ascpo.engines.gathering import here
+from ascpo.training.agent import Agent
+from ascpo.training.metrics import Row, row_of
+from ascpo.training.runs import RunGroup, compile_ahead
+from ascpo.training.state import EpochMetrics, LearnerState, TrainingState
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """A run: an agent, and the seed that it learns from."""
+
+    agent: Agent
+    seed: int
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """After an epoch of one run: where it stands, and what happened."""
+
+    epochs: int
+    """Epochs done so far."""
+    row: Row
+    """A function of the settings and the seed."""
+    timing: Row
+    """Seconds, which are never the same twice. What several runs did together is shared equally."""
+    take_state: Callable[[], TrainingState]
+
+    @cached_property
+    def state(self) -> TrainingState:
+        """Where the run stands. It is copied from the device when it is first asked for."""
+        return self.take_state()
+
+
+def start(engine: Engine, runs: Sequence[TrainingRun], epochs: int = 1) -> list[TrainingState]:
+    """Where runs stand before the first of so many epochs."""
+    learners = [run.agent.init(run.seed, epochs) for run in runs]
+    engine.start([RunBatch(batch[0].agent.actor, tuple(run.seed for run in batch)) for batch in _batches(runs)])
+    snapshot = engine.snapshots()
+    return [TrainingState(0, 0.0, learner, snapshot(i)) for i, learner in enumerate(learners)]
+
+
+def train(engine: Engine, agent: Agent, seed: int, epochs: int) -> Iterator[Epoch]:
+    """Train one run for so many epochs from the start; each epoch is yielded when it is over."""
+    run = [TrainingRun(agent, seed)]
+    for (epoch,) in continue_training(engine, run, start(engine, run, epochs), epochs):
+        yield epoch
+
+
+def continue_training(
+    engine: Engine, runs: Sequence[TrainingRun], states: Sequence[TrainingState], epochs: int
+) -> Iterator[list[Epoch]]:
+    """Train until so many epochs are done: the epochs of all runs are yielded together.
+
+    All runs have done as many epochs, and the engine stands where their states say.
+    """
+    learners = iter(state.learner for state in states)
+    groups = [RunGroup(batch[0].agent, [next(learners) for _ in batch]) for batch in _batches(runs)]
+    costs = [state.cost for state in states]
+    settings = runs[0].agent.settings
+    compile_ahead(groups)
+    for epoch in range(states[0].epochs, epochs):
+        watch = _Stopwatch()
+        rollouts = _collect(engine, groups)
+        watch.lap("TimeRollout")
+        metrics: list[EpochMetrics] = []
+        for group, rollout in zip(groups, rollouts, strict=True):
+            metrics += group.learn(rollout, watch.lap)
+        if not settings.carry:
+            engine.cut()
+            for group in groups:
+                group.cut()
+        costs = [cost + float(each.total_cost) for cost, each in zip(costs, metrics, strict=True)]
+        steps = settings.horizon * settings.num_envs
+        rows = [_row(epoch, each, cost, steps, engine.cost_names) for each, cost in zip(metrics, costs, strict=True)]
+        learners_now, snapshot = [group.state(i) for group in groups for i in range(len(group))], engine.snapshots()
+        watch.lap("TimeOther")
+        timing = watch.shared(epoch, len(runs), steps)
+        yield [
+            Epoch(epoch + 1, rows[i], timing, partial(_state, epoch + 1, costs[i], learner, partial(snapshot, i)))
+            for i, learner in enumerate(learners_now)
+        ]
+
+
+def _batches(runs: Sequence[TrainingRun]) -> list[list[TrainingRun]]:
+    """Neighbours that share an agent."""
+    return [list(batch) for _, batch in groupby(runs, key=lambda run: run.agent)]
+
+
+def _collect(engine: Engine, groups: Sequence[RunGroup]) -> list[Rollout]:
+    thetas, noises = zip(*(here(group.act()) for group in groups), strict=True)
+    return jax.block_until_ready(engine.collect(thetas, noises))
+
+
+def _state(
+    epochs: int, cost: float, learner: Callable[[], LearnerState], engine: Callable[[], Snapshot]
+) -> TrainingState:
+    return TrainingState(epochs, cost, learner(), engine())
+
+
+def _row(epoch: int, metrics: EpochMetrics, cost: float, steps: int, names: tuple[str, ...]) -> Row:
+    row: Row = {"Epoch": epoch, "TotalEnvInteracts": (epoch + 1) * steps}
+    row |= row_of(metrics, names)
+    row |= {
+        "WorstCost": float(metrics.worst_cost),
+        "CostRate": cost / ((epoch + 1) * steps),
+        "EpochCostRate": float(metrics.total_cost) / steps,
+    }
+    row |= {name: float(value) for name, value in metrics.extras.items()}
+    _check(row, bool(metrics.finite))
+    return row
+
+
+class TrainingDiverged(RuntimeError):
+    """A training that cannot go on."""
+
+
+def _check(row: Row, finite: bool) -> None:
+    """NaN is caught where it is born."""
+    if not np.isfinite(row["EpRet"]) or not finite:
+        raise TrainingDiverged(
+            f"Epoch {row['Epoch']} made numbers that are not finite (EpRet {row['EpRet']}). The environment gave such "
+            f"rewards or observations, or the settings are extreme: lower the trust region's delta."
+        )
+
+
+class _Stopwatch:
+    """Times the parts of an epoch."""
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._last = clock()
+        self.laps: dict[str, float] = {}
+
+    def lap(self, name: str) -> None:
+        now = self._clock()
+        self.laps[name] = self.laps.get(name, 0.0) + now - self._last
+        self._last = now
+
+    def shared(self, epoch: int, runs: int, steps: int) -> Row:
+        """Each run's part."""
+        parts = {name: seconds / runs for name, seconds in self.laps.items()}
+        return {"Epoch": epoch, **parts, "StepsPerSecond": steps / sum(parts.values())}

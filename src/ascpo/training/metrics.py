@@ -1,0 +1,182 @@
+"""Metrics: one row of numbers per epoch, under the names this field uses, and what each of them means."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PyTree
+
+from ascpo.engines.contract import Rollout
+from ascpo.engines.precision import precise
+from ascpo.experience.cvar import CostTail
+from ascpo.experience.episodes import LEVELS
+from ascpo.training.agent import Agent
+from ascpo.training.state import EpochMetrics, Estimates, LearnerState
+from ascpo.trust_region.step import StepReport
+
+Row = dict[str, float]
+
+COLUMNS: dict[str, str] = {
+    "Epoch": "counted from 0",
+    "TotalEnvInteracts": "steps of all environments so far",
+    "EpRet": "mean return of the episodes that finished in this epoch",
+    "EpCost": "their mean sum of costs, all constraints together",
+    "EpMaxCost": "the mean of their largest cost, of the worst constraint",
+    "EpLen": "their mean number of steps",
+    "Episodes": "how many finished; where none did, those that run stand in",
+    "SafeRate": "share of them that kept every limit in every state",
+    "TimeoutRate": "share of them that the time limit ended",
+    "Case": "of the step: 0 infeasible, 1 recovering, 2 bounded, 3 free, 4 no cost gradient",
+    "AskShare": "share of the trust region's radius that the constraints could get; NaN where nothing asks for one",
+    "Lambda": "multiplier of the trust region",
+    "KL": "mean divergence of the step taken",
+    "Gain": "by how much the loss fell: the reward's surrogate, and what costs add to it",
+    "LineSearch": "how often the step was shortened; of PPO's, how many iterations were left",
+    "Accepted": "1 if a step was taken, 0 if the policy stayed as it was",
+    "CGResidual": "largest relative residual of the linear solves",
+    "LogStd": "mean logarithm of the policy's standard deviations",
+    "LossV": "last loss of the reward's critic",
+    "LossC": "last loss of the cost critics",
+    "EVReward": "explained variance of the reward's critic on episodes that it has not seen",
+    "StdMaxCost": "standard deviation of an episode's largest cost",
+    **{f"EpMaxCost{level}": f"what the largest cost of {level} % of the episodes is at most" for level in LEVELS},
+    "Nu": "multiplier of the constraint",
+    "Asked": "by how much the constraint's surrogate was asked to fall",
+    "CostPredicted": "change of that surrogate by the linear model",
+    "CostActual": "its change on the same steps, after the line search",
+    "EVCost": "explained variance of the cost critic on episodes that it has not seen",
+    "CriticBias": "by how much it expects too much, as a multiple of the truth",
+    "WorstCost": "the largest cost of any state in this epoch, finished episode or not",
+    "CostRate": "cost per step since the start",
+    "EpochCostRate": "cost per step of this epoch",
+    "Multiplier": "the price of costs in the objective, where there is one; of several, the largest",
+    "ShieldRate": "share of the actions that a shield changed",
+    "ShieldShift": "by how much it changed those, in the policy's units",
+    "VaR": "ν, which a share α of the episodes cost at most; of several constraints, the largest",
+    "CVaR": "mean cost of the others",
+}
+"""What the columns of `metrics.csv` mean. Of several constraints each has columns of its own, which end in its name;
+`_square` is the critic of a squared maximum."""
+
+TIMES: dict[str, str] = {
+    "Epoch": "counted from 0",
+    "TimeRollout": "seconds in which the environments moved and the policy acted",
+    "TimeJudge": "seconds for values, advantages and episodes",
+    "TimePolicy": "seconds for the policy's step",
+    "TimeCritics": "seconds for fitting the critics",
+    "TimeOther": "seconds for this row and the metrics",
+    "StepsPerSecond": "steps per second of this epoch",
+    "TimeSaved": "seconds for the log and the checkpoint of the epoch before",
+    "WallClock": "seconds of work since the run began, without those between a stop and going on",
+}
+"""What the columns of `timing.csv` mean."""
+
+
+@partial(jax.jit, static_argnums=0)
+@precise
+def _measure(
+    agent: Agent,
+    theta: Float[Array, " p"],
+    cost: Float[Array, "time env m"],
+    multiplier: PyTree,
+    observation: Float[Array, "time env obs"] | None,
+    tail: CostTail | None,
+    interventions: Float[Array, "2"] | None,
+) -> tuple[tuple[Array, Array, Array, Array], dict[str, Float[Array, ""]]]:
+    totals = (jnp.mean(agent.policy(theta).log_std), jnp.sum(cost), jnp.max(cost), jnp.all(jnp.isfinite(theta)))
+    extras: dict[str, Float[Array, ""]] = {}
+    if agent.multiplier is not None and observation is not None:
+        lam = agent.multiplier.value(multiplier, observation)
+        extras["Multiplier"] = jnp.max(jnp.mean(lam.reshape(-1, agent.sizes.m), axis=0))
+    if interventions is not None:
+        extras |= {"ShieldRate": interventions[0], "ShieldShift": interventions[1]}
+    if agent.algorithm.cvar and tail is not None:
+        extras |= {"VaR": jnp.max(tail.nu), "CVaR": jnp.max(tail.cvar(agent.algorithm.cvar.alpha))}
+    return totals, extras
+
+
+def measure(
+    agent: Agent,
+    before: LearnerState,
+    after: LearnerState,
+    rollout: Rollout,
+    estimates: Estimates,
+    step: StepReport,
+    cap: Float[Array, ""],
+    losses: dict[str, Float[Array, ""]],
+) -> EpochMetrics:
+    """What an epoch has to tell, from the state before it and the state after it."""
+    observation = estimates.value_batch.observation if agent.multiplier is not None else None
+    (log_std, total_cost, worst_cost, finite), extras = _measure(
+        agent,
+        after.policy.theta,
+        rollout.cost,
+        before.policy.multiplier,
+        observation,
+        estimates.evidence.cost_tail,
+        estimates.interventions,
+    )
+    return EpochMetrics(
+        episodes=estimates.evidence.episodes,
+        step=step,
+        cap=cap,
+        losses=losses,
+        quality=estimates.quality,
+        log_std=log_std,
+        total_cost=total_cost,
+        worst_cost=worst_cost,
+        finite=finite,
+        extras=extras,
+    )
+
+
+def row_of(metrics: EpochMetrics, names: tuple[str, ...]) -> Row:
+    """What happened in an epoch, by column. Columns of a constraint carry its name if there are several."""
+    episodes, step = metrics.episodes, metrics.step
+    row: Row = {
+        "EpRet": float(episodes.reward),
+        "EpCost": float(np.sum(episodes.cost)),
+        "EpMaxCost": float(np.max(episodes.max_cost)),
+        "EpLen": float(episodes.length),
+        "Episodes": int(episodes.finished),
+        "SafeRate": 1.0 - float(episodes.violation_rate),
+        "TimeoutRate": float(episodes.timeout_rate),
+        "Case": int(step.case),
+        "AskShare": float(metrics.cap),
+        "Lambda": float(step.lam),
+        "KL": float(step.divergence),
+        "Gain": float(step.gain),
+        "LineSearch": int(step.exponent),
+        "Accepted": int(step.accepted),
+        "CGResidual": float(step.residual),
+        "LogStd": float(metrics.log_std),
+        "LossV": float(metrics.losses["value"]),
+        "LossC": float(metrics.losses.get("cost", np.nan)),
+        "EVReward": float(metrics.quality.value),
+    }
+    for i, name in enumerate(names):
+        row |= _of_constraint(metrics, i, f"_{name}" if len(names) > 1 else "")
+    for i in range(max(len(metrics.quality.cost), len(names))):
+        row |= _of_critic(metrics, i, names)
+    return row
+
+
+def _of_constraint(metrics: EpochMetrics, i: int, suffix: str) -> Row:
+    episodes, step = metrics.episodes, metrics.step
+    row: Row = {}
+    if suffix:
+        row |= {f"EpCost{suffix}": float(episodes.cost[i]), f"EpMaxCost{suffix}": float(episodes.max_cost[i])}
+    variance = episodes.max_cost_squared[i] - episodes.max_cost[i] ** 2
+    of_step = {"Nu": step.nu, "Asked": step.asked, "CostPredicted": step.predicted, "CostActual": step.actual}
+    return row | {
+        f"StdMaxCost{suffix}": float(np.sqrt(max(variance, 0.0))),
+        **{f"EpMaxCost{level}{suffix}": float(q) for level, q in zip(LEVELS, episodes.quantiles[:, i], strict=True)},
+        **{f"{column}{suffix}": float(x[i]) if len(x) else np.nan for column, x in of_step.items()},
+    }
+
+
+def _of_critic(metrics: EpochMetrics, i: int, names: tuple[str, ...]) -> Row:
+    suffix = (f"_{names[i % len(names)]}" if len(names) > 1 else "") + ("_square" if i >= len(names) else "")
+    columns = {"EVCost": metrics.quality.cost, "CriticBias": metrics.quality.cost_bias}
+    return {f"{column}{suffix}": float(x[i]) if i < len(x) else np.nan for column, x in columns.items()}

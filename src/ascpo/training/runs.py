@@ -1,0 +1,191 @@
+"""The runs of one agent, along one axis, and how learning is mapped over it.
+
+On the host each run goes through the same programs as if it were alone, so the numbers are the same. On an accelerator
+the runs are an axis of one program, which takes little longer than one of them; sums are then taken in another order,
+and the numbers differ by rounding.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache, partial
+from typing import Any, Protocol, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ascpo.engines.contract import Rollout
+from ascpo.engines.gathering import here
+from ascpo.training.agent import Agent
+from ascpo.training.estimate import estimate
+from ascpo.training.fit import fit_critics
+from ascpo.training.metrics import measure
+from ascpo.training.state import EpochMetrics, LearnerState
+from ascpo.training.update import update
+
+Tree = TypeVar("Tree")
+Lap = Callable[[str], None]
+"""Called at the end of each part of an epoch."""
+
+
+def nth(tree: Tree, i: int) -> Tree:
+    """One of a stack of records."""
+    leaves = jax.tree.leaves(tree)
+    if all(isinstance(leaf, np.ndarray) for leaf in leaves):
+        return jax.tree.map(lambda leaf: leaf[i], tree)
+    return _nth(tree, i)
+
+
+@jax.jit
+def _nth(tree: Tree, i: int) -> Tree:
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf)[i], tree)
+
+
+class RunMap(Protocol):
+    """Applies a function of an agent and one run to all runs. What it maps over has the form that `stack` gives."""
+
+    def stack(self, runs: Sequence[Any]) -> Any: ...
+
+    def split(self, rollout: Rollout, runs: int) -> Any:
+        """Rollouts, of which the runs are the first axis, in the same form."""
+        ...
+
+    def __call__(self, function: Callable[..., Any], agent: Agent, *batches: Any) -> Any: ...
+
+    def nth(self, batch: Any, i: int) -> Any: ...
+
+    def arrays(self, batch: Any) -> Array:
+        """Of one array for each run: all of them, runs first."""
+        ...
+
+
+class HostMap:
+    """One run after the other. A batch is a list."""
+
+    def stack(self, runs: Sequence[Tree]) -> list[Tree]:
+        return list(runs)
+
+    def split(self, rollout: Rollout, runs: int) -> list[Rollout]:
+        return [jax.tree.map(jnp.asarray, nth(rollout, i)) for i in range(runs)]
+
+    def __call__(self, function: Callable[..., Any], agent: Agent, *batches: Sequence[Any]) -> Any:
+        results = [function(agent, *each) for each in zip(*batches, strict=True)]
+        return tuple(map(list, zip(*results, strict=True))) if isinstance(results[0], tuple) else results
+
+    def nth(self, batch: Sequence[Tree], i: int) -> Tree:
+        return batch[i]
+
+    def arrays(self, batch: Sequence[Array]) -> Array:
+        return batch[0][None] if len(batch) == 1 else jnp.stack(batch)
+
+
+class VectorMap:
+    """All runs at once, as an axis of one program. A batch is a tree of stacked arrays."""
+
+    def stack(self, runs: Sequence[Tree]) -> Tree:
+        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *runs)
+
+    def split(self, rollout: Rollout, runs: int) -> Rollout:
+        return rollout
+
+    def __call__(self, function: Callable[..., Any], agent: Agent, *batches: Any) -> Any:
+        return vectorised(function, agent)(*batches)
+
+    def nth(self, batch: Tree, i: int) -> Tree:
+        return nth(batch, i)
+
+    def arrays(self, batch: Array) -> Array:
+        return batch
+
+
+@lru_cache(maxsize=128)
+def vectorised(function: Callable[..., Any], agent: Agent) -> Any:
+    """The function of all runs, as one program."""
+    return jax.jit(jax.vmap(partial(function, agent)))
+
+
+def fastest_map() -> RunMap:
+    """An accelerator has room for all runs at once, a host for one."""
+    return HostMap() if jax.default_backend() == "cpu" else VectorMap()
+
+
+class RunGroup:
+    """Runs of one agent, and where they stand."""
+
+    def __init__(self, agent: Agent, states: Sequence[LearnerState], over_runs: RunMap | None = None) -> None:
+        self.agent = agent
+        self._count = len(states)
+        self._map = over_runs or fastest_map()
+        self._states = self._map.stack(states)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def act(self) -> tuple[Float[Array, "run q"], Float[Array, "run time env act"]]:
+        """What the actors go by in the next epoch: parameters and noise."""
+        self._states, noise = self._map(Agent.noise, self.agent, self._states)
+        theta = self._map(Agent.acting, self.agent, self._states)
+        return self._map.arrays(theta), self._map.arrays(noise)
+
+    def learn(self, rollout: Rollout, lap: Lap) -> list[EpochMetrics]:
+        """Learn from a rollout of each run. The metrics are on the host."""
+        over_runs, agent, before = self._map, self.agent, self._states
+        rollouts = over_runs.split(rollout, len(self))
+        estimates = jax.block_until_ready(over_runs(estimate, agent, before, rollouts))
+        lap("TimeJudge")
+        states, steps, caps = jax.block_until_ready(over_runs(update, agent, before, rollouts, estimates))
+        lap("TimePolicy")
+        self._states, losses = jax.block_until_ready(over_runs(fit_critics, agent, states, estimates))
+        lap("TimeCritics")
+        metrics = over_runs(measure, agent, before, self._states, rollouts, estimates, steps, caps, losses)
+        host = jax.device_get(here(metrics))
+        return [over_runs.nth(host, i) for i in range(len(self))]
+
+    def cut(self) -> None:
+        """All episodes have been cut."""
+        self._states = self._map(Agent.cut, self.agent, self._states)
+
+    def state(self, i: int) -> Callable[[], LearnerState]:
+        """Where a run stands now, to be had later."""
+        now = here(self._states)
+        return lambda: self._map.nth(now, i)
+
+    def compile_jobs(self) -> list[tuple[Any, tuple[Any, ...]]]:
+        """Programs that it pays to compile side by side, each with what it will be called with."""
+        if not isinstance(self._map, VectorMap):
+            return []
+        before, rollouts = self._states, self._expected()
+        programs = {f: vectorised(f, self.agent) for f in (estimate, update, fit_critics, measure)}
+        estimates = jax.eval_shape(programs[estimate], before, rollouts)
+        state, step, cap = jax.eval_shape(programs[update], before, rollouts, estimates)
+        after, losses = jax.eval_shape(programs[fit_critics], state, estimates)
+        return [
+            (programs[estimate], (before, rollouts)),
+            (programs[update], (before, rollouts, estimates)),
+            (programs[fit_critics], (state, estimates)),
+            (programs[measure], (before, after, rollouts, estimates, step, cap, losses)),
+        ]
+
+    def _expected(self) -> Rollout:
+        """The shape of what will come."""
+        sizes, horizon = self.agent.sizes, self.agent.settings.horizon
+
+        def shape(*rest: int, dtype: Any = jnp.float32) -> Any:
+            return jax.ShapeDtypeStruct((self._count, horizon, sizes.num_envs, *rest), dtype)
+
+        observation, action, flag = shape(self.agent.observation_size), shape(sizes.action), shape(dtype=bool)
+        taken = action if self.agent.algorithm.shield else None
+        return Rollout(observation, observation, action, shape(), shape(sizes.m), flag, flag, taken)
+
+
+def compile_ahead(groups: Iterable[RunGroup]) -> None:
+    """Compile all programs at the same time: those of an accelerator take a quarter of a minute each.
+
+    They are kept on disk, and found there when they are first called. Where nothing is kept, there is nothing to gain.
+    """
+    if not jax.config.values["jax_compilation_cache_dir"]:
+        return
+    lowered = [program.lower(*args) for group in groups for program, args in group.compile_jobs()]
+    with ThreadPoolExecutor(max(1, len(lowered))) as pool:
+        list(pool.map(lambda each: each.compile(), lowered))

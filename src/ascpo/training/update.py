@@ -1,0 +1,110 @@
+"""The update: one step of the policy, and of what decides the price of costs."""
+
+from dataclasses import replace
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PyTree
+
+from ascpo.engines.contract import Rollout
+from ascpo.engines.precision import precise
+from ascpo.surrogates.evidence import Evidence
+from ascpo.surrogates.reward import reward_loss
+from ascpo.surrogates.target import Demand
+from ascpo.surrogates.weights import Weights
+from ascpo.training.agent import Agent
+from ascpo.training.state import Estimates, LearnerState, PolicyState
+from ascpo.trust_region.line_search import Evaluation
+from ascpo.trust_region.step import Problem, StepReport
+
+_SMOOTHING = 0.7
+"""Weight of earlier epochs in ν, the value at risk."""
+
+
+def update(
+    agent: Agent, state: LearnerState, rollout: Rollout, estimates: Estimates
+) -> tuple[LearnerState, StepReport, Float[Array, ""]]:
+    """The state after the step, what the step did, and the share of the region that the constraints could get."""
+    policy, report, cap = _update(agent, state.policy, rollout.observation, rollout.action, estimates.evidence)
+    return replace(state, policy=policy), report, cap
+
+
+@partial(jax.jit, static_argnums=0)
+@precise
+def _update(
+    agent: Agent,
+    state: PolicyState,
+    observation: Float[Array, "time env obs"],
+    action: Float[Array, "time env act"],
+    evidence: Evidence,
+) -> tuple[PolicyState, StepReport, Float[Array, ""]]:
+    algorithm, region = agent.algorithm, agent.settings.trust_region
+    target = algorithm.target.update(state.target, evidence.episodes) if algorithm.target else None
+    demand = Demand(jnp.zeros(0))
+    if algorithm.constraint is not None and algorithm.target is not None:
+        demand = algorithm.target.demand(target, algorithm.constraint.offset(evidence, agent.learning_limits))
+    problem = _problem(agent, state, observation, action, evidence, demand)
+    theta, step, report = algorithm.step.take(problem, region, state.step)
+    after = PolicyState(
+        theta,
+        step=step,
+        target=target,
+        multiplier=_multiplier(agent, state.multiplier, observation, evidence),
+        nu=_value_at_risk(state.nu, evidence),
+    )
+    return after, report, jnp.asarray(jnp.nan if demand.cap is None else demand.cap)
+
+
+def _problem(
+    agent: Agent,
+    state: PolicyState,
+    observation: Float[Array, "time env obs"],
+    action: Float[Array, "time env act"],
+    evidence: Evidence,
+    demand: Demand,
+) -> Problem:
+    algorithm, clip = agent.algorithm, agent.algorithm.clip
+    old = agent.policy(state.theta)(observation)
+    old_log_prob = old.log_prob(action)
+    lam = None if agent.multiplier is None else agent.multiplier.value(state.multiplier, observation)
+    some = observation[:: agent.settings.trust_region.fisher_stride]
+
+    def evaluate(theta: Float[Array, " p"]) -> Evaluation:
+        new = agent.policy(theta)(observation)
+        ratio = jnp.exp(new.log_prob(action) - old_log_prob)
+        loss = reward_loss(evidence, Weights(ratio, clip.reward if clip else None))
+        weights = Weights(ratio, clip.cost if clip else None)
+        if algorithm.penalty:
+            loss = algorithm.penalty.added_to(loss, evidence, weights, lam, agent.learning_limits)
+        X = algorithm.constraint.surrogate(evidence, weights) if algorithm.constraint else jnp.zeros(0)
+        return Evaluation(loss, X, jnp.mean(old.divergence(new)))
+
+    return Problem(
+        state.theta,
+        evaluate,
+        outputs=lambda theta: agent.policy(theta)(some),
+        metric=lambda at, tangent: at.metric(tangent),
+        offset=demand.offset,
+        fraction=demand.fraction,
+        cap=demand.cap,
+    )
+
+
+def _multiplier(
+    agent: Agent, multiplier: PyTree, observation: Float[Array, "time env obs"], evidence: Evidence
+) -> PyTree:
+    """λ after the epoch."""
+    penalty, limits = agent.algorithm.penalty, agent.learning_limits
+    if penalty is None or penalty.multiplier is None:
+        return multiplier
+    violation = penalty.violation(evidence, limits) if penalty.violation else limits
+    cost_to_go = None if evidence.cost_to_go is None else evidence.cost_to_go - limits
+    return penalty.multiplier.ascend(multiplier, observation, violation, cost_to_go)
+
+
+def _value_at_risk(nu: Float[Array, " m"] | None, evidence: Evidence) -> Float[Array, " m"] | None:
+    """ν after the epoch."""
+    if nu is None or evidence.cost_tail is None:
+        return nu
+    return _SMOOTHING * nu + (1.0 - _SMOOTHING) * evidence.cost_tail.quantile

@@ -1,0 +1,53 @@
+"""The constrained step: gradients, F⁻¹ of them, the dual, the line search. Without constraints it is TRPO's."""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, PyTree
+
+from ascpo.trust_region import conjugate_gradient, dual
+from ascpo.trust_region.dual import Case
+from ascpo.trust_region.line_search import Evaluation, backtrack
+from ascpo.trust_region.step import Problem, StepReport, TrustRegion, Vector, searched
+
+
+@dataclass(frozen=True)
+class ConstrainedStep:
+    """The best step of the region that keeps the constraints, as far as linear models tell."""
+
+    def init(self, theta: Vector) -> PyTree:
+        return None
+
+    def take(self, problem: Problem, region: TrustRegion, state: PyTree) -> tuple[Vector, PyTree, StepReport]:
+        start, gradients = problem.evaluate(problem.theta), problem.gradients()
+        solved = conjugate_gradient.solve(problem.product(region.damping), gradients, iterations=region.cg_iterations)
+        products = gradients @ solved.x.T
+        products = (products + products.T) / 2
+        q, r, S = products[0, 0], products[1:, 0], products[1:, 1:]
+        # By how much the region could lower each constraint.
+        reach = jnp.sqrt(2 * region.delta * jnp.maximum(jnp.diagonal(S), 0.0))
+        c = problem.asked(reach)
+        solution = dual.solve(q, r, S, c, region.delta, problem.cap)
+        x = -(solution.along * solved.x[0] + solution.against @ solved.x[1:])
+
+        objective_must_fall = solution.case >= Case.BOUNDED
+        # What is to be held may rise by a thousandth of that: rounding must not shorten a step.
+        allowed = jnp.maximum(-c, 0.0) + 1e-3 * reach
+
+        def accept(at: Evaluation) -> Bool[Array, ""]:
+            near = at.divergence <= region.delta
+            better = (at.loss <= start.loss) | ~objective_must_fall
+            return near & better & jnp.all(at.constraints - start.constraints <= allowed)
+
+        found = backtrack(problem.evaluate, accept, problem.theta, x, start, region.backtracking, region.backtracks)
+        report = searched(
+            found,
+            start,
+            case=solution.case,
+            lam=solution.lam,
+            nu=solution.nu,
+            asked=solution.asked,
+            predicted=gradients[1:] @ found.taken(x, region.backtracking) if problem.m else jnp.zeros(0),
+            residual=jnp.max(solved.residual),
+        )
+        return found.theta, state, report

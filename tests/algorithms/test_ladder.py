@@ -12,20 +12,21 @@ import pytest
 
 from ascpo.algorithms import ALGORITHMS, ASCPO
 from ascpo.engines.functional import FunctionalEngine
-from ascpo.networks.fitting import Fit
-from ascpo.training.ask import Ask
-from ascpo.training.learner import Learner
+from ascpo.networks.fit import CostFitSettings, FitSettings
+from ascpo.surrogates.target import TargetSettings
+from ascpo.training.agent import Agent
+from ascpo.training.loop import train
 from ascpo.training.settings import Settings
 from ascpo.training.state import Sizes
-from ascpo.training.train import train
+from ascpo.trust_region.clipped import ClippedStep
 from ascpo.trust_region.step import TrustRegion
 from tests.slow import slow
 from tests.toys import Corridor, OneStep
 
-SMALL = Fit(iterations=20, batch_size=256)
+SMALL = FitSettings(iterations=20, batch_size=256)
+SMALL_OF_COSTS = CostFitSettings(iterations=20, batch_size=256, balance="none", window=1)
 OF_THE_SPREAD = {f"ascpo-{mode}": ASCPO(mode=mode) for mode in ("moment", "cantelli")}
 METHODS = {name: kind() for name, kind in ALGORITHMS.items()} | OF_THE_SPREAD
-DEFAULT = Ask()
 BOUNDING = [name for name, method in METHODS.items() if method.build(0.98).constraint]
 """These keep a bound in every step."""
 PAYING = [name for name, method in METHODS.items() if method.build(0.98).penalty]
@@ -34,9 +35,13 @@ SHIELDED = ["trpo-sl", "trpo-usl"]
 OF_THE_TAIL = ["trpo-cvar", "cpo-cvar"]
 
 
-@functools.cache
-def learner_for(algorithm, sizes, ask, limits):
-    """Worlds of the same sizes share one, and so its compilation."""
+def agent_for(algorithm, sizes, limits):
+    """Worlds of the same sizes share an agent, and so its compiled programs."""
+    built = algorithm.build(0.98)
+    if built.shield:
+        fit = replace(built.shield.fit, iterations=SMALL.iterations, batch_size=SMALL.batch_size)
+        built = replace(built, shield=replace(built.shield, fit=fit))
+    clipped = isinstance(built.step, ClippedStep)
     settings = Settings(
         num_envs=sizes.num_envs,
         horizon=20,
@@ -44,27 +49,22 @@ def learner_for(algorithm, sizes, ask, limits):
         initial_log_std=-1.0,
         limits=limits,
         value_fit=SMALL,
-        cost_fit=SMALL,
-        trust_region=TrustRegion(fisher_stride=1, cg_iterations=10),
-        ask=ask,
+        cost_fit=SMALL_OF_COSTS if built.cost_critics else CostFitSettings(),
+        trust_region=TrustRegion() if clipped else TrustRegion(fisher_stride=1, cg_iterations=10),
     )
-    built = algorithm.build(0.98)
-    if built.shield:
-        fit = replace(built.shield.fit, iterations=SMALL.iterations, batch_size=SMALL.batch_size)
-        built = replace(built, shield=replace(built.shield, fit=fit))
-    return Learner(built, settings, sizes, limits * sizes.m)
+    return Agent(built, settings, sizes, limits * sizes.m)
 
 
 @functools.cache
-def climbed(name, world, epochs=75, ask=DEFAULT, limits=(0.0,)):
+def climbed(name, world, epochs=75, limits=(0.0,)):
     """The last epoch's log, and the mean action in the first state."""
     engine = FunctionalEngine(world, 64)
     algorithm = METHODS[name] if isinstance(name, str) else name
     sizes = Sizes(64, world.observation_size, world.action_size, len(world.cost_names))
-    learner = learner_for(algorithm, sizes, ask, limits)
-    rows = list(train(engine, learner, 0, epochs))
-    view = jnp.concatenate([world.observe(world.begin(None)), learner.actor().fresh()])
-    mean = np.asarray(learner.policy(rows[-1].state.theta)(view).mean)
+    agent = agent_for(algorithm, sizes, limits)
+    rows = list(train(engine, agent, 0, epochs))
+    observation = jnp.concatenate([world.observe(world.begin(None)), agent.actor.initial()])
+    mean = np.asarray(agent.policy(rows[-1].state.learner.policy.theta)(observation).mean)
     return rows[-1].row, mean
 
 
@@ -201,9 +201,9 @@ def test_a_walk_without_constraint_goes_all_the_way():
     assert row["EpRet"] > 2.0
 
 
-@slow("compiles a learner of its own")
+@slow("compiles an agent of its own")
 def test_a_generous_limit_leaves_the_reward_alone():
-    """Bounds that ask for themselves: a limit of 5 is never near, so the walk goes all the way."""
-    row, _ = climbed("ascpo-moment", Corridor(), ask=Ask(closed=False), limits=(500.0,))
+    """Bounds that are their own target: a limit of 5 is never near, so the walk goes all the way."""
+    row, _ = climbed(ASCPO(mode="moment", target=TargetSettings("capped")), Corridor(), limits=(500.0,))
     assert row["EpRet"] > 2.0
     assert row["Case"] in {2, 3, 4}

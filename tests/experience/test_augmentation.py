@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ascpo.experience.memory import MAXIMA, NOTHING, cost_increment, running_maximum
+from ascpo.experience.augmentation import NoAugmentation, RunningMaximum, cost_increment, running_maximum
 
 COSTS = hnp.arrays(np.float32, (7, 3, 2), elements=st.floats(0, 1, width=32))
 ENDS = hnp.arrays(bool, (7, 3))
@@ -32,17 +32,21 @@ def test_the_increments_of_an_episode_sum_to_its_largest_cost(C):
 
 @settings(deadline=None, max_examples=20)
 @given(COSTS, ENDS)
-def test_memories_kept_step_by_step_are_those_worked_out_afterwards(C, ends):
+def test_augmentations_kept_step_by_step_are_those_worked_out_afterwards(C, ends):
     M, _ = running_maximum(jnp.asarray(C), jnp.asarray(ends), jnp.zeros((3, 2)))
     for env in range(3):
-        memory = jnp.array(MAXIMA.start(2))
+        augmentation = jnp.array(RunningMaximum().initial(2))
         for t in range(len(C)):
-            assert_allclose(M[t, env], memory)
-            memory = jnp.array(MAXIMA.start(2)) if ends[t, env] else MAXIMA.after(memory, jnp.asarray(C[t, env]))
+            assert_allclose(M[t, env], augmentation)
+            augmentation = (
+                jnp.array(RunningMaximum().initial(2))
+                if ends[t, env]
+                else RunningMaximum().update(augmentation, jnp.asarray(C[t, env]))
+            )
 
 
 def test_costs_below_zero_count_as_zero():
-    assert_array_equal(MAXIMA.after(jnp.zeros(1), jnp.array([-1.0])), [0.0])
+    assert_array_equal(RunningMaximum().update(jnp.zeros(1), jnp.array([-1.0])), [0.0])
 
 
 def test_a_maximum_goes_on_from_the_last_rollout():
@@ -51,5 +55,5 @@ def test_a_maximum_goes_on_from_the_last_rollout():
     assert_allclose(M_next[:, 0, 0], [0.3, 0.4])
 
 
-def test_nothing_is_remembered_where_nothing_should_be():
-    assert NOTHING.start(3) == ()
+def test_without_an_augmentation_nothing_is_added():
+    assert NoAugmentation().initial(3) == ()

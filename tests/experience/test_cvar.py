@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ascpo.experience.memory import LAST, SUMS, running_sum
+from ascpo.experience.augmentation import LastCost, RunningSum, running_sum
+from ascpo.experience.cvar import cost_tail
 from ascpo.experience.signals import Costs, excesses
-from ascpo.experience.tail import tail_of
 
 NOTHING = jnp.zeros(1)
 STEPS, ENVS = 5, 2
@@ -25,8 +25,8 @@ def finished(*costs):
 
 def cvar(Z, done, alpha):
     """At the quantile, which is not known before the episodes are."""
-    quantile = tail_of(Z, done, jnp.zeros(Z.shape[-1]), alpha).quantile
-    return tail_of(Z, done, quantile, alpha).cvar(alpha)
+    quantile = cost_tail(Z, done, jnp.zeros(Z.shape[-1]), alpha).quantile
+    return cost_tail(Z, done, quantile, alpha).cvar(alpha)
 
 
 @pytest.mark.parametrize(
@@ -58,17 +58,17 @@ def test_at_the_quantile_it_is_the_least_over_all_thresholds(Z, done, alpha):
 def test_at_any_other_threshold_it_is_no_less(Z, done, nu):
     done[-1, -1] = True
     Z, done = jnp.asarray(Z), jnp.asarray(done)
-    assert np.all(tail_of(Z, done, jnp.full(2, nu), 0.7).cvar(0.7) >= cvar(Z, done, 0.7) - 1e-5)
+    assert np.all(cost_tail(Z, done, jnp.full(2, nu), 0.7).cvar(0.7) >= cvar(Z, done, 0.7) - 1e-5)
 
 
 @pytest.mark.parametrize(("alpha", "quantile"), [(0.1, 1.0), (0.5, 3.0), (0.7, 4.0), (0.95, 5.0)])
 def test_the_quantile_is_the_least_cost_that_enough_episodes_do_not_exceed(alpha, quantile):
-    assert_allclose(tail_of(*finished(3.0, 1.0, 5.0, 4.0, 2.0), NOTHING, alpha).quantile, [quantile])
+    assert_allclose(cost_tail(*finished(3.0, 1.0, 5.0, 4.0, 2.0), NOTHING, alpha).quantile, [quantile])
 
 
 def test_every_constraint_has_its_own_tail():
     Z = jnp.array([[1.0, 8.0], [2.0, 6.0], [3.0, 4.0], [4.0, 2.0]])[:, None]
-    tail = tail_of(Z, jnp.ones((4, 1), bool), jnp.array([3.0, 5.0]), 0.5)
+    tail = cost_tail(Z, jnp.ones((4, 1), bool), jnp.array([3.0, 5.0]), 0.5)
     assert_allclose(tail.excess, [0.25, 1.0])
     assert_allclose(tail.quantile, [2.0, 4.0])
     assert_allclose(tail.cvar(0.5), [3.5, 7.0])
@@ -76,13 +76,13 @@ def test_every_constraint_has_its_own_tail():
 
 def test_costs_of_episodes_that_go_on_do_not_count():
     Z, _ = finished(2.0, 9.0, 4.0, 9.0)
-    tail = tail_of(Z, jnp.array([True, False, True, False])[:, None], jnp.array([3.0]), 0.9)
+    tail = cost_tail(Z, jnp.array([True, False, True, False])[:, None], jnp.array([3.0]), 0.9)
     assert_allclose(tail.excess, [0.5])
     assert_allclose(tail.quantile, [4.0])
 
 
 def test_where_no_episode_finished_the_threshold_is_kept_and_all_is_finite():
-    tail = tail_of(jnp.ones((3, 2, 1)), jnp.zeros((3, 2), bool), jnp.array([0.7]), 0.9)
+    tail = cost_tail(jnp.ones((3, 2, 1)), jnp.zeros((3, 2), bool), jnp.array([0.7]), 0.9)
     assert_allclose(tail.quantile, [0.7])
     assert_allclose(tail.excess, [0.0])
     assert_allclose(tail.cvar(0.9), [0.7])
@@ -118,9 +118,9 @@ def test_the_excesses_of_an_episode_sum_to_that_of_its_cost(C, ends, nu):
 
 
 def test_policies_may_remember_the_sums_or_the_last_costs():
-    for memory, expected in ((SUMS, [3.0, 0.5]), (LAST, [2.0, 0.0])):
-        remembered = jnp.array(memory.start(2))
+    for augmentation, expected in ((RunningSum(), [3.0, 0.5]), (LastCost(), [2.0, 0.0])):
+        remembered = jnp.array(augmentation.initial(2))
         assert_array_equal(remembered, 0.0)
         for C in ([1.0, 0.5], [2.0, 0.0]):
-            remembered = memory.after(remembered, jnp.array(C))
+            remembered = augmentation.update(remembered, jnp.array(C))
         assert_allclose(remembered, expected)

@@ -1,9 +1,9 @@
 import jax
 import jax.numpy as jnp
+from ascpo.engines.contract import Rollout
 from numpy.testing import assert_allclose
 
-from ascpo.engines.rollout import Rollout
-from ascpo.experience.episodes import follow, none_yet, summarise
+from ascpo.experience.episodes import accumulate_totals, episode_statistics, no_totals
 
 
 def rollout(reward, cost, terminated=(), truncated=(), envs=1):
@@ -23,8 +23,8 @@ def rollout(reward, cost, terminated=(), truncated=(), envs=1):
 
 
 def summary(r, running=None, limit=0.0):
-    running, totals = follow(none_yet(1, 1) if running is None else running, r)
-    return running, summarise(totals, running, r.done, r.truncated, jnp.array([limit]))
+    running, totals = accumulate_totals(no_totals(1, 1) if running is None else running, r)
+    return running, episode_statistics(totals, running, r.done, r.truncated, jnp.array([limit]))
 
 
 def test_finished_episodes_are_summed_and_the_running_one_is_left_out():
@@ -32,45 +32,45 @@ def test_finished_episodes_are_summed_and_the_running_one_is_left_out():
     assert (int(s.finished), float(s.count)) == (2, 2.0)
     assert_allclose(s.reward, (2 + 1) / 2)
     assert_allclose(s.cost, [(0.3 + 0.1) / 2], rtol=1e-6)
-    assert_allclose(s.maximum, [(0.3 + 0.1) / 2], rtol=1e-6)
-    assert_allclose(s.square, [(0.09 + 0.01) / 2], rtol=1e-6)
+    assert_allclose(s.max_cost, [(0.3 + 0.1) / 2], rtol=1e-6)
+    assert_allclose(s.max_cost_squared, [(0.09 + 0.01) / 2], rtol=1e-6)
     assert_allclose(s.variance, [0.01], rtol=1e-4)
     assert_allclose(s.length, 1.5)
-    assert_allclose(s.time_limited, 0.5)
+    assert_allclose(s.timeout_rate, 0.5)
 
 
 def test_an_episode_goes_on_over_the_border_of_rollouts():
     running, _ = summary(rollout([1, 2], [0.4, 0.1]))
-    assert_allclose(running.maximum, [[0.4]])
+    assert_allclose(running.max_cost, [[0.4]])
     _, s = summary(rollout([3, 9], [0.2, 0.0], terminated=[0]), running)
-    assert_allclose([s.reward, s.cost[0], s.maximum[0], s.length], [6.0, 0.7, 0.4, 3.0], rtol=1e-6)
+    assert_allclose([s.reward, s.cost[0], s.max_cost[0], s.length], [6.0, 0.7, 0.4, 3.0], rtol=1e-6)
 
 
 def test_where_no_episode_finished_the_running_ones_stand_in():
     _, s = summary(rollout([1, 1], [0.5, 0.2]))
     assert (int(s.finished), float(s.count)) == (0, 1.0)
-    assert_allclose([s.reward, s.maximum[0], s.length, s.violating], [2.0, 0.5, 2.0, 1.0])
+    assert_allclose([s.reward, s.max_cost[0], s.length, s.violation_rate], [2.0, 0.5, 2.0, 1.0])
 
 
 def test_an_episode_at_its_limit_does_not_violate_it():
     r = rollout([0, 0], [0.5, 0.6], terminated=[0, 1])
-    assert_allclose(summary(r, limit=0.5)[1].violating, 0.5)
-    assert_allclose(summary(r, limit=0.5)[1].exceeding, [0.5])
+    assert_allclose(summary(r, limit=0.5)[1].violation_rate, 0.5)
+    assert_allclose(summary(r, limit=0.5)[1].violation_rates, [0.5])
 
 
 def test_one_violated_limit_of_two_makes_an_episode_violating():
     r = rollout([0], [0.0], terminated=[0])
     cost = jnp.array([0.0, 1.0])[None, None]
-    r = Rollout(r.view, r.next_view, r.action, r.reward, cost, r.terminated, r.truncated)
-    running, totals = follow(none_yet(1, 2), r)
-    s = summarise(totals, running, r.done, r.truncated, jnp.zeros(2))
-    assert_allclose(s.exceeding, [0.0, 1.0])
-    assert_allclose(s.violating, 1.0)
+    r = Rollout(r.observation, r.next_observation, r.action, r.reward, cost, r.terminated, r.truncated)
+    running, totals = accumulate_totals(no_totals(1, 2), r)
+    s = episode_statistics(totals, running, r.done, r.truncated, jnp.zeros(2))
+    assert_allclose(s.violation_rates, [0.0, 1.0])
+    assert_allclose(s.violation_rate, 1.0)
 
 
 def test_following_is_the_same_compiled():
     r = rollout([1, 1, 1], [0.0, 0.3, 0.1], terminated=[1])
-    plain, compiled = follow(none_yet(1, 1), r), jax.jit(follow)(none_yet(1, 1), r)
+    plain, compiled = accumulate_totals(no_totals(1, 1), r), jax.jit(accumulate_totals)(no_totals(1, 1), r)
     for a, b in zip(jax.tree.leaves(plain), jax.tree.leaves(compiled), strict=True):
         assert_allclose(a, b)
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ascpo.experience.advantages import explained_variance, judge, returns, settled
+from ascpo.experience.gae import ends_within, explained_variance, gae, relative_bias, returns
 
 X = jnp.array([1.0, 2.0, 3.0])[:, None]
 V = jnp.array([0.5, 0.25, 0.125])[:, None]
@@ -13,37 +13,44 @@ NEVER = jnp.zeros((3, 1), bool)
 LAST = jnp.array([False, False, True])[:, None]
 
 
-def judged(terminated=NEVER, truncated=NEVER, beyond_time_limit=True, discount=1.0, decay=1.0):
-    return judge(
-        X, V, V_NEXT, terminated, truncated, discount=discount, decay=decay, beyond_time_limit=beyond_time_limit
+def estimated(terminated=NEVER, truncated=NEVER, bootstrap_on_timeout=True, discount=1.0, gae_lambda=1.0):
+    return gae(
+        X,
+        V,
+        V_NEXT,
+        terminated,
+        truncated,
+        discount=discount,
+        gae_lambda=gae_lambda,
+        bootstrap_on_timeout=bootstrap_on_timeout,
     )
 
 
 def test_after_a_goal_nothing_follows():
-    assert_allclose(judged(terminated=LAST).target[:, 0], [6.0, 5.0, 3.0])
+    assert_allclose(estimated(terminated=LAST).target[:, 0], [6.0, 5.0, 3.0])
 
 
 def test_after_a_time_limit_the_critic_says_what_would_have_followed():
-    assert_allclose(judged(truncated=LAST).target[:, 0], [16.0, 15.0, 13.0])
+    assert_allclose(estimated(truncated=LAST).target[:, 0], [16.0, 15.0, 13.0])
 
 
 def test_a_maximum_does_not_go_on_after_a_time_limit():
-    assert_allclose(judged(truncated=LAST, beyond_time_limit=False).target[:, 0], [6.0, 5.0, 3.0])
+    assert_allclose(estimated(truncated=LAST, bootstrap_on_timeout=False).target[:, 0], [6.0, 5.0, 3.0])
 
 
 def test_after_a_cut_the_critic_stands_in_even_for_a_maximum():
-    assert_allclose(judged(beyond_time_limit=False).target[:, 0], [16.0, 15.0, 13.0])
+    assert_allclose(estimated(bootstrap_on_timeout=False).target[:, 0], [16.0, 15.0, 13.0])
 
 
-def test_with_full_decay_the_advantage_is_the_return_less_the_value():
-    out = judged(terminated=LAST)
+def test_with_lambda_one_the_advantage_is_the_return_less_the_value():
+    out = estimated(terminated=LAST)
     assert_allclose(out.advantage, out.target - V, rtol=1e-6)
 
 
-def test_without_decay_the_advantage_is_the_residual():
-    out = judged(terminated=LAST, decay=0.0)
-    assert_allclose(out.advantage, out.residual)
-    assert_allclose(out.residual[:, 0], [1 + 0.25 - 0.5, 2 + 0.125 - 0.25, 3 - 0.125])
+def test_with_lambda_zero_the_advantage_is_the_td_error():
+    out = estimated(terminated=LAST, gae_lambda=0.0)
+    assert_allclose(out.advantage, out.td_error)
+    assert_allclose(out.td_error[:, 0], [1 + 0.25 - 0.5, 2 + 0.125 - 0.25, 3 - 0.125])
 
 
 @settings(deadline=None, max_examples=30)
@@ -54,8 +61,11 @@ def test_advantages_and_returns_equal_their_sums_written_out(seed, gamma, lam):
     x, v, v_next = (rng.standard_normal((T, E)).astype(np.float32) for _ in range(3))
     terminated = rng.random((T, E)) < 0.2
     truncated = (rng.random((T, E)) < 0.2) & ~terminated
-    out = judge(
-        *map(jnp.asarray, (x, v, v_next, terminated, truncated)), discount=gamma, decay=lam, beyond_time_limit=True
+    out = gae(
+        *map(jnp.asarray, (x, v, v_next, terminated, truncated)),
+        discount=gamma,
+        gae_lambda=lam,
+        bootstrap_on_timeout=True,
     )
     for e in range(E):
         for t in range(T):
@@ -76,9 +86,9 @@ def test_returns_do_not_leak_from_one_episode_into_the_one_before():
     assert_allclose(returns(X, jnp.zeros((3, 1)), done, 1.0)[:, 0], [3.0, 2.0, 3.0])
 
 
-def test_a_step_is_settled_if_its_episode_ends_within_the_rollout():
+def test_a_step_is_known_if_its_episode_ends_within_the_rollout():
     done = jnp.array([[False, False], [True, False], [False, False]])
-    assert_array_equal(settled(done), [[True, False], [True, False], [False, False]])
+    assert_array_equal(ends_within(done), [[True, False], [True, False], [False, False]])
 
 
 def test_explained_variance_is_one_for_the_truth_and_zero_for_a_constant():
@@ -90,3 +100,10 @@ def test_explained_variance_is_one_for_the_truth_and_zero_for_a_constant():
 
 def test_there_is_nothing_to_explain_in_a_constant():
     assert np.isnan(explained_variance(jnp.zeros((2, 1)), jnp.ones((2, 1)), jnp.ones((2, 1), bool)))
+
+
+def test_the_bias_is_by_how_much_predictions_are_too_large_where_the_truth_is_known():
+    """Known predictions sum to 3 and the truth to 2: half too much. The unknown step counts for neither."""
+    prediction, truth = jnp.array([1.0, 2.0, 9.0])[:, None, None], jnp.array([1.0, 1.0, 1.0])[:, None, None]
+    known = jnp.array([True, True, False])[:, None]
+    assert_allclose(relative_bias(prediction, truth, known), [0.5], rtol=1e-6)

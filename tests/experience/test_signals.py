@@ -1,7 +1,7 @@
 import jax.numpy as jnp
 from numpy.testing import assert_allclose
 
-from ascpo.experience.memory import running_maximum, running_sum
+from ascpo.experience.augmentation import running_maximum, running_sum
 from ascpo.experience.signals import Costs, crossings, expected_cost, increments, moments
 
 C = jnp.array([0.0, 0.2, 0.1, 0.5])[:, None, None]

@@ -1,42 +1,42 @@
 import jax.numpy as jnp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ascpo.experience.window import Window, empty
+from ascpo.experience.window import Window, empty_window
 
 
-def chunk(signal, done, following):
+def chunk(signal, done, next_value):
     T = len(signal)
     return Window(
-        view=jnp.zeros((T, 1, 1)),
+        observation=jnp.zeros((T, 1, 1)),
         signal=jnp.asarray(signal, jnp.float32)[:, None, None],
-        following=jnp.asarray(following, jnp.float32)[:, None, None],
+        next_value=jnp.asarray(next_value, jnp.float32)[:, None, None],
         done=jnp.asarray(done)[:, None],
         known=jnp.ones((T, 1), bool),
     )
 
 
 def test_a_cut_episode_becomes_known_once_it_has_finished():
-    window = empty(4, 1, 1, 1).push(chunk([0.1, 0.0], [False, False], [9.0, 9.0]))
+    window = empty_window(4, 1, 1, 1).push(chunk([0.1, 0.0], [False, False], [9.0, 9.0]))
     assert_allclose(window.targets(1.0)[2:, 0, 0], [9.1, 9.0])
     window = window.push(chunk([0.2, 0.0], [True, False], [0.0, 5.0]))
     assert_allclose(window.targets(1.0)[:, 0, 0], [0.3, 0.2, 0.2, 5.0], rtol=1e-6)
 
 
 def test_what_a_critic_expects_never_decides_whether_something_happened():
-    window = empty(2, 1, 1, 1).push(chunk([0.0, 0.0], [False, False], [9.0, 9.0]))
+    window = empty_window(2, 1, 1, 1).push(chunk([0.0, 0.0], [False, False], [9.0, 9.0]))
     assert_array_equal(window.happened()[:, 0], [False, False])
     window = window.push(chunk([0.0, 0.2], [False, False], [9.0, 9.0]))
     assert_array_equal(window.happened()[:, 0], [True, True])
 
 
 def test_rows_that_were_never_filled_are_not_known():
-    window = empty(3, 1, 1, 1).push(chunk([0.5], [True], [0.0]))
+    window = empty_window(3, 1, 1, 1).push(chunk([0.5], [True], [0.0]))
     assert_array_equal(window.known[:, 0], [False, False, True])
     assert_allclose(window.targets(1.0)[:, 0, 0], [0.0, 0.0, 0.5])
 
 
 def test_a_cut_episode_does_not_go_on_in_the_next_rollout():
-    window = empty(4, 1, 1, 1).push(chunk([0.1, 0.0], [False, False], [9.0, 9.0])).cut()
+    window = empty_window(4, 1, 1, 1).push(chunk([0.1, 0.0], [False, False], [9.0, 9.0])).cut()
     window = window.push(chunk([0.2, 0.0], [True, False], [0.0, 5.0]))
     assert_allclose(window.targets(1.0)[:, 0, 0], [9.1, 9.0, 0.2, 5.0], rtol=1e-6)
     assert_array_equal(window.happened()[:, 0], [True, False, True, False])

@@ -1,3 +1,5 @@
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -5,60 +7,73 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.networks.critics import Critic
-from ascpo.networks.fitting import Fit, Lesson, _Rows, chances, drawn, error, optimiser, teach
+from ascpo.networks.fit import (
+    CostFitSettings,
+    FitBatch,
+    _Rows,
+    draw_rows,
+    error,
+    fit,
+    keep_probability,
+    optimiser,
+)
 
 KEY = jax.random.key(0)
-LEARN = eqx.filter_jit(teach)
+FIT = eqx.filter_jit(fit)
+plain = partial(CostFitSettings, balance="none", window=1)
+"""Every state of one epoch counts the same, unless said otherwise."""
 
 
-def lesson(T=64, E=4, positive_share=0.1, known=True):
-    """Targets are 0.5 for views above a threshold, else 0: easy to learn, and rare."""
-    view = jax.random.uniform(jax.random.key(3), (T, E, 2))
-    positive = view[..., 0] < positive_share
+def batch(T=64, E=4, positive_share=0.1, known=True):
+    """Targets are 0.5 for observations above a threshold, else 0: easy to learn, and rare."""
+    observation = jax.random.uniform(jax.random.key(3), (T, E, 2))
+    positive = observation[..., 0] < positive_share
     every = jnp.full((T, E), known)
-    return Lesson(view, 0.5 * positive[..., None].astype(jnp.float32), positive, jnp.zeros((T, E), bool), every)
+    return FitBatch(
+        observation, 0.5 * positive[..., None].astype(jnp.float32), positive, jnp.zeros((T, E), bool), every
+    )
 
 
-def taught(fit, lesson, epochs=1, head="softplus", output_bias=-4.0):
+def fitted(settings, batch, epochs=1, head="softplus", output_bias=-4.0):
     critic = Critic(2, 1, (16, 16), head=head, output_bias=output_bias, key=KEY)
-    state = optimiser(fit).init(eqx.filter(critic, eqx.is_inexact_array))
+    state = optimiser(settings).init(eqx.filter(critic, eqx.is_inexact_array))
     for i in range(epochs):
-        critic, state, loss = LEARN(critic, state, lesson, jax.random.key(i), fit)
+        critic, state, loss = FIT(critic, state, batch, jax.random.key(i), settings)
     return critic, loss
 
 
 def test_without_balance_every_known_state_is_as_likely():
-    assert_allclose(chances(lesson(), "none"), 1.0)
+    assert_allclose(keep_probability(batch(), "none"), 1.0)
 
 
 @pytest.mark.parametrize("balance", ["subsample", "weighted"])
 def test_balanced_states_with_and_without_cost_are_drawn_as_often(balance):
-    some = lesson()
-    chance = chances(some, balance)
-    assert_allclose(jnp.sum(chance * some.positive), jnp.sum(chance * ~some.positive), rtol=1e-5)
+    some = batch()
+    keep = keep_probability(some, balance)
+    assert_allclose(jnp.sum(keep * some.positive), jnp.sum(keep * ~some.positive), rtol=1e-5)
 
 
 @pytest.mark.parametrize("balance", ["subsample", "weighted"])
 def test_without_any_cost_every_state_counts_the_same(balance):
-    assert_allclose(chances(lesson(positive_share=-1.0), balance), 1.0)
+    assert_allclose(keep_probability(batch(positive_share=-1.0), balance), 1.0)
 
 
 def test_where_costs_are_common_nothing_is_left_out():
-    assert_allclose(chances(lesson(positive_share=0.9), "subsample"), 1.0)
+    assert_allclose(keep_probability(batch(positive_share=0.9), "subsample"), 1.0)
 
 
 @pytest.mark.parametrize("n", [100, 128])
 @pytest.mark.parametrize("balance", ["none", "weighted"])
 def test_the_minibatches_drawn_together_are_those_drawn_one_by_one(balance, n):
-    chance, keys = chances(lesson(), balance), jax.random.split(KEY, 7)
-    cumulative = jnp.cumsum(chance.ravel())
+    keep, keys = keep_probability(batch(), balance), jax.random.split(KEY, 7)
+    cumulative = jnp.cumsum(keep.ravel())
 
     @jax.jit
     def one(key):
         points = (jnp.arange(n) + jax.random.uniform(key, (n,))) / n * cumulative[-1]
-        return jnp.clip(jnp.searchsorted(cumulative, points, side="right"), 0, chance.size - 1)
+        return jnp.clip(jnp.searchsorted(cumulative, points, side="right"), 0, keep.size - 1)
 
-    together = jax.jit(drawn, static_argnums=2)(chance, keys, n)
+    together = jax.jit(draw_rows, static_argnums=2)(keep, keys, n)
     assert_array_equal(together, jnp.stack([one(key) for key in keys]))
 
 
@@ -66,36 +81,38 @@ def test_the_minibatches_drawn_together_are_those_drawn_one_by_one(balance, n):
 @pytest.mark.parametrize("balance", ["none", "subsample", "weighted"])
 @pytest.mark.parametrize("positive_share", [-1.0, 0.1])
 def test_every_way_of_fitting_stays_finite(batch_size, balance, positive_share):
-    fit = Fit(iterations=5, batch_size=batch_size, balance=balance, monotone_weight=1.0)
-    critic, loss = taught(fit, lesson(positive_share=positive_share))
+    settings = plain(iterations=5, batch_size=batch_size, balance=balance, monotone_weight=1.0)
+    critic, loss = fitted(settings, batch(positive_share=positive_share))
     assert bool(jnp.isfinite(loss))
-    assert bool(jnp.all(jnp.isfinite(critic(lesson().view))))
+    assert bool(jnp.all(jnp.isfinite(critic(batch().observation))))
 
 
-@pytest.mark.parametrize("fit", [Fit(batch_size=0), Fit(batch_size=128), Fit(batch_size=128, balance="weighted")])
-def test_an_unbiased_fit_learns_the_mean(fit):
-    some = lesson()
-    critic, _ = taught(fit, some, epochs=25)
-    assert_allclose(jnp.mean(critic(some.view)), jnp.mean(some.target), rtol=0.25)
+@pytest.mark.parametrize(
+    "settings", [plain(batch_size=0), plain(batch_size=128), plain(batch_size=128, balance="weighted")]
+)
+def test_an_unbiased_fit_learns_the_mean(settings):
+    some = batch()
+    critic, _ = fitted(settings, some, epochs=25)
+    assert_allclose(jnp.mean(critic(some.observation)), jnp.mean(some.target), rtol=0.25)
 
 
-def test_subsampling_expects_too_much_where_views_tell_little():
-    some = lesson()
-    blind = Lesson(jnp.zeros_like(some.view), some.target, some.positive, some.last, some.known)
+def test_subsampling_expects_too_much_where_observations_tell_little():
+    some = batch()
+    blind = FitBatch(jnp.zeros_like(some.observation), some.target, some.positive, some.last, some.known)
     truth = float(jnp.mean(blind.target))
-    biased, _ = taught(Fit(batch_size=128, balance="subsample"), blind, epochs=25)
-    unbiased, _ = taught(Fit(batch_size=128, balance="weighted"), blind, epochs=25)
-    assert float(jnp.mean(biased(blind.view))) > 2 * truth
-    assert_allclose(jnp.mean(unbiased(blind.view)), truth, rtol=0.2)
+    biased, _ = fitted(plain(batch_size=128, balance="subsample"), blind, epochs=25)
+    unbiased, _ = fitted(plain(batch_size=128, balance="weighted"), blind, epochs=25)
+    assert float(jnp.mean(biased(blind.observation))) > 2 * truth
+    assert_allclose(jnp.mean(unbiased(blind.observation)), truth, rtol=0.2)
 
 
-def test_states_that_are_not_known_teach_nothing():
-    half = lesson()
+def test_states_that_are_not_known_are_not_learned_from():
+    half = batch()
     known = half.known.at[:32].set(False)
-    poisoned = Lesson(half.view, half.target.at[:32].set(100.0), half.positive, half.last, known)
+    poisoned = FitBatch(half.observation, half.target.at[:32].set(100.0), half.positive, half.last, known)
     for batch_size in (0, 128):
-        critic, _ = taught(Fit(batch_size=batch_size, iterations=80), poisoned, epochs=5)
-        assert float(jnp.max(critic(half.view))) < 1.0
+        critic, _ = fitted(plain(batch_size=batch_size, iterations=80), poisoned, epochs=5)
+        assert float(jnp.max(critic(half.observation))) < 1.0
 
 
 def test_the_error_of_a_worked_example():
@@ -114,12 +131,12 @@ def test_falls_cost_nothing():
 
 
 def test_neighbours_across_the_end_of_an_episode_do_not_count_in_minibatches():
-    rises = Lesson(
-        view=jnp.zeros((2, 8, 2)).at[1].set(1.0),
+    rises = FitBatch(
+        observation=jnp.zeros((2, 8, 2)).at[1].set(1.0),
         target=jnp.zeros((2, 8, 1)).at[1].set(1.0),
         positive=jnp.ones((2, 8), bool),
         last=jnp.ones((2, 8), bool),
         known=jnp.ones((2, 8), bool),
     )
-    critic, _ = taught(Fit(batch_size=16, monotone_weight=100.0), rises, epochs=20, head="linear", output_bias=None)
-    assert_allclose(critic(rises.view)[..., 0], rises.target[..., 0], atol=0.1)
+    critic, _ = fitted(plain(batch_size=16, monotone_weight=100.0), rises, epochs=20, head="linear", output_bias=None)
+    assert_allclose(critic(rises.observation)[..., 0], rises.target[..., 0], atol=0.1)

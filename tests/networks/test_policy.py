@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from ascpo.networks.flat import flatten
 from ascpo.networks.policy import LOG_STD_BOUNDS, Gaussian, Policy, mlp
 
 OLD = Gaussian(jnp.array([[0.1, -0.3], [0.0, 2.0]]), jnp.array([-0.5, 0.2]))
@@ -39,8 +38,8 @@ def test_the_metric_is_the_hessian_of_the_mean_divergence():
 
 def test_an_action_is_the_mean_moved_by_the_noise():
     policy = Policy(3, 2, key=jax.random.key(0))
-    view, noise = jnp.ones(3), jnp.array([1.0, -2.0])
-    assert_allclose(policy.act(view, noise), policy(view).mean + np.exp(-0.5) * noise, rtol=1e-6)
+    observation, noise = jnp.ones(3), jnp.array([1.0, -2.0])
+    assert_allclose(policy.act(observation, noise), policy(observation).mean + np.exp(-0.5) * noise, rtol=1e-6)
 
 
 def test_the_spread_can_neither_collapse_nor_explode():
@@ -58,10 +57,3 @@ def test_weights_start_within_one_over_the_root_of_the_inputs():
 def test_layers_of_different_width_are_refused():
     with pytest.raises(ValueError, match="different width"):
         mlp(3, 2, (64, 32), key=jax.random.key(0))
-
-
-def test_a_network_survives_being_flattened():
-    policy = Policy(3, 2, key=jax.random.key(0))
-    theta, rebuild = flatten(policy)
-    assert theta.size == 3 * 64 + 64 + 64 * 64 + 64 + 64 * 2 + 2 + 2
-    assert_allclose(rebuild(theta)(jnp.ones(3)).mean, policy(jnp.ones(3)).mean)

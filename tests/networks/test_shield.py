@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
 from ascpo.networks.critics import Critic
-from ascpo.networks.shield import LinearCost, SafetyLayer, Shield, UnrollingSafetyLayer, lesson, shielded
+from ascpo.networks.shield import LinearCost, SafetyLayer, Shield, UnrollingSafetyLayer, shield_batch, shielded
 
 ACTIONS = hnp.arrays(np.float32, 2, elements=st.floats(-1, 1, width=32))
 LIMIT = jnp.array([0.5])
@@ -212,16 +212,16 @@ DONE = jnp.array([[False, False], [True, False], [False, True]])
 
 
 def test_the_safety_layer_learns_the_next_costs():
-    told = lesson(SafetyLayer(), linear((1.0, 0.0)), VIEWS, TAKEN, COST, DONE)
+    told = shield_batch(SafetyLayer(), linear((1.0, 0.0)), VIEWS, TAKEN, COST, DONE)
     assert_array_equal(told.target, COST)
-    assert_array_equal(told.view, jnp.concatenate([VIEWS, TAKEN], axis=-1))
+    assert_array_equal(told.observation, jnp.concatenate([VIEWS, TAKEN], axis=-1))
     assert_array_equal(told.positive, [[True, False], [False, True], [False, True]])
 
 
 def test_the_unrolling_safety_layer_learns_what_still_comes():
     """Cₜ + ½·Q of the next step, and nothing after an episode's end."""
     layer = UnrollingSafetyLayer(discount=0.5)
-    told = lesson(layer, costly((10.0, 0.0)), VIEWS, TAKEN, COST, DONE)
+    told = shield_batch(layer, costly((10.0, 0.0)), VIEWS, TAKEN, COST, DONE)
     assert_allclose(told.target[:, 0, 0][:2], [1.0 + softplus(3.0) / 2, 0.0], rtol=1e-5)
     assert_allclose(told.target[:, 1, 0], [softplus(4.0) / 2, 2.0 + softplus(6.0) / 2, 0.5], rtol=1e-5)
     assert_array_equal(told.last, DONE)
@@ -230,7 +230,7 @@ def test_the_unrolling_safety_layer_learns_what_still_comes():
 @pytest.mark.parametrize("shield", [SafetyLayer(), UnrollingSafetyLayer()])
 def test_what_follows_the_last_step_is_known_only_where_its_episode_ended(shield):
     network = linear((1.0, 0.0)) if isinstance(shield, SafetyLayer) else costly((1.0, 0.0))
-    told = lesson(shield, network, VIEWS, TAKEN, COST, DONE)
+    told = shield_batch(shield, network, VIEWS, TAKEN, COST, DONE)
     assert_array_equal(told.known, [[True, True], [True, True], [False, True]])
 
 

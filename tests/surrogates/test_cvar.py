@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from ascpo.experience.tail import tail_of
-from ascpo.surrogates.evidence import Weights
-from ascpo.surrogates.tail import tail_mean
+from ascpo.experience.cvar import cost_tail
+from ascpo.surrogates.cvar import CVaR
+from ascpo.surrogates.weights import Weights
 from tests.surrogates.helpers import evidence
 
 COSTS = jnp.array([0.0, 1.0, 4.0])
@@ -21,13 +21,13 @@ ALPHA = 0.6
 
 def seen():
     excess = jnp.maximum(Z - NU, 0.0)
-    tail = tail_of(Z, jnp.ones((10, 1), bool), NU, ALPHA)
-    return evidence(excess - jnp.mean(excess), count=10.0, tail=tail)
+    tail = cost_tail(Z, jnp.ones((10, 1), bool), NU, ALPHA)
+    return evidence(excess - jnp.mean(excess), count=10.0, cost_tail=tail)
 
 
 def test_the_offset_is_the_mean_of_the_worst_less_the_limit():
     """The worst four of ten cost 4, 4, 1 and 1."""
-    assert_allclose(tail_mean(ALPHA).offset(seen(), jnp.array([0.5])), [2.5 - 0.5], rtol=1e-6)
+    assert_allclose(CVaR(ALPHA).offset(seen(), jnp.array([0.5])), [2.5 - 0.5], rtol=1e-6)
 
 
 def test_the_surrogate_has_the_gradient_of_the_tails_mean():
@@ -35,7 +35,7 @@ def test_the_surrogate_has_the_gradient_of_the_tails_mean():
 
     def surrogate(theta):
         ratio = (jax.nn.softmax(theta) / P)[ACTIONS][:, None]
-        return tail_mean(ALPHA).surrogate(seen(), Weights(ratio))[0]
+        return CVaR(ALPHA).surrogate(seen(), Weights(ratio))[0]
 
     def cvar(theta):
         return NU[0] + jnp.sum(jax.nn.softmax(theta) * jnp.maximum(COSTS - NU, 0.0)) / (1.0 - ALPHA)
@@ -46,7 +46,7 @@ def test_the_surrogate_has_the_gradient_of_the_tails_mean():
 def test_the_surrogate_sums_over_an_episode_and_divides_by_the_tails_share():
     """Two episodes of two steps: (2·1 + 1·3 + 1·0 + 1·2)/2, over 1 − ¾; the second signal is twice the first."""
     A = jnp.array([[1.0, 0.0], [3.0, 2.0]])
-    X = tail_mean(0.75).surrogate(
+    X = CVaR(0.75).surrogate(
         evidence(jnp.stack([A, 2 * A], axis=-1), count=2.0), Weights(jnp.array([[2.0, 1.0], [1.0, 1.0]]))
     )
     assert_allclose(X, [3.5 / 0.25, 7.0 / 0.25])
@@ -54,4 +54,4 @@ def test_the_surrogate_sums_over_an_episode_and_divides_by_the_tails_share():
 
 def test_without_a_tail_there_is_nothing_to_bound():
     with pytest.raises(ValueError, match="tail"):
-        tail_mean(ALPHA).offset(evidence([[[1.0]]]), jnp.zeros(1))
+        CVaR(ALPHA).offset(evidence([[[1.0]]]), jnp.zeros(1))

@@ -8,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from ascpo.surrogates.evidence import Weights
-from ascpo.surrogates.maximum import expected_maximum
-from ascpo.surrogates.penalty import Penalty, barrier, bounded, episode_cost, lagrangian
-from tests.surrogates.helpers import evidence
+from ascpo.networks.multiplier import ScalarMultiplier, StateMultiplier
+from ascpo.surrogates.evidence import Evidence
+from ascpo.surrogates.maximum import ExpectedMaximum
+from ascpo.surrogates.penalty import Barrier, BoundOverLimit, EpisodeCost, Lagrangian, Penalty, PricedBound
+from ascpo.surrogates.weights import Weights
+from tests.surrogates.helpers import evidence, statistics
 
 TWO = evidence([[[1.0, -1.0]], [[3.0, -3.0]]], cost=[5.0, 1.0], count=2.0, length=4.0)
 WEIGHTS = Weights(jnp.array([[1.0], [2.0]]))
@@ -20,37 +22,37 @@ LAM = jnp.array([2.0, 1.0])
 T, SLOPE = 20.0, 0.3
 
 
-def test_what_a_multiplier_climbs_on_is_the_mean_cost_over_its_limit():
-    assert_allclose(episode_cost(TWO, LIMITS), [3.0, -1.0])
+def test_what_a_multiplier_ascends_on_is_the_mean_cost_over_its_limit():
+    assert_allclose(EpisodeCost()(TWO, LIMITS), [3.0, -1.0])
 
 
 def test_the_price_is_the_mean_of_multiplier_times_ratio_times_advantage():
     """Means of ξA: (1 + 6)/2 and −(1 + 6)/2, priced 2 and 1."""
-    assert_allclose(lagrangian(0.5)(TWO, WEIGHTS, LAM, LIMITS), 0.5 * (2 * 3.5 - 1 * 3.5))
+    assert_allclose(Lagrangian(0.5)(TWO, WEIGHTS, LAM, LIMITS), 0.5 * (2 * 3.5 - 1 * 3.5))
 
 
 def test_every_state_may_have_a_price_of_its_own():
     """The first step pays 1·1, the second 2·(−6)."""
     lam = jnp.array([[[1.0, 0.0]], [[0.0, 2.0]]])
-    assert_allclose(lagrangian(1.0)(TWO, WEIGHTS, lam, LIMITS), (1.0 - 12.0) / 2)
+    assert_allclose(Lagrangian(1.0)(TWO, WEIGHTS, lam, LIMITS), (1.0 - 12.0) / 2)
 
 
 def test_a_price_that_is_the_same_in_all_states_is_one_price():
     everywhere = jnp.broadcast_to(LAM, (2, 1, 2))
     assert_allclose(
-        lagrangian(1.0)(TWO, WEIGHTS, everywhere, LIMITS), lagrangian(1.0)(TWO, WEIGHTS, LAM, LIMITS), rtol=1e-6
+        Lagrangian(1.0)(TWO, WEIGHTS, everywhere, LIMITS), Lagrangian(1.0)(TWO, WEIGHTS, LAM, LIMITS), rtol=1e-6
     )
 
 
 def test_the_gradient_of_the_price_is_the_multipliers_gradient_of_the_cost():
     """∂/∂ξₜ of ½ Σ λ·ξₜ·Aₜ: (2·1 − 1·1)/2 and (2·3 − 1·3)/2."""
-    slope = jax.grad(lambda ratio: lagrangian(1.0)(TWO, Weights(ratio), LAM, LIMITS))(WEIGHTS.ratio)
+    slope = jax.grad(lambda ratio: Lagrangian(1.0)(TWO, Weights(ratio), LAM, LIMITS))(WEIGHTS.ratio)
     assert_allclose(slope[:, 0], [0.5, 1.5])
 
 
 def test_a_constraints_own_surrogate_may_be_priced():
     """X = Σ ξA over 2 episodes = (3.5, −3.5)."""
-    price = bounded(expected_maximum(), 0.5)
+    price = PricedBound(ExpectedMaximum(), 0.5)
     assert_allclose(price(TWO, WEIGHTS, LAM, LIMITS), 0.5 * (2 * 3.5 - 1 * 3.5))
 
 
@@ -58,7 +60,7 @@ def of_cost(*J, t=T):
     """Price and gradient in ξ of a step with advantage 1, where the mean cost is so much over its limit."""
     m = len(J)
     one = evidence(np.ones((1, 1, m)), cost=J)
-    price = lambda ratio: barrier(t, SLOPE)(one, Weights(ratio), jnp.zeros(m), jnp.zeros(m))  # noqa: E731
+    price = lambda ratio: Barrier(t, SLOPE)(one, Weights(ratio), jnp.zeros(m), jnp.zeros(m))  # noqa: E731
     value, slope = jax.value_and_grad(price)(jnp.ones((1, 1)))
     return float(value), float(slope[0, 0])
 
@@ -101,27 +103,40 @@ def test_several_barriers_add_up_whichever_side_each_is_on():
 def test_a_barrier_stands_where_the_new_policys_cost_would_be():
     """J = J_C − w + Σ(ξ−1)A / N: 1 − 2 + 3/2, and 1 − 2 − 3/2."""
     some = evidence([[[1.0, -1.0]], [[3.0, -3.0]]], cost=[1.0, 1.0], count=2.0)
-    price = barrier(T, SLOPE)(some, WEIGHTS, jnp.zeros(2), LIMITS)
+    price = Barrier(T, SLOPE)(some, WEIGHTS, jnp.zeros(2), LIMITS)
     assert_allclose(price, SLOPE * 0.5 - np.log(2.5) / T, rtol=1e-5)
 
 
 @pytest.mark.parametrize(("rescaled", "divisor"), [(False, 1.0), (True, 1.0 + 2.0 + 1.0)])
 def test_the_whole_loss_may_be_divided_by_one_and_the_multipliers(rescaled, divisor):
-    whole = Penalty(lagrangian(1.0), rescaled=rescaled).added(jnp.array(-8.0), TWO, WEIGHTS, LAM, LIMITS)
+    whole = Penalty(Lagrangian(1.0), rescaled=rescaled).added_to(jnp.array(-8.0), TWO, WEIGHTS, LAM, LIMITS)
     assert_allclose(whole, (-8.0 + 3.5) / divisor, rtol=1e-6)
 
 
 def test_a_price_that_is_the_same_in_all_states_divides_as_one_price():
-    penalty, everywhere = Penalty(lagrangian(1.0), rescaled=True), jnp.broadcast_to(LAM, (2, 1, 2))
+    penalty, everywhere = Penalty(Lagrangian(1.0), rescaled=True), jnp.broadcast_to(LAM, (2, 1, 2))
     assert_allclose(
-        penalty.added(jnp.array(-8.0), TWO, WEIGHTS, everywhere, LIMITS),
-        penalty.added(jnp.array(-8.0), TWO, WEIGHTS, LAM, LIMITS),
+        penalty.added_to(jnp.array(-8.0), TWO, WEIGHTS, everywhere, LIMITS),
+        penalty.added_to(jnp.array(-8.0), TWO, WEIGHTS, LAM, LIMITS),
         rtol=1e-6,
     )
 
 
+def test_a_multiplier_may_ascend_on_a_bound_over_its_limit():
+    """E − w of episodes whose mean largest cost is (5, 1)."""
+    some = Evidence(jnp.zeros((1, 1)), jnp.zeros((1, 1, 2)), jnp.zeros((1, 1, 2)), statistics(max_cost=[5.0, 1.0]))
+    assert_allclose(BoundOverLimit(ExpectedMaximum())(some, LIMITS), [3.0, -1.0])
+
+
+def test_a_scalar_multiplier_needs_something_to_ascend_on_and_one_of_states_must_not_have_it():
+    with pytest.raises(ValueError, match="violation"):
+        Penalty(Lagrangian(), ScalarMultiplier(1.0))
+    with pytest.raises(ValueError, match="violation"):
+        Penalty(Lagrangian(), StateMultiplier(1.0), EpisodeCost())
+
+
 @pytest.mark.parametrize("rescaled", [False, True])
 def test_without_a_multiplier_only_prices_that_need_none_add_to_the_loss(rescaled):
-    added = lambda price: Penalty(price, rescaled=rescaled).added(jnp.array(-8.0), TWO, WEIGHTS, None, LIMITS)  # noqa: E731
-    assert_allclose(added(lagrangian(1.0)), -8.0)
+    added = lambda price: Penalty(price, rescaled=rescaled).added_to(jnp.array(-8.0), TWO, WEIGHTS, None, LIMITS)  # noqa: E731
+    assert_allclose(added(Lagrangian(1.0)), -8.0)
     assert_allclose(added(lambda evidence, weights, lam, limits: jnp.array(3.0)), -5.0)

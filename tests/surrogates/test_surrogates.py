@@ -9,18 +9,19 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from ascpo.experience.episodes import Summary
-from ascpo.surrogates.cost import EXPECTED_COST
-from ascpo.surrogates.evidence import Evidence, Weights, centred, normalised
+from ascpo.surrogates.cost import ExpectedCost
+from ascpo.surrogates.evidence import Evidence, centred, normalised
 from ascpo.surrogates.maximum import (
-    cantelli_bound,
-    chance,
-    expected_maximum,
-    moment_bound,
-    paper_bound,
-    reference_bound,
+    CantelliBound,
+    ExpectedMaximum,
+    MomentBound,
+    PaperBound,
+    ReferenceBound,
+    ViolationProbability,
 )
-from ascpo.surrogates.reward import loss_of_reward
+from ascpo.surrogates.reward import reward_loss
+from ascpo.surrogates.weights import Weights
+from tests.surrogates.helpers import statistics
 
 D = jnp.array([0.0, 0.1, 0.4])
 """The largest cost of each action's episode."""
@@ -38,31 +39,20 @@ def samples():
 ACTIONS = samples()
 
 
-def evidence(k=1):
-    x = D[ACTIONS]
-    E, square = jnp.sum(P * D), jnp.sum(P * D**2)
-    signals = jnp.stack([x - E, x**2 - square], axis=-1)[:, None, :k]
-    one = jnp.ones(())
-    share = jnp.sum(P * (D > 0))
-    episodes = Summary(
-        finished=jnp.array(len(x)),
-        count=one * len(x),
-        reward=one,
-        cost=E[None],
-        maximum=E[None],
-        square=square[None],
-        length=one,
-        exceeding=share[None],
-        violating=share,
-        time_limited=one * 0,
-        quantiles=jnp.tile(E, (5, 1)),
+def evidence(k=1, signal=D):
+    """Of episodes of one step, whose critic expects the mean of the signal."""
+    x, z = D[ACTIONS], signal[ACTIONS]
+    E, square, share = jnp.sum(P * D), jnp.sum(P * D**2), jnp.sum(P * (D > 0))
+    signals = jnp.stack([z - jnp.sum(P * signal), x**2 - square], axis=-1)[:, None, :k]
+    episodes = statistics(
+        count=float(len(x)), cost=E[None], max_cost=E[None], max_cost_squared=square[None], violation_rates=share[None]
     )
     return Evidence((x - E)[:, None], signals, signals, episodes)
 
 
-def gradient(constraint, k=1):
+def gradient(constraint, k=1, signal=D):
     """Of X in θ at the policy that acted."""
-    some = evidence(k)
+    some = evidence(k, signal)
 
     def surrogate(theta):
         ratio = (jax.nn.softmax(theta) / P)[ACTIONS][:, None]
@@ -85,15 +75,15 @@ def square(p):
 
 
 def test_the_expected_maximum_has_the_gradient_of_the_mean():
-    assert_allclose(gradient(expected_maximum()), exact(mean), atol=2e-4)
+    assert_allclose(gradient(ExpectedMaximum()), exact(mean), atol=2e-4)
 
 
 def test_the_expected_cost_has_the_gradient_of_the_mean():
-    assert_allclose(gradient(EXPECTED_COST), exact(mean), atol=2e-4)
+    assert_allclose(gradient(ExpectedCost()), exact(mean), atol=2e-4)
 
 
 def test_the_moment_bound_has_the_gradient_of_mean_and_mean_square():
-    assert_allclose(gradient(moment_bound(7.0), 2), exact(lambda p: mean(p) + 7 * square(p)), atol=2e-4)
+    assert_allclose(gradient(MomentBound(7.0), 2), exact(lambda p: mean(p) + 7 * square(p)), atol=2e-4)
 
 
 def test_the_cantelli_bound_has_the_gradient_of_mean_and_deviation_while_violations_are_rare():
@@ -102,12 +92,12 @@ def test_the_cantelli_bound_has_the_gradient_of_mean_and_deviation_while_violati
     sigma = float(jnp.sqrt(square(P) - mean(P) ** 2))
     assert kappa * float(mean(P)) < sigma
     bound = lambda q: mean(q) + kappa * jnp.sqrt(square(q) - mean(q) ** 2)  # noqa: E731
-    assert_allclose(gradient(cantelli_bound(p), 2), exact(bound), atol=2e-4)
+    assert_allclose(gradient(CantelliBound(p), 2), exact(bound), atol=2e-4)
 
 
 def test_the_cantelli_bound_never_asks_for_more_certain_violations():
     """Lowering the chance of the worst action must lower X, however common violations are."""
-    step = -gradient(cantelli_bound(0.98), 2)
+    step = -gradient(CantelliBound(0.98), 2)
     assert float(step[2]) < 0 < float(step[0])
 
 
@@ -123,7 +113,7 @@ def test_the_paper_bound_with_true_weights_has_the_gradient_of_mean_and_variance
     """With ω₁ = 1, ω₂ = 0 the second term is E[ξ·δ²], δ held fixed."""
     delta = D - mean(P)
     expected = exact(lambda p: mean(p) + 7 * jnp.sum(p * delta**2))
-    assert_allclose(gradient(paper_bound(7.0, 1.0, 0.0)), expected, atol=2e-4)
+    assert_allclose(gradient(PaperBound(7.0, 1.0, 0.0)), expected, atol=2e-4)
 
 
 def test_the_reference_bound_credits_surprises_below_zero_with_the_wrong_sign():
@@ -131,11 +121,11 @@ def test_the_reference_bound_credits_surprises_below_zero_with_the_wrong_sign():
     delta, k, omega1, omega2 = D - mean(P), 7.0, 0.5, 0.01
     weight = jnp.sign(delta) * (delta**2 + 2 * omega2 * delta)
     expected = exact(lambda p: mean(p) + k * omega1 * jnp.sum(p * weight))
-    assert_allclose(gradient(reference_bound(k, omega1, omega2)), expected, atol=1e-4)
+    assert_allclose(gradient(ReferenceBound(k, omega1, omega2)), expected, atol=1e-4)
 
 
 def test_published_weights_leave_almost_nothing_of_the_variance():
-    plain, published = gradient(expected_maximum()), gradient(reference_bound(7.0, 0.005, 0.007))
+    plain, published = gradient(ExpectedMaximum()), gradient(ReferenceBound(7.0, 0.005, 0.007))
     assert float(jnp.linalg.norm(published - plain) / jnp.linalg.norm(plain)) < 0.02
 
 
@@ -144,30 +134,68 @@ def test_offsets_are_the_bounds_less_the_limit():
     E, S = float(mean(P)), float(square(P))
     sigma = (S - E**2) ** 0.5
     for constraint, bound, k in (
-        (expected_maximum(), E, 1),
-        (EXPECTED_COST, E, 1),
-        (reference_bound(7.0, 0.005, 0.007), E, 1),
-        (paper_bound(7.0, 0.005, 0.007), E + 7 * S, 1),
-        (moment_bound(7.0), E + 7 * S, 2),
-        (cantelli_bound(0.98), E + 7 * sigma, 2),
+        (ExpectedMaximum(), E, 1),
+        (ExpectedCost(), E, 1),
+        (ReferenceBound(7.0, 0.005, 0.007), E, 1),
+        (PaperBound(7.0, 0.005, 0.007), E + 7 * S, 1),
+        (MomentBound(7.0), E + 7 * S, 2),
+        (CantelliBound(0.98), E + 7 * sigma, 2),
     ):
         assert_allclose(constraint.offset(evidence(k), w), [bound - 0.02], rtol=1e-4)
 
 
 def test_the_chance_of_a_violation_is_held_against_what_is_allowed():
-    offset = chance(0.9).offset(evidence(), jnp.zeros(1))
+    offset = ViolationProbability(0.9).offset(evidence(), jnp.zeros(1))
     assert_allclose(offset, [float(P[1] + P[2]) - 0.1], rtol=1e-4)
 
 
-@pytest.mark.parametrize("constraint", [expected_maximum(), EXPECTED_COST, chance(0.9)])
+CROSSES = (D > 0.2).astype(jnp.float32)
+"""1 where an episode's largest cost crosses a limit of 0.2: of these actions, the last."""
+
+
+def test_the_violation_probability_has_the_gradient_of_the_probability_of_the_actions_that_violate():
+    """∂p₂/∂θ = p₂·(δᵢ₂ − pᵢ): raising the violating action's logit raises the probability of a violation."""
+    p = np.asarray(P)
+    found = gradient(ViolationProbability(0.9), signal=CROSSES)
+    assert_allclose(found, p[2] * (np.array([0.0, 0.0, 1.0]) - p), atol=2e-4)
+    assert found[2] > 0 > found[0]
+
+
+@pytest.mark.parametrize("constraint", [ExpectedMaximum(), ExpectedCost(), ViolationProbability(0.9)])
 def test_a_surrogate_is_a_mean_of_ratio_times_advantage(constraint):
-    doubled = Weights(jnp.full((len(ACTIONS), 1), 2.0))
-    assert_allclose(constraint.surrogate(evidence(), doubled), 2 * jnp.mean(D[ACTIONS] - mean(P)), atol=2e-4)
+    """Only the last action, three times as often: X = p₂ · 3 · A₂, which is not zero."""
+    ratio = jnp.where(ACTIONS == 2, 3.0, 0.0)[:, None]
+    A = float(D[2] - mean(P))
+    assert_allclose(constraint.surrogate(evidence(), Weights(ratio)), [3.0 * float(P[2]) * A], rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "k"),
+    [
+        (ExpectedMaximum(), 1),
+        (ExpectedCost(), 1),
+        (ReferenceBound(7.0, 0.005, 0.007), 1),
+        (PaperBound(7.0, 0.005, 0.007), 1),
+        (MomentBound(7.0), 2),
+        (CantelliBound(0.98), 2),
+        (ViolationProbability(0.98), 1),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+def test_every_bound_falls_when_the_worst_action_becomes_rarer_and_the_free_one_more_common(constraint, k):
+    slope = gradient(constraint, k)
+    assert float(slope[2]) > 0 > float(slope[0])
+
+
+def test_bounds_of_equal_numbers_are_equal_and_of_others_are_not():
+    assert PaperBound(7.0, 0.1, 0.2) == PaperBound(7.0, 0.1, 0.2)
+    assert hash(PaperBound(7.0, 0.1, 0.2)) == hash(PaperBound(7.0, 0.1, 0.2))
+    assert PaperBound(7.0, 0.1, 0.2) != ReferenceBound(7.0, 0.1, 0.2)
 
 
 def test_the_reward_surrogate_has_the_gradient_of_the_mean():
     some = evidence()
-    loss = lambda theta: loss_of_reward(some, Weights((jax.nn.softmax(theta) / P)[ACTIONS][:, None]))  # noqa: E731
+    loss = lambda theta: reward_loss(some, Weights((jax.nn.softmax(theta) / P)[ACTIONS][:, None]))  # noqa: E731
     assert_allclose(jax.grad(loss)(THETA), -exact(mean), atol=2e-4)
 
 

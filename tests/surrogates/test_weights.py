@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose
 
-from ascpo.surrogates.evidence import Weights
-from ascpo.surrogates.reward import loss_of_reward
+from ascpo.surrogates.reward import reward_loss
+from ascpo.surrogates.weights import Weights
 from tests.surrogates.helpers import evidence
 
 CLIP = 0.2
@@ -74,7 +74,7 @@ def test_one_ratio_weighs_all_signals_of_its_step(clip):
 
 def test_the_loss_of_reward_is_less_the_mean_of_ratio_times_advantage():
     some = evidence(np.zeros((1, 3, 1)), advantage=[[1.0, -2.0, 4.0]])
-    assert_allclose(loss_of_reward(some, Weights(RATIO)), -(0.5 - 2.0 + 6.0) / 3, rtol=1e-6)
+    assert_allclose(reward_loss(some, Weights(RATIO)), -(0.5 - 2.0 + 6.0) / 3, rtol=1e-6)
 
 
 @settings(deadline=None, derandomize=True, max_examples=30)
@@ -82,4 +82,4 @@ def test_the_loss_of_reward_is_less_the_mean_of_ratio_times_advantage():
 def test_the_clipped_loss_of_reward_is_less_the_mean_of_the_smaller_of_two(ratio, A):
     some = evidence(np.zeros((2, 3, 1)), advantage=A)
     expected = -np.mean(np.minimum(ratio * A, np.clip(ratio, 0.8, 1.2) * A))
-    assert_allclose(loss_of_reward(some, Weights(jnp.asarray(ratio), CLIP)), expected, rtol=1e-5, atol=1e-6)
+    assert_allclose(reward_loss(some, Weights(jnp.asarray(ratio), CLIP)), expected, rtol=1e-5, atol=1e-6)

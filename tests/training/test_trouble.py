@@ -8,11 +8,12 @@ import pytest
 
 from ascpo.algorithms import ASCPO, CPO, TRPO
 from ascpo.engines.functional import FunctionalEngine, Transition
-from ascpo.networks.fitting import Fit
+from ascpo.networks.fit import CostFitSettings, FitSettings
+from ascpo.training.agent import agent_for
+from ascpo.training.loop import TrainingDiverged, train
 from ascpo.training.settings import Settings
-from ascpo.training.train import Broken, make_learner, train
 
-FIT = Fit(iterations=4, batch_size=32, balance="subsample", monotone_weight=1.0)
+FIT = CostFitSettings(iterations=4, batch_size=32, balance="subsample", monotone_weight=1.0, window=1)
 ALL = [TRPO(), CPO(), ASCPO(mode="cantelli")]
 """Without constraint, with a sum of costs, with a maximum and two critics for it."""
 
@@ -43,15 +44,18 @@ class Trouble:
 
 
 def rows(algorithm, world, epochs=3, num_envs=4, horizon=12, **settings):
+    built = algorithm.build(0.98)
+    of_costs = {"cost_fit": FIT} if built.cost_critics else {}
     settings = Settings(
-        num_envs=num_envs, horizon=horizon, hidden=(8, 8), value_fit=Fit(4, 16), cost_fit=FIT, **settings
+        num_envs=num_envs, horizon=horizon, hidden=(8, 8), value_fit=FitSettings(4, 16), **of_costs, **settings
     )
     engine = FunctionalEngine(world, num_envs)
-    out = list(train(engine, make_learner(engine, algorithm.build(0.98), settings), 0, epochs))
+    out = list(train(engine, agent_for(engine, built, settings), 0, epochs))
     for epoch in out:
-        assert np.isfinite(np.asarray(epoch.state.theta)).all()
-        if epoch.state.cost is not None:
-            for leaf in jnp.ravel(epoch.state.cost.arrays.body.layers[0].weight), epoch.state.running.maximum:
+        learner = epoch.state.learner
+        assert np.isfinite(np.asarray(learner.policy.theta)).all()
+        if learner.cost is not None:
+            for leaf in jnp.ravel(learner.cost.params.body.layers[0].weight), learner.running.max_cost:
                 assert np.isfinite(np.asarray(leaf)).all()
     return [epoch.row for epoch in out]
 
@@ -84,7 +88,7 @@ def test_episodes_may_be_cut_at_the_end_of_an_epoch():
 
 
 def test_rewards_that_are_not_numbers_stop_the_training_with_a_sentence():
-    with pytest.raises(Broken, match="not finite"):
+    with pytest.raises(TrainingDiverged, match="not finite"):
         rows(TRPO(), Trouble(reward=float("nan")))
 
 

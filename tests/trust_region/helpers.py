@@ -57,15 +57,15 @@ class Solutions:
 
 
 @partial(jax.jit, static_argnums=4)
-def _solve_all(q, r, S, c, delta, share):
+def _solve_all(q, r, S, c, delta, cap):
     def one(q, r, S, c):
-        found = dual.solve(q, r, S, c, delta, share)
+        found = dual.solve(q, r, S, c, delta, cap)
         return found.case, found.along, found.against, found.asked
 
     return jax.vmap(one)(q, r, S, c)
 
 
-def solutions(problems: Problems, share: float | None = None, delta: float = 0.02) -> Solutions:
+def solutions(problems: Problems, cap: float | None = None, delta: float = 0.02) -> Solutions:
     """The dual's answers: all of its numbers are float32, all that is done here is float64.
 
     With units, g and every bᵢ are 10⁻⁴ to 10⁴ long, F = LLᵀ is random and the radius is √2δ, so that y = Lᵀx / √2δ.
@@ -78,9 +78,7 @@ def solutions(problems: Problems, share: float | None = None, delta: float = 0.0
     Finv_rows = np.linalg.solve(L @ L.swapaxes(1, 2), rows.swapaxes(1, 2)).swapaxes(1, 2)
     products = rows @ Finv_rows.swapaxes(1, 2)
     known = products[:, 0, 0], products[:, 1:, 0], products[:, 1:, 1:], problems.c * b_norm * radius
-    found = _solve_all(
-        *(jnp.asarray(v, jnp.float32) for v in known), delta, None if share is None else jnp.float32(share)
-    )
+    found = _solve_all(*(jnp.asarray(v, jnp.float32) for v in known), delta, None if cap is None else jnp.float32(cap))
     case, along, against, asked = (np.asarray(v, np.float64) for v in found)
     x = -(along[:, None] * Finv_rows[:, 0] + np.einsum("nm,nmp->np", against, Finv_rows[:, 1:]))
     return Solutions(

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ascpo.trust_region.descent import Descent, descend
+from ascpo.trust_region.clipped import ClippedStep
 from ascpo.trust_region.line_search import Evaluation
+from ascpo.trust_region.step import Problem, TrustRegion
 
 START = jnp.array([1.0, -2.0])
 FAR = 1e6
@@ -17,21 +18,22 @@ FAR = 1e6
 RATE = 0.05
 
 
-@partial(jax.jit, static_argnames=("delta", "settings"))
-def _descend(theta, adam, bend, edge, delta, settings):
+@partial(jax.jit, static_argnames=("delta", "step"))
+def _descend(theta, adam, bend, edge, delta, step):
     def evaluate(point):
         # Over the edge the loss is no number, and neither is its gradient.
         bad = jnp.where(point[0] < edge, jnp.nan, 1.0)
         loss = jnp.sum(bend * point**2) / 2 * bad
         return Evaluation(loss, jnp.zeros(0), jnp.sum((point - START) ** 2) / 2)
 
-    return descend(evaluate, theta, adam, delta, settings)
+    problem = Problem(theta, evaluate, lambda point: point, lambda _, v: v, jnp.zeros(0))
+    return step.take(problem, TrustRegion(delta=delta), adam)
 
 
 def go(theta=START, adam=None, bend=(1.0, 4.0), edge=-np.inf, delta=FAR, iterations=10):
-    settings = Descent(learning_rate=RATE, iterations=iterations)
-    adam = settings.start(theta) if adam is None else adam
-    return _descend(theta, adam, jnp.asarray(bend), jnp.asarray(edge), delta, settings)
+    step = ClippedStep(learning_rate=RATE, iterations=iterations)
+    adam = step.init(theta) if adam is None else adam
+    return _descend(theta, adam, jnp.asarray(bend), jnp.asarray(edge), delta, step)
 
 
 def by_hand(steps):
@@ -89,7 +91,7 @@ def test_two_descents_that_hand_on_adams_state_are_one_of_twice_the_length():
 
 
 def test_where_the_gradient_is_no_number_nothing_changes():
-    adam = Descent(learning_rate=RATE).start(START)
+    adam = ClippedStep(learning_rate=RATE).init(START)
     theta, after, report = go(adam=adam, edge=np.inf)
     assert_array_equal(theta, START)
     assert not report.accepted
@@ -112,4 +114,4 @@ def test_it_has_no_constraints_to_report():
 
 def test_no_iterations_are_refused():
     with pytest.raises(ValueError, match="at least one"):
-        Descent(iterations=0)
+        ClippedStep(iterations=0)

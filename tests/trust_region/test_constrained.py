@@ -14,19 +14,20 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from ascpo.trust_region.constrained import ConstrainedStep
 from ascpo.trust_region.dual import Case
 from ascpo.trust_region.line_search import Evaluation
-from ascpo.trust_region.step import TrustRegion, take_step
+from ascpo.trust_region.step import Problem, TrustRegion
 
-SETTINGS = TrustRegion(delta=0.5, backtracking=0.8, backtracks=30)
-CRUDE = TrustRegion(delta=0.5, cg_iterations=1)
+SETTINGS = TrustRegion(delta=0.5, damping=0.0, backtracking=0.8, backtracks=30)
+CRUDE = TrustRegion(delta=0.5, damping=0.0, cg_iterations=1)
 CENTRE = np.array([3.0, -2.0])
 JUST_WITHIN = 0.9999
 """The full step is on the rim, where rounding decides; this much less divergence and it does not."""
 
 
 @partial(jax.jit, static_argnames=("root", "settings"))
-def _take(g, loss_bend, b, bend, F, reality, c, share, wanted, root, settings):
+def _take(g, loss_bend, b, bend, F, reality, c, cap, fraction, root, settings):
     centre = jnp.asarray(CENTRE, jnp.float32)
 
     def evaluate(theta):
@@ -37,7 +38,10 @@ def _take(g, loss_bend, b, bend, F, reality, c, share, wanted, root, settings):
             divergence=reality * F @ d**2 / 2,
         )
 
-    return take_step(evaluate, lambda v: F * v, centre, c, settings, share=share, wanted=wanted)
+    # The divergence is that of the parameters themselves, so that the model's outputs are these.
+    problem = Problem(centre, evaluate, lambda theta: theta, lambda _, v: F * v, c, fraction, cap)
+    theta, _, report = ConstrainedStep().take(problem, settings, None)
+    return theta, report
 
 
 def take(
@@ -49,13 +53,13 @@ def take(
     F=(1, 1),
     reality=JUST_WITHIN,
     c=(-5.0,),
-    share=None,
-    wanted=None,
+    cap=None,
+    fraction=None,
     settings=SETTINGS,
 ):
     """The way taken, and the report."""
     numbers = [jnp.asarray(v, jnp.float32) for v in (g, loss_bend, b, bend, F, reality, c)]
-    asks = [None if v is None else jnp.asarray(v, jnp.float32) for v in (share, wanted)]
+    asks = [None if v is None else jnp.asarray(v, jnp.float32) for v in (cap, fraction)]
     theta, report = _take(*numbers, *asks, root, settings)
     return np.asarray(theta, float) - CENTRE, report
 
@@ -96,8 +100,8 @@ def test_in_every_case_the_step_is_the_one_that_geometry_says(c, case, d):
     assert_allclose(report.asked, [c], rtol=1e-6)
 
 
-def test_a_bounded_ask_leaves_room_for_the_objective():
-    d, report = take(c=(5.0,), share=0.6)
+def test_a_cap_leaves_room_for_the_objective():
+    d, report = take(c=(5.0,), cap=0.6)
     assert int(report.case) == Case.RECOVERING
     assert_allclose(report.asked, [0.6], rtol=1e-6)
     assert_allclose(d, [0.8, -0.6], atol=1e-6)
@@ -194,22 +198,22 @@ def test_the_residual_reported_is_the_worst_of_all_solves():
     assert float(report.residual) == pytest.approx(0.5, rel=1e-5)
 
 
-# --- steps of which the constraints get a share -----------------------------------------------------
+# --- steps that lower constraints by a fraction of what the region can ------------------------------
 
 
-def test_what_is_wanted_replaces_what_the_constraint_says():
+def test_a_fraction_replaces_what_the_constraint_says():
     """δ = ½, so the radius is 1. The constraint gets 0.6 of it and the objective what is left, √(1 − 0.36) = 0.8."""
-    d, report = take(g=(-1, 0), b=((0, 7),), c=(1e-4,), wanted=(0.6,))
+    d, report = take(g=(-1, 0), b=((0, 7),), c=(1e-4,), fraction=(0.6,))
     assert_allclose(d, [0.8, -0.6], rtol=1e-4)
     assert_allclose(report.asked, [7 * 0.6], rtol=1e-5)
 
 
-def test_a_constraint_that_wants_nothing_is_held():
-    d, _ = take(g=(-0.6, -0.8), b=((0, 1),), c=(9.0,), wanted=(0.0,))
+def test_a_constraint_of_which_nothing_is_asked_is_held():
+    d, _ = take(g=(-0.6, -0.8), b=((0, 1),), c=(9.0,), fraction=(0.0,))
     assert_allclose(d, [1.0, 0.0], atol=1e-3)
 
 
-def test_constraints_that_want_too_much_together_get_their_share():
-    """Each wants 0.9 of the radius, at right angles; together they get 0.9, so 0.9/√2 each."""
-    d, _ = take(g=(0, 0), b=((1, 0), (0, 1)), bend=((0, 0), (0, 0)), c=(1.0, 1.0), wanted=(0.9, 0.9), share=0.9)
+def test_constraints_that_ask_for_too_much_together_get_the_cap():
+    """Each asks for 0.9 of the radius, at right angles; together they get 0.9, so 0.9/√2 each."""
+    d, _ = take(g=(0, 0), b=((1, 0), (0, 1)), bend=((0, 0), (0, 0)), c=(1.0, 1.0), fraction=(0.9, 0.9), cap=0.9)
     assert_allclose(d, [-0.9 / 2**0.5] * 2, rtol=1e-4)

@@ -26,10 +26,10 @@ solvable = pytest.mark.parametrize("case", [Case.RECOVERING, Case.BOUNDED, Case.
 compiled = jax.jit(dual.solve, static_argnums=4)
 
 
-def solve(q, r, S, c, *, share=None) -> dual.Dual:
+def solve(q, r, S, c, *, cap=None) -> dual.Dual:
     """A problem by its inner products, with δ = ½, so that the radius is 1."""
     q, r, S, c = (jnp.asarray(v, jnp.float32) for v in (q, r, S, c))
-    return compiled(q, r, S, c, 0.5, None if share is None else jnp.float32(share))
+    return compiled(q, r, S, c, 0.5, None if cap is None else jnp.float32(cap))
 
 
 def step(found: dual.Dual, g, b) -> np.ndarray:
@@ -37,10 +37,10 @@ def step(found: dual.Dual, g, b) -> np.ndarray:
     return -(float(found.along) * np.asarray(g) + np.asarray(found.against, np.float64) @ np.asarray(b))
 
 
-def of_vectors(g, b, c, *, share=None) -> tuple[dual.Dual, np.ndarray]:
+def of_vectors(g, b, c, *, cap=None) -> tuple[dual.Dual, np.ndarray]:
     """The solution and x for F = I and δ = ½."""
     g, b = np.asarray(g, float), np.asarray(b, float)
-    found = solve(g @ g, b @ g, b @ b.T, c, share=share)
+    found = solve(g @ g, b @ g, b @ b.T, c, cap=cap)
     return found, step(found, g, b)
 
 
@@ -133,11 +133,11 @@ def test_with_one_constraint_it_is_the_closed_form(case):
 
 @every_m
 @pytest.mark.parametrize("case", [Case.RECOVERING, Case.INFEASIBLE])
-@pytest.mark.parametrize("share", [0.3, 0.8])
-def test_a_bounded_ask_shrinks_by_one_common_factor_and_can_then_be_met(case, m, share):
+@pytest.mark.parametrize("cap", [0.3, 0.8])
+def test_a_bounded_ask_shrinks_by_one_common_factor_and_can_then_be_met(case, m, cap):
     problems = random_problems(case, m)
-    found, distance = solutions(problems, share), needs(problems)
-    factor = np.minimum(1.0, share / distance)[:, None]
+    found, distance = solutions(problems, cap), needs(problems)
+    factor = np.minimum(1.0, cap / distance)[:, None]
     asked = np.where(problems.c > 0, factor * problems.c, problems.c)
     assert_array_equal(found.case, Case.RECOVERING)
     # Constraints of which a step needs n radii are asked for with weights up to n times as large.
@@ -148,18 +148,18 @@ def test_a_bounded_ask_shrinks_by_one_common_factor_and_can_then_be_met(case, m,
 
 
 @every_m
-@pytest.mark.parametrize("share", [0.3, 0.8])
-def test_what_is_asked_takes_no_more_than_its_share_of_the_radius(m, share):
+@pytest.mark.parametrize("cap", [0.3, 0.8])
+def test_what_is_asked_takes_no_more_than_its_share_of_the_radius(m, cap):
     """‖y‖² = need² + (what the objective moves)², so 1 − share² is left to the objective."""
     problems = random_problems(Case.INFEASIBLE, m)
-    asked = Problems(problems.g, problems.b, solutions(problems, share).asked)
+    asked = Problems(problems.g, problems.b, solutions(problems, cap).asked)
     taken = needs(asked)
-    assert np.max(taken) <= share + TOLERANCE
+    assert np.max(taken) <= cap + TOLERANCE
     all_violated = np.all(problems.c > 0, axis=1)
-    assert_allclose(taken[all_violated], share, atol=TOLERANCE)
+    assert_allclose(taken[all_violated], cap, atol=TOLERANCE)
     some = slice(0, 100)
     best = np.array([optimum(*problem) for problem in list(asked)[some]])
-    assert_allclose(solutions(problems, share).y[some], best, atol=10 * TOLERANCE)
+    assert_allclose(solutions(problems, cap).y[some], best, atol=10 * TOLERANCE)
 
 
 @every_m
@@ -171,14 +171,14 @@ def test_a_bound_on_the_ask_changes_nothing_where_nothing_is_violated(case, m):
 
 
 def test_half_of_the_radius_for_the_constraint_leaves_root_three_quarters_to_the_objective():
-    found, x = of_vectors([1, 0], [[0, 1]], [4.0], share=0.5)
+    found, x = of_vectors([1, 0], [[0, 1]], [4.0], cap=0.5)
     assert found.case == Case.RECOVERING
     assert_allclose(found.asked, [0.5], rtol=1e-6)
     assert_allclose(x, [-np.sqrt(0.75), -0.5], rtol=1e-6)
 
 
 def test_contradictory_constraints_stay_infeasible_however_little_is_asked():
-    found, _ = of_vectors([1, 0], [[0, 1], [0, -1]], [0.5, 0.3], share=0.1)
+    found, _ = of_vectors([1, 0], [[0, 1], [0, -1]], [0.5, 0.3], cap=0.1)
     assert found.case == Case.INFEASIBLE
     assert_allclose(found.asked, [0.5, 0.3], rtol=1e-6)
 
@@ -250,11 +250,11 @@ def test_without_an_objective_the_step_goes_no_further_than_the_constraint_asks(
 
 
 @pytest.mark.parametrize("c", [-5.0, -0.2, 0.0, 0.2, 5.0])
-@pytest.mark.parametrize("share", [None, 0.5])
-def test_a_constraint_said_twice_is_a_constraint_said_once(c, share):
+@pytest.mark.parametrize("cap", [None, 0.5])
+def test_a_constraint_said_twice_is_a_constraint_said_once(c, cap):
     g, b = [-0.6, 0.8], [1.0, 0.0]
-    once, x = of_vectors(g, [b], [c], share=share)
-    twice, x_twice = of_vectors(g, [b, b], [c, c], share=share)
+    once, x = of_vectors(g, [b], [c], cap=cap)
+    twice, x_twice = of_vectors(g, [b, b], [c, c], cap=cap)
     assert twice.case == once.case
     assert_allclose(x_twice, x, atol=1e-6)
 
@@ -286,7 +286,7 @@ def test_a_violation_that_float32_could_not_square_still_moves_the_step_to_the_r
     found, x = of_vectors([1, 0], [[0, 1e-15]], [1e6])
     assert found.case == Case.INFEASIBLE
     assert_allclose(x, [0.0, -1.0], atol=1e-6)
-    found, x = of_vectors([1, 0], [[0, 1e-15]], [1e6], share=0.6)
+    found, x = of_vectors([1, 0], [[0, 1e-15]], [1e6], cap=0.6)
     assert found.case == Case.RECOVERING
     assert_allclose(x, [-0.8, -0.6], atol=1e-6)
 
@@ -331,14 +331,14 @@ def finite(found: dual.Dual) -> bool:
 
 @steady
 @given(st.data(), st.integers(1, 3), st.sampled_from([None, 0.5]))
-def test_at_any_scale_the_step_is_finite_and_within_the_region(data, m, share):
+def test_at_any_scale_the_step_is_finite_and_within_the_region(data, m, cap):
     """Entries are small integers, so that parallel, opposite and vanishing vectors are common."""
     vectors = data.draw(st.lists(st.tuples(*[st.integers(-2, 2)] * 3), min_size=1 + m, max_size=1 + m))
     sizes = np.array(data.draw(st.lists(powers, min_size=1 + m, max_size=1 + m)))
     c = data.draw(st.lists(signed, min_size=m, max_size=m))
     rows = np.array(vectors, float) * sizes[:, None]
     products = rows @ rows.T
-    found = solve(products[0, 0], products[1:, 0], products[1:, 1:], c, share=share)
+    found = solve(products[0, 0], products[1:, 0], products[1:, 1:], c, cap=cap)
     assert finite(found)
     assert found.along >= 0
     assert np.all(found.against >= 0)
@@ -349,7 +349,7 @@ def test_at_any_scale_the_step_is_finite_and_within_the_region(data, m, share):
 
 @steady
 @given(st.data(), st.integers(1, 3), st.sampled_from([None, 0.5]))
-def test_numbers_that_no_vectors_could_have_give_no_nan(data, m, share):
+def test_numbers_that_no_vectors_could_have_give_no_nan(data, m, cap):
     q, r, c = data.draw(signed), *(data.draw(st.lists(signed, min_size=m, max_size=m)) for _ in range(2))
     S = np.array(data.draw(st.lists(signed, min_size=m * m, max_size=m * m))).reshape(m, m)
-    assert finite(solve(q, r, S + S.T, c, share=share))
+    assert finite(solve(q, r, S + S.T, c, cap=cap))

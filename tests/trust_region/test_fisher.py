@@ -1,12 +1,13 @@
 """Gauss–Newton products against matrices that are formed, and against the Hessian of the divergence."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.flatten_util import ravel_pytree
 from numpy.testing import assert_allclose
 
-from ascpo.networks.flat import flatten
 from ascpo.networks.policy import LOG_STD_BOUNDS, Policy
 from ascpo.trust_region import conjugate_gradient
 from ascpo.trust_region.fisher import gauss_newton
@@ -42,7 +43,9 @@ def matrix(product, p: int) -> np.ndarray:
 def tiny_policy(log_std: float):
     """A policy of 28 parameters, its views on two leading axes, and the mean divergence from it."""
     policy = Policy(3, 2, (4,), initial_log_std=log_std, key=jax.random.key(2))
-    theta, rebuild = flatten(policy)
+    params, static = eqx.partition(policy, eqx.is_inexact_array)
+    theta, unravel = ravel_pytree(params)
+    rebuild = lambda theta: eqx.combine(unravel(theta), static)  # noqa: E731
     view = jax.random.normal(jax.random.key(3), (5, 2, 3))
 
     def outputs(theta):

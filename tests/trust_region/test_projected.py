@@ -14,8 +14,8 @@ from scipy.optimize import minimize
 
 from ascpo.trust_region.dual import Case
 from ascpo.trust_region.line_search import Evaluation
-from ascpo.trust_region.projection import Projection, project, take_projected_step
-from ascpo.trust_region.step import TrustRegion
+from ascpo.trust_region.projected import ProjectedStep, project
+from ascpo.trust_region.step import Problem, TrustRegion
 from tests.trust_region.helpers import DIMENSIONS, nearest, steady
 
 VECTORS = hnp.arrays(np.float32, 3, elements=st.floats(-2, 2, width=32, allow_subnormal=False))
@@ -125,20 +125,22 @@ CENTRE = jnp.array([3.0, -2.0])
 
 
 @partial(jax.jit, static_argnames="projection")
-def _take(g, b, c, reality, wanted, projection):
+def _take(g, b, c, reality, fraction, projection):
     def evaluate(theta):
         d = theta - CENTRE
         return Evaluation(loss=g @ d, constraints=b @ d, divergence=reality * d @ d / 2)
 
-    settings = TrustRegion(delta=DELTA, backtracking=0.8, backtracks=30)
-    return take_projected_step(evaluate, lambda v: v, CENTRE, c, settings, projection, wanted=wanted)
+    region = TrustRegion(delta=DELTA, damping=0.0, backtracking=0.8, backtracks=30)
+    problem = Problem(CENTRE, evaluate, lambda theta: theta, lambda _, v: v, c, fraction)
+    theta, _, report = projection.take(problem, region, None)
+    return theta, report
 
 
-def take(b=(0.0, 1.0), c=-5.0, reality=0.9999, wanted=None, **projection):
+def take(b=(0.0, 1.0), c=-5.0, reality=0.9999, fraction=None, **projection):
     """Down g = (−0.6, −0.8), with F = I and a region of radius 1, so that the natural step is (0.6, 0.8)."""
     numbers = [jnp.asarray(v, jnp.float32) for v in ((-0.6, -0.8), [b], [c], reality)]
-    ask = None if wanted is None else jnp.asarray([wanted], jnp.float32)
-    theta, report = _take(*numbers, ask, Projection(**projection))
+    asked = None if fraction is None else jnp.asarray([fraction], jnp.float32)
+    theta, report = _take(*numbers, asked, ProjectedStep(**projection))
     return np.asarray(theta - CENTRE, float), report
 
 
@@ -193,20 +195,20 @@ def test_a_cost_that_no_step_changes_costs_no_step():
     assert_array_equal(report.nu, [0.0])
 
 
-def test_what_is_wanted_is_a_share_of_what_the_region_could_do():
+def test_a_fraction_is_one_of_what_the_region_could_do():
     """‖b‖ = 2, so the region could lower the constraint by 2; a quarter of that is d₂ ≤ −¼.
 
     What is left of the radius for the natural step is √(1 − ¼²).
     """
-    d, report = take(b=(0.0, 2.0), c=-5.0, wanted=0.25)
+    d, report = take(b=(0.0, 2.0), c=-5.0, fraction=0.25)
     assert_allclose(report.asked, [0.5], rtol=1e-5)
     assert_allclose(d, [0.6 * np.sqrt(1 - 0.25**2), -0.25], atol=1e-6)
 
 
-@pytest.mark.parametrize("wanted", [0.6, 1.0])
-def test_what_is_wanted_is_had_within_the_region_and_in_full(wanted):
+@pytest.mark.parametrize("fraction", [0.6, 1.0])
+def test_a_fraction_is_had_within_the_region_and_in_full(fraction):
     """b is orthogonal to g: the natural step takes √(1 − wanted²), the constraint the rest."""
-    d, report = take(b=(0.8, -0.6), wanted=wanted)
+    d, report = take(b=(0.8, -0.6), fraction=fraction)
     assert int(report.exponent) == 0
-    assert_allclose(report.actual, [-wanted], rtol=1e-5)
+    assert_allclose(report.actual, [-fraction], rtol=1e-5)
     assert d @ d == pytest.approx(1.0, rel=1e-5)

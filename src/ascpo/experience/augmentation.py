@@ -10,7 +10,7 @@ Last cost         what the last step cost, for models of the next one.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
@@ -18,6 +18,7 @@ from jaxtyping import Array, Bool, Float
 from ascpo.experience.scans import accumulate
 
 
+@runtime_checkable
 class Augmentation(Protocol):
     """A vector that starts anew with every episode and changes with the costs of every step."""
 

@@ -1,7 +1,7 @@
 """What a rollout tells about the policy that acted in it, and what a constraint makes of that."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -34,6 +34,7 @@ class Evidence:
         return jnp.sum(x, axis=(0, 1)) / self.episodes.count
 
 
+@runtime_checkable
 class Constraint(Protocol):
     """c + X(π) − X(πⱼ) ≤ 0, for each of m constraints."""
 

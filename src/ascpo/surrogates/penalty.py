@@ -1,7 +1,7 @@
 """Penalties: costs that the objective pays for, instead of constraints that a step keeps."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -14,6 +14,7 @@ _AT_LIMIT = 1e-9
 """Nearer to its limit than this, a cost is at it: 1/J would be no number."""
 
 
+@runtime_checkable
 class Price(Protocol):
     """What costs add to the loss."""
 
@@ -22,6 +23,7 @@ class Price(Protocol):
     ) -> Float[Array, ""]: ...
 
 
+@runtime_checkable
 class Violation(Protocol):
     """What a multiplier ascends on: above 0 while a limit is broken."""
 

@@ -25,7 +25,7 @@ room. With τ the measured share of such episodes,
 """
 
 from dataclasses import dataclass, fields
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -69,6 +69,7 @@ class Demand:
     """The share of the region's radius that the constraints may take together."""
 
 
+@runtime_checkable
 class Target(Protocol):
     """What a constrained step is to achieve. Its state is carried from epoch to epoch."""
 

@@ -8,7 +8,7 @@ and the numbers differ by rounding.
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -42,6 +42,7 @@ def _nth(tree: Tree, i: int) -> Tree:
     return jax.tree.map(lambda leaf: jnp.asarray(leaf)[i], tree)
 
 
+@runtime_checkable
 class RunMap(Protocol):
     """Applies a function of an agent and one run to all runs. What it maps over has the form that `stack` gives."""
 

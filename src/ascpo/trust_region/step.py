@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -108,6 +108,7 @@ class StepReport:
     """The largest relative residual of the linear solves."""
 
 
+@runtime_checkable
 class Step(Protocol):
     """A step rule. Its state is a pytree that is carried from step to step."""
 

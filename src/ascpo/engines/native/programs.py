@@ -1,271 +1,172 @@
-"""A task as compiled programs of many environments: what a step does, and how a policy acts in it.
-
-Everything of an environment lies side by side in one row: a call with few arrays costs less than one with many.
-"""
+"""A task as compiled programs of many environments: without a policy, and with one that acts."""
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int
 
-from ascpo.engines.rollout import Actor, Rollout
-from ascpo.guard.layout import Layout
+from ascpo.engines.actor import Acted, Actor
+from ascpo.engines.contract import Rollout
+from ascpo.engines.packed import Packed
+from ascpo.engines.task_step import TaskStep, packed_memory
+from ascpo.guard.layout import AnyArray, Layout
 from ascpo.guard.task import Memory, Outcome, Task
 
+_zeros = functools.partial(np.zeros, dtype=np.float32)
+_false = np.zeros((), bool)
 
+
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Reader:
-    """Where things are in the results of a step: next observation, last observation, four flags, reward, costs."""
+class Stepped:
+    """What a step did, for a caller who chooses the actions."""
 
-    obs: int
-    m: int
-
-    def observation(self, results: Float[np.ndarray, "env results"]) -> Float[np.ndarray, "env obs"]:
-        return results[:, : self.obs]
-
-    def any_ended(self, results: Float[np.ndarray, "env results"]) -> bool:
-        return bool(self._flags(results).any())
-
-    def outcome(self, results: Float[np.ndarray, "env results"]) -> Outcome:
-        terminated, truncated, goal_met, diverged = self._flags(results).T > 0
-        last, reward, costs = results[:, self.obs : 2 * self.obs], results[:, -self.m - 1], results[:, -self.m :]
-        return Outcome(last, reward, costs, terminated, truncated, goal_met, diverged)
-
-    def _flags(self, results: Float[np.ndarray, "env results"]) -> Float[np.ndarray, "env 4"]:
-        return results[:, 2 * self.obs : 2 * self.obs + 4]
+    observation: Float[AnyArray, "*axes obs"]
+    """To act on next: of the new episode where one has just ended."""
+    outcome: Outcome
+    """Its observation is of the episode that was stepped."""
 
 
 @dataclass(frozen=True)
-class Programs:
+class TaskPrograms:
     """The compiled programs of a task, on packed memories. All engines of the task share them."""
 
-    width: int
+    memory: Packed[Memory]
+    stepped: Packed[Stepped]
     begin: Callable[[Layout], tuple[Float[Array, "env packed"], Float[Array, "env pillars 3"]]]
+    """The memories of episodes that begin in these layouts, and where the simulator puts the pillars."""
+    begin_next: Callable[..., Float[Array, "env packed"]]
+    """(rows, which, upcoming, position) → rows: the next episodes have begun in the environments named."""
     advance: Callable[..., tuple[Float[Array, "env packed"], Float[Array, "env results"]]]
-    renew: Callable[..., Float[Array, "env packed"]]
+    """(rows, sensors, upcoming, position) → (rows, results), which `stepped` unpacks."""
     unpack: Callable[[Float[Array, "env packed"]], Memory]
-    read: Reader
-
-
-@dataclass(frozen=True)
-class Row:
-    """A task's memory as one row of numbers."""
-
-    width: int
-    unpack: Callable[[Float[Array, " packed"]], Memory]
-
-    def pack(self, memory: Memory) -> Float[Array, " packed"]:
-        return ravel_pytree(memory)[0]
 
 
 @functools.cache
-def row_of(task: Task) -> Row:
-    """How a task's memory is packed."""
-    blank = Layout(jnp.zeros(2), jnp.zeros(()), jnp.zeros(3), jnp.zeros((task.suite.count, 3)))
-    observation = jnp.zeros(task.observer.size)
-    example, unpack = ravel_pytree(Memory(blank, jnp.zeros(()), jnp.zeros((), jnp.int32), observation))
-    return Row(example.size, unpack)
-
-
-def _side_by_side(
-    seen: list[Float[Array, " _"]], last: Float[Array, " last"], outcome: Outcome
-) -> Float[Array, " results"]:
-    """What follows a step, what it ended with, four flags, reward, costs."""
-    flags = jnp.stack([outcome.terminated, outcome.truncated, outcome.goal_met, outcome.diverged])
-    results = [*seen, last, flags, outcome.reward[None], outcome.costs]
-    return jnp.concatenate([jnp.asarray(result, jnp.float32) for result in results])
-
-
-@functools.cache
-def programs_of(task: Task) -> Programs:
-    m, obs, task_row = len(task.suite.obstacles), task.observer.size, row_of(task)
-    pack, unpack = task_row.pack, task_row.unpack
+def task_programs(task: Task) -> TaskPrograms:
+    obs, m, memory = task.observer.size, len(task.suite.obstacles), packed_memory(task)
+    outcome = Outcome(_zeros(obs), _zeros(()), _zeros(m), _false, _false, _false, _false)
+    stepped = Packed.like(Stepped(_zeros(obs), outcome))
 
     def begin(layout: Layout) -> tuple[Float[Array, " packed"], Float[Array, "pillars 3"]]:
-        return pack(task.begin(layout)), task.pillars_from_start(layout)
+        return memory.pack(task.begin(layout)), task.pillars_from_start(layout)
 
-    def renew(
-        row: Float[Array, " packed"], which: Bool[Array, ""], ahead: Float[Array, "block packed"], used: Int[Array, ""]
+    def begin_next(
+        row: Float[Array, " packed"],
+        which: Bool[Array, ""],
+        upcoming: Float[Array, "block packed"],
+        position: Int[Array, ""],
     ) -> Float[Array, " packed"]:
-        return jnp.where(which, ahead[used], row)
+        return jnp.where(which, upcoming[position], row)
 
     def advance(
         row: Float[Array, " packed"],
         sensors: Float[Array, " sensors"],
-        ahead: Float[Array, "block packed"],
-        used: Int[Array, ""],
+        upcoming: Float[Array, "block packed"],
+        position: Int[Array, ""],
     ) -> tuple[Float[Array, " packed"], Float[Array, " results"]]:
-        memory, outcome = task.advance(unpack(row), sensors)
-        row = renew(pack(memory), outcome.done, ahead, used)
-        return row, _side_by_side([unpack(row).observation], outcome.observation, outcome)
+        after, outcome = task.advance(memory.unpack(row), sensors)
+        row = begin_next(memory.pack(after), outcome.done, upcoming, position)
+        return row, stepped.pack(Stepped(memory.unpack(row).observation, outcome))
 
     def batched(program: Callable[..., Any], **options: Any) -> Callable[..., Any]:
         return jax.jit(jax.vmap(program), **options)
 
-    return Programs(
-        width=task_row.width,
+    return TaskPrograms(
+        memory=memory,
+        stepped=stepped,
         begin=batched(begin),
+        begin_next=batched(begin_next),
         advance=batched(advance, donate_argnums=0),
-        renew=batched(renew),
-        unpack=batched(unpack),
-        read=Reader(obs, m),
+        unpack=batched(memory.unpack),
     )
 
 
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Acting:
-    """The compiled programs of a task in which a policy acts.
+class PolicyStep:
+    """What a step did, and what the policy observes and does next."""
 
-    A step's results lie side by side: the next view, the next action, the same as the shield leaves it if there is one,
-    the last view, four flags, reward, costs.
-    """
+    ahead: Acted
+    """Before the next step: in the new episode where one has just ended."""
+    observation: Float[AnyArray, "*axes obs"]
+    """The augmented observation after the step, before any reset."""
+    reward: Float[AnyArray, "*axes"]
+    costs: Float[AnyArray, "*axes m"]
+    terminated: Bool[AnyArray, "*axes"]
+    truncated: Bool[AnyArray, "*axes"]
+    diverged: Bool[AnyArray, "*axes"]
 
-    view: int
-    act: int
-    m: int
-    shielded: bool
+
+@dataclass(frozen=True)
+class PolicyPrograms:
+    """The compiled programs of a task in which a policy acts. Their results are packed `PolicyStep`s."""
+
+    record: Packed[PolicyStep]
     first: Callable[..., Float[Array, "env results"]]
-    advance: Callable[..., tuple[Float[Array, "env packed"], Float[Array, "env memory"], Float[Array, "env results"]]]
+    """(parameters, rows, augmentations, noise) → results, of which only `ahead` has a meaning."""
+    advance: Callable[..., tuple[Float[Array, "env packed"], Float[Array, "env _"], Float[Array, "env results"]]]
+    """(parameters, rows, augmentations, sensors, upcoming, position, noise) → (rows, augmentations, results)."""
 
-    @property
-    def width(self) -> int:
-        return self.seen + self.view + 4 + 1 + self.m
+    @functools.cached_property
+    def executed(self) -> int | slice:
+        """Where the results hold the action that is to be taken next."""
+        return self.record.at.get("ahead.taken", self.record.at["ahead.action"])
 
-    @property
-    def seen(self) -> int:
-        """The width of what is seen and done next."""
-        return self.view + self.act * (2 if self.shielded else 1)
-
-    @property
-    def action(self) -> slice:
-        return slice(self.view, self.view + self.act)
-
-    @property
-    def taken(self) -> slice:
-        return slice(self.seen - self.act, self.seen)
-
-    @property
-    def flags(self) -> slice:
-        start = self.seen + self.view
-        return slice(start, start + 4)
-
-    def rollout(self, first: Float[np.ndarray, "env seen"], steps: Float[np.ndarray, "time env results"]) -> Rollout:
-        """Views and actions belong to the step that follows them."""
-        seen = np.concatenate([first[None], steps[:-1, :, : self.seen]])
-        flags = steps[..., self.flags] > 0
-        terminated = flags[..., 0]
-        return jax.tree.map(
-            jnp.asarray,
-            Rollout(
-                view=seen[..., : self.view],
-                next_view=steps[..., self.seen : self.seen + self.view],
-                action=seen[..., self.action],
-                reward=steps[..., -self.m - 1],
-                cost=steps[..., -self.m :],
-                terminated=terminated,
-                truncated=flags[..., 1] & ~terminated,
-                taken=seen[..., self.taken] if self.shielded else None,
-            ),
-        )
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Seen:
-    """What a policy saw before a step, and did."""
-
-    view: Float[Array, "*axes view"]
-    action: Float[Array, "*axes act"]
-    taken: Float[Array, "*axes act"]
-    """The action as the shield left it."""
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Settled:
-    """What a step did."""
-
-    row: Float[Array, "*axes packed"]
-    """With the next episode begun where one has ended."""
-    memory: Float[Array, "*axes memory"]
-    last: Float[Array, "*axes view"]
-    """The view after the step, before any reset."""
-    outcome: Outcome
-
-
-@dataclass(frozen=True)
-class Scenes:
-    """A policy in one environment of a task, as pure functions. Engines batch them, each in its way."""
-
-    task: Task
-    actor: Actor
-
-    def see(
-        self,
-        theta: Float[Array, " p"],
-        row: Float[Array, " packed"],
-        memory: Float[Array, " memory"],
-        noise: Float[Array, " act"],
-    ) -> Seen:
-        view = jnp.concatenate([row_of(self.task).unpack(row).observation, memory])
-        return Seen(view, *self.actor.both(theta, view, noise))
-
-    def settle(
-        self,
-        row: Float[Array, " packed"],
-        memory: Float[Array, " memory"],
-        sensors: Float[Array, " sensors"],
-        following: Float[Array, " packed"],
-    ) -> Settled:
-        """After the physics: `following` is the episode that begins if this one has ended."""
-        task_row = row_of(self.task)
-        after, outcome = self.task.advance(task_row.unpack(row), sensors)
-        remembered = self.actor.after(memory, outcome.costs)
-        return Settled(
-            row=jnp.where(outcome.done, following, task_row.pack(after)),
-            memory=jnp.where(outcome.done, self.actor.fresh(), remembered),
-            last=jnp.concatenate([outcome.observation, remembered]),
-            outcome=outcome,
+    def rollout(self, results: Float[np.ndarray, "run time+1 env results"]) -> Rollout:
+        """From the results of `first` and of every `advance` after it: views of them, except for the truth values."""
+        before, after = self.record.unpack(results[:, :-1]).ahead, self.record.unpack(results[:, 1:])
+        return Rollout(
+            observation=before.observation,
+            next_observation=after.observation,
+            action=before.action,
+            reward=after.reward,
+            cost=after.costs,
+            terminated=after.terminated,
+            truncated=after.truncated & ~after.terminated,
+            taken=before.taken,
         )
 
 
 @functools.lru_cache(maxsize=8)
-def acting_of(task: Task, actor: Actor) -> Acting:
-    obs, m = task.observer.size, len(task.suite.obstacles)
-    memories, act = len(actor.start), task.suite.robot.actions
-    scenes = Scenes(task, actor)
+def policy_programs(task: Task, actor: Actor) -> PolicyPrograms:
+    obs = task.observer.size + len(actor.initial())
+    act, m, step = task.suite.robot.actions, len(task.suite.obstacles), TaskStep(task, actor)
+    ahead = Acted(_zeros(obs), _zeros(act), _zeros(act) if actor.shielded else None)
+    blank = PolicyStep(ahead, _zeros(obs), _zeros(()), _zeros(m), _false, _false, _false)
+    record = Packed.like(blank)
 
-    def see(theta: Any, row: Any, memory: Any, noise: Any) -> list[Float[Array, " n"]]:
-        seen = scenes.see(theta, row, memory, noise)
-        return [seen.view, seen.action] if actor.shield is None else [seen.view, seen.action, seen.taken]
-
-    def first(theta: Any, row: Any, memory: Any, noise: Any) -> Float[Array, " seen"]:
-        return jnp.concatenate(see(theta, row, memory, noise))
+    def first(
+        theta: Float[Array, " p"],
+        row: Float[Array, " packed"],
+        augmentation: Float[Array, " augmentation"],
+        noise: Float[Array, " act"],
+    ) -> Float[Array, " results"]:
+        return record.pack(replace(blank, ahead=step.act(theta, row, augmentation, noise)))
 
     def advance(
         theta: Float[Array, " p"],
         row: Float[Array, " packed"],
-        memory: Float[Array, " memory"],
+        augmentation: Float[Array, " augmentation"],
         sensors: Float[Array, " sensors"],
-        ahead: Float[Array, "block packed"],
-        used: Int[Array, ""],
+        upcoming: Float[Array, "block packed"],
+        position: Int[Array, ""],
         noise: Float[Array, " act"],
-    ) -> tuple[Float[Array, " packed"], Float[Array, " memory"], Float[Array, " results"]]:
-        now = scenes.settle(row, memory, sensors, ahead[used])
-        seen = see(theta, now.row, now.memory, noise)
-        return now.row, now.memory, _side_by_side(seen, now.last, now.outcome)
+    ) -> tuple[Float[Array, " packed"], Float[Array, " augmentation"], Float[Array, " results"]]:
+        now = step.settle(row, augmentation, sensors, upcoming[position])
+        ahead, did = step.act(theta, now.row, now.augmentation, noise), now.outcome
+        results = PolicyStep(
+            ahead, now.next_observation, did.reward, did.costs, did.terminated, did.truncated, did.diverged
+        )
+        return now.row, now.augmentation, record.pack(results)
 
-    return Acting(
-        view=obs + memories,
-        act=act,
-        m=m,
-        shielded=actor.shield is not None,
+    return PolicyPrograms(
+        record=record,
         first=jax.jit(jax.vmap(first, in_axes=(None, 0, 0, 0))),
         advance=jax.jit(jax.vmap(advance, in_axes=(None, 0, 0, 0, 0, 0, 0)), donate_argnums=(1, 2)),
     )

@@ -62,5 +62,5 @@ class Packed(Generic[Tree]):
         parts = []
         for place, shape, dtype in zip(self.at.values(), self.shapes, self.dtypes, strict=True):
             part = rows[..., place].reshape(*rows.shape[:-1], *shape)
-            parts.append(part > 0 if dtype == bool else part.astype(dtype) if dtype != np.float32 else part)
+            parts.append(part > 0 if dtype.kind == "b" else part.astype(dtype) if dtype != np.float32 else part)
         return jax.tree.unflatten(self.structure, parts)

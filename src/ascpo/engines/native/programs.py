@@ -118,7 +118,7 @@ class PolicyPrograms:
         """Where the results hold the action that is to be taken next."""
         return self.record.at.get("ahead.taken", self.record.at["ahead.action"])
 
-    def rollout(self, results: Float[np.ndarray, "run time+1 env results"]) -> Rollout:
+    def rollout(self, results: Float[np.ndarray, "run moment env results"]) -> Rollout:
         """From the results of `first` and of every `advance` after it: views of them, except for the truth values."""
         before, after = self.record.unpack(results[:, :-1]).ahead, self.record.unpack(results[:, 1:])
         return Rollout(

@@ -1,8 +1,15 @@
-"""Which episode comes next in each environment: the next of its seed, or one of a list."""
+"""Which episode comes next in each environment: the next of its seed, or one of a list.
+
+Both kinds of schedule have
+    seeds, episodes    the seed of each environment, and the number of its running episode among those of the seed
+    upcoming           some episodes of each environment, as packed memories at their beginning
+    position           which of the upcoming episodes is the next
+    begin_next         begins the next episode in some environments
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,30 +18,8 @@ from jaxtyping import Array, Float, Int, Integer
 from ascpo.engines.contract import EpisodeId
 from ascpo.engines.native.programs import task_programs
 from ascpo.engines.playlist import Playlist
-from ascpo.guard.layout import AnyArray, draw_many, keys_for
+from ascpo.guard.layout import draw_many, keys_for
 from ascpo.guard.task import Task
-
-
-class EpisodeSchedule(Protocol):
-    """The order of the episodes of some environments."""
-
-    seeds: Integer[np.ndarray, " env"]
-    episodes: Int[np.ndarray, " env"]
-    """The numbers of the running episodes among those of their seeds."""
-
-    @property
-    def upcoming(self) -> Float[AnyArray, "env block packed"]:
-        """Some episodes of each environment, as packed memories at their beginning."""
-        ...
-
-    @property
-    def position(self) -> Int[AnyArray, " env"]:
-        """Which of the upcoming episodes is the next."""
-        ...
-
-    def begin_next(self, which: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n pillars 3"]:
-        """The next episode begins in these environments, in rising order. Returns where its pillars stand."""
-        ...
 
 
 class SeedSchedule:
@@ -69,6 +54,7 @@ class SeedSchedule:
         return self._block.rows
 
     def begin_next(self, which: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n pillars 3"]:
+        """The next episode begins in these environments, in rising order. Returns where its pillars stand."""
         pillars = self._block.pillars[which, self.used[which]]
         self.episodes[which] += 1
         self.used[which] += 1
@@ -111,6 +97,7 @@ class ListSchedule:
         self.position: Int[np.ndarray, " env"] = np.zeros(num_envs, np.int32)
 
     def begin_next(self, which: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n pillars 3"]:
+        """The next episode begins in these environments, in rising order. Returns where its pillars stand."""
         if self._playlist is None:
             # The first episodes begin everywhere at once.
             self._playlist = Playlist(len(self.seeds))
@@ -120,6 +107,9 @@ class ListSchedule:
         self.seeds[which], self.episodes[which] = self._list.ids(places)
         self.upcoming = self._list.rows(self._playlist.reserved)
         return self._list.pillars(places)
+
+
+EpisodeSchedule: TypeAlias = SeedSchedule | ListSchedule
 
 
 @dataclass(frozen=True)

@@ -13,23 +13,26 @@ from gymnasium.wrappers import TimeLimit
 from numpy.testing import assert_allclose, assert_array_equal
 
 import ascpo
-from ascpo.engines.gymnasium import GymnasiumEngine
-from ascpo.engines.inspection import Faulty, Unsuitable
-from ascpo.engines.rollout import Actor, Engine
-from ascpo.experience.memory import MAXIMA, NOTHING, running_maximum
+from ascpo.engines.actor import ScriptedActor
+from ascpo.engines.contract import EpisodePlayer, RunBatch
+from ascpo.engines.gymnasium.engine import GymnasiumEngine
+from ascpo.engines.gymnasium.errors import Faulty, Unsuitable
 from examples import pendulum
+from tests.actors import ToyActor, running_maxima
 
 THETA = jnp.array([0.4, -0.7])
 
 
-def act(theta, view, noise):
-    """Looks at the first observation and at the last number of the view: the memory, where there is one."""
-    return theta[0] * view[0] + theta[1] * view[-1] + 0.8 * noise
+def act(theta, observation, noise):
+    """Looks at the first number that it observes and at the last: the augmentation, where there is one."""
+    return theta[0] * observation[0] + theta[1] * observation[-1] + 0.8 * noise
 
 
-ONE = Actor(start=MAXIMA.start(1), after=MAXIMA.after, act=act)
-TWO = Actor(start=MAXIMA.start(2), after=MAXIMA.after, act=act)
-FORGETFUL = Actor(start=NOTHING.start(1), after=NOTHING.after, act=act)
+def walk(theta, observation, noise):
+    return jnp.tanh(theta[:2] + noise)
+
+
+ONE, TWO, FORGETFUL = ToyActor(act, maxima=1), ToyActor(act, maxima=2), ToyActor(act)
 
 
 class Walk(gymnasium.Env):
@@ -73,9 +76,24 @@ def noise(steps, envs, act=1, seed=0):
     return np.random.default_rng(seed).standard_normal((steps, envs, act)).astype(np.float32)
 
 
+def start(engine, actor=ONE, seed=5):
+    engine.start([RunBatch(actor, (seed,))])
+
+
+def collect(engine, noise):
+    """The rollout of the only run, without its axis."""
+    (rollout,) = engine.collect([THETA[None]], [noise[None]])
+    assert all(isinstance(leaf, np.ndarray) and len(leaf) == 1 for leaf in jax.tree.leaves(rollout))
+    return jax.tree.map(lambda x: x[0], rollout)
+
+
 def collected(engine, actor=ONE, steps=100, seed=5):
-    engine.begin(actor, seed)
-    return jax.tree.map(np.asarray, engine.collect(THETA, noise(steps, engine.num_envs, engine.action_size)))
+    start(engine, actor, seed)
+    return collect(engine, noise(steps, engine.envs_per_run, engine.action_size))
+
+
+def snapshot_of(engine):
+    return engine.snapshots()(0)
 
 
 def seeds(seed, env, count):
@@ -92,9 +110,13 @@ def same(a, b):
         assert_array_equal(x, y)
 
 
-def test_it_is_an_engine():
+def test_it_is_an_engine_for_one_run():
     engine = GymnasiumEngine(Walk, 2)
-    assert isinstance(engine, Engine)
+    start(engine)
+    assert isinstance(engine, EpisodePlayer)
+    assert (engine.max_runs, engine.envs_per_run) == (1, 2)
+    with pytest.raises(ValueError, match="one run at a time, not 3"):
+        engine.start([RunBatch(ONE, (0, 1)), RunBatch(TWO, (0,))])
     assert (engine.observation_size, engine.action_size, engine.cost_names) == (2, 1, ("cost",))
     engine.close()
 
@@ -104,24 +126,24 @@ def test_a_rollout_is_what_single_environments_do_one_by_one():
     assert r.terminated.any()
     assert r.truncated.any()
     for i in range(3):
-        env, episodes, memory = Walk(), iter(seeds(5, i, 100)), 0.0
+        env, episodes, maximum = Walk(), iter(seeds(5, i, 100)), 0.0
         observation, _ = env.reset(seed=next(episodes))
         for t in range(100):
-            assert_allclose(r.view[t, i], [*observation.ravel(), memory], rtol=1e-5, atol=1e-5)
-            drawn = act(THETA, r.view[t, i], noise(100, 3)[t, i])
+            assert_allclose(r.observation[t, i], [*observation.ravel(), maximum], rtol=1e-5, atol=1e-5)
+            drawn = act(THETA, r.observation[t, i], noise(100, 3)[t, i])
             assert_allclose(r.action[t, i], drawn, rtol=1e-5, atol=1e-6)
             # [-1, 1] becomes [-0.5, 0.7].
             given = np.clip(0.1 + 0.6 * np.clip(r.action[t, i], -1.0, 1.0), -0.5, np.float32(0.7)).astype("f4")
             observation, reward, terminated, truncated, info = env.step(given)
-            memory = max(memory, info["cost"])
-            assert_allclose(r.next_view[t, i], [*observation.ravel(), memory], rtol=1e-5, atol=1e-5)
+            maximum = max(maximum, info["cost"])
+            assert_allclose(r.next_observation[t, i], [*observation.ravel(), maximum], rtol=1e-5, atol=1e-5)
             assert_allclose(r.reward[t, i], reward, rtol=1e-5, atol=1e-5)
             assert_allclose(r.cost[t, i], [info["cost"]], rtol=1e-5, atol=1e-5)
             assert (r.terminated[t, i], r.truncated[t, i]) == (terminated, truncated and not terminated)
             # Rounding of the action may add up: the engine's own state is taken, and the next step compared.
-            env.x = float(r.next_view[t, i, 0])
+            env.x = float(r.next_observation[t, i, 0])
             if terminated or truncated:
-                (observation, _), memory = env.reset(seed=next(episodes)), 0.0
+                (observation, _), maximum = env.reset(seed=next(episodes)), 0.0
 
 
 def test_a_step_that_ends_in_both_ways_counts_as_terminated():
@@ -130,49 +152,49 @@ def test_a_step_that_ends_in_both_ways_counts_as_terminated():
     assert not r.truncated.any()
 
 
-def test_the_memory_is_the_running_maximum_of_the_costs():
+def test_the_augmentation_is_the_running_maximum_of_the_costs():
     r = collected(GymnasiumEngine(Walk, 3))
-    M, M_next = running_maximum(jnp.asarray(r.cost), jnp.asarray(r.done), jnp.zeros((3, 1)))
-    assert float(M_next.max()) > 0
-    assert_allclose(r.view[..., -1:], M, atol=1e-6)
-    assert_allclose(r.next_view[..., -1:], M_next, atol=1e-6)
+    M, M_next = running_maxima(r.cost, r.done)
+    assert M_next.max() > 0
+    assert_allclose(r.observation[..., -1:], M, atol=1e-6)
+    assert_allclose(r.next_observation[..., -1:], M_next, atol=1e-6)
 
 
-def test_a_policy_without_memory_sees_the_observation_alone():
-    assert collected(GymnasiumEngine(Walk, 2), FORGETFUL, steps=3).view.shape == (3, 2, 2)
+def test_a_policy_without_augmentation_observes_the_raw_observation():
+    assert collected(GymnasiumEngine(Walk, 2), FORGETFUL, steps=3).observation.shape == (3, 2, 2)
 
 
-def test_a_cut_begins_new_episodes_without_memory():
+def test_a_cut_begins_new_episodes_with_the_initial_augmentation():
     engine = GymnasiumEngine(Walk, 3)
     collected(engine)
-    episodes = engine.snapshot()["episodes"]
+    episodes = snapshot_of(engine)["episodes"]
     engine.cut()
-    assert_array_equal(engine.snapshot()["episodes"], episodes + 1)
-    assert_array_equal(engine.collect(THETA, noise(1, 3)).view[0, :, 1:], 0.0)
+    assert_array_equal(snapshot_of(engine)["episodes"], episodes + 1)
+    assert_array_equal(collect(engine, noise(1, 3)).observation[0, :, 1:], 0.0)
 
 
 def test_company_changes_no_episode():
     alone, together = collected(GymnasiumEngine(Walk, 1)), GymnasiumEngine(Walk, 4)
-    together.begin(ONE, 5)
+    start(together)
     others = np.concatenate([noise(100, 1), noise(100, 3, seed=1)], axis=1)
-    r = together.collect(THETA, others)
-    assert_allclose(r.view[:, :1], alone.view, rtol=1e-5, atol=1e-5)
+    r = collect(together, others)
+    assert_allclose(r.observation[:, :1], alone.observation, rtol=1e-5, atol=1e-5)
 
 
 def test_another_seed_is_another_run_and_the_same_one_is_the_same():
     engine = GymnasiumEngine(Walk, 2)
     first, other, again = collected(engine), collected(engine, seed=6), collected(engine)
     same(first, again)
-    assert (first.view[0] != other.view[0]).any()
+    assert (first.observation[0] != other.observation[0]).any()
 
 
 def taken(space, drawn):
     """What an environment with this action space is given."""
     env = Walk(space)
     engine = GymnasiumEngine(lambda: env, 1)
-    engine.begin(Actor((), NOTHING.after, lambda theta, view, noise: noise), 0)
+    start(engine, ScriptedActor())
     env.taken.clear()
-    engine.collect(THETA, np.array(drawn, np.float32).reshape(1, 1, -1))
+    collect(engine, np.array(drawn, np.float32).reshape(1, 1, -1))
     return env.taken[0]
 
 
@@ -200,30 +222,30 @@ def test_integer_actions_are_rounded():
 @pytest.mark.parametrize("stop", [0, 1, 37, 100])
 def test_a_restored_engine_goes_on_bit_for_bit(stop):
     engine = GymnasiumEngine(Walk, 5)
-    collected(engine, steps=stop) if stop else engine.begin(ONE, 5)
-    snapshot = engine.snapshot()
+    collected(engine, steps=stop) if stop else start(engine)
+    snapshot = snapshot_of(engine)
     kept = {name: array.copy() for name, array in snapshot.items()}
     rest = noise(80, 5, seed=1)
-    whole = engine.collect(THETA, rest)
+    whole = collect(engine, rest)
     same(snapshot, kept)
     other = GymnasiumEngine(Walk, 5)
-    other.begin(ONE, 5)
+    start(other)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        other.restore(snapshot)
-    same(other.snapshot(), snapshot)
-    same(other.collect(THETA, rest), whole)
-    same(other.snapshot(), engine.snapshot())
+        other.restore([snapshot])
+    same(snapshot_of(other), snapshot)
+    same(collect(other, rest), whole)
+    same(snapshot_of(other), snapshot_of(engine))
 
 
 def test_long_episodes_are_restored_too():
     make = functools.partial(TimeLimit, pendulum.Pendulum(), 10_000)
     engine, other = GymnasiumEngine(make, 1), GymnasiumEngine(pendulum.Pendulum, 1)
     collected(engine, TWO, steps=200)
-    other.begin(TWO, 5)
-    other.restore(engine.snapshot())
-    assert other.snapshot()["lengths"] == [200]
-    same(other.collect(THETA, noise(9, 1)), engine.collect(THETA, noise(9, 1)))
+    start(other, TWO)
+    other.restore([snapshot_of(engine)])
+    assert snapshot_of(other)["lengths"] == [200]
+    same(collect(other, noise(9, 1)), collect(engine, noise(9, 1)))
 
 
 class Forgetful(Walk):
@@ -237,16 +259,16 @@ def test_an_environment_that_does_not_repeat_itself_is_restored_with_a_warning()
     engine = GymnasiumEngine(Forgetful, 2)
     collected(engine, steps=10)
     with pytest.warns(UserWarning, match="does not repeat itself.*resumed run will differ"):
-        engine.restore(engine.snapshot())
-    assert np.isfinite(engine.collect(THETA, noise(3, 2)).view).all()
+        engine.restore([snapshot_of(engine)])
+    assert np.isfinite(collect(engine, noise(3, 2)).observation).all()
 
 
 def test_a_snapshot_of_more_environments_is_refused():
     engine, other = GymnasiumEngine(Walk, 2), GymnasiumEngine(Walk, 3)
-    engine.begin(ONE, 0)
-    other.begin(ONE, 0)
+    start(engine)
+    start(other)
     with pytest.raises(ValueError, match="of 2 environments, and here are 3"):
-        other.restore(engine.snapshot())
+        other.restore([snapshot_of(engine)])
 
 
 # Faults.
@@ -337,23 +359,23 @@ def test_an_unfit_environment_is_refused_before_anything_runs():
 def test_a_suite_by_its_id_has_its_own_costs_and_names():
     name = "Point-1-Hazard"
     engine = GymnasiumEngine(f"ascpo/{name}-v0", 2)
-    r = collected(engine, Actor((0.0,), MAXIMA.after, lambda theta, view, noise: jnp.tanh(theta[:2] + noise)), steps=40)
+    r = collected(engine, ToyActor(walk, maxima=1), steps=40)
     assert engine.cost_names == ascpo.suite(name).cost_names
     env = ascpo.make(name)
     env.reset(seed=seeds(5, 1, 1)[0])
     for t in range(40):
         observation, *_, info = env.step(r.action[t, 1])
-        assert_allclose(r.next_view[t, 1, :-1], observation, atol=1e-4)
+        assert_allclose(r.next_observation[t, 1, :-1], observation, atol=1e-4)
         assert_allclose(r.cost[t, 1], info["costs"], atol=1e-5)
 
 
 def test_processes_change_no_bit():
     apart, here = GymnasiumEngine("examples.pendulum:make", 2, processes=True), GymnasiumEngine(pendulum.make, 2)
     same(collected(apart, TWO, steps=130), collected(here, TWO, steps=130))
-    snapshot = apart.snapshot()
-    apart.begin(TWO, 5)
-    apart.restore(snapshot)
-    same(apart.collect(THETA, noise(9, 2)), here.collect(THETA, noise(9, 2)))
+    snapshot = snapshot_of(apart)
+    start(apart, TWO)
+    apart.restore([snapshot])
+    same(collect(apart, noise(9, 2)), collect(here, noise(9, 2)))
     apart.close()
 
 

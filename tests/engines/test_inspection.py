@@ -12,7 +12,9 @@ from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.wrappers import TimeLimit
 
 import ascpo
-from ascpo.engines.inspection import Inspection, Unsuitable, inspect, resolve
+from ascpo.engines.gymnasium.errors import Unsuitable
+from ascpo.engines.gymnasium.inspection import Inspection, inspect
+from ascpo.engines.gymnasium.naming import resolve
 
 
 class Toy(gymnasium.Env):
@@ -53,12 +55,12 @@ def fault_of(**spoilt):
     return fault
 
 
-def remark_of(make):
-    (remark,) = inspect(make).remarks
-    return remark
+def note_of(make):
+    (note,) = inspect(make).notes
+    return note
 
 
-def test_a_sound_environment_is_measured_and_leaves_no_remark():
+def test_a_sound_environment_is_measured_and_leaves_no_note():
     assert inspect(limited) == Inspection(2, 1, (-2.0,), (3.0,), ("cost",), ())
 
 
@@ -89,14 +91,14 @@ def test_a_vector_of_costs_wins_over_a_single_one_and_is_numbered():
 
 def test_an_environment_may_name_its_costs():
     found = inspect(functools.partial(limited, info=lambda t: {"costs": np.zeros(2)}, cost_names=["heat", "speed"]))
-    assert (found.cost_names, found.remarks) == (("heat", "speed"), ())
+    assert (found.cost_names, found.notes) == (("heat", "speed"), ())
 
 
 @pytest.mark.parametrize("names", [("heat",), ("heat", "heat"), ("heat", "a b"), ("heat", 3), "ab,"])
-def test_names_that_fit_no_costs_are_left_aside_with_a_remark(names):
+def test_names_that_fit_no_costs_are_left_aside_with_a_note(names):
     make = functools.partial(limited, info=lambda t: {"costs": (0, 0)}, cost_names=names)
     assert inspect(make).cost_names == ("cost_0", "cost_1")
-    assert "They are called cost_0, cost_1 instead" in remark_of(make)
+    assert "They are called cost_0, cost_1 instead" in note_of(make)
 
 
 @pytest.mark.parametrize("cost", [1, 0.5, True, np.float32(0.5), np.array(0.5), np.bool_(True)])
@@ -107,7 +109,7 @@ def test_a_cost_may_be_any_kind_of_number(cost):
 def test_a_suite_has_the_names_of_its_constraints():
     found = inspect(functools.partial(ascpo.make, "Point-1-Hazard"))
     assert found.cost_names == ascpo.suite("Point-1-Hazard").cost_names
-    assert (found.low, found.high, found.remarks) == ((-1.0, -1.0), (1.0, 1.0), ())
+    assert (found.low, found.high, found.notes) == ((-1.0, -1.0), (1.0, 1.0), ())
 
 
 # What is refused.
@@ -212,24 +214,24 @@ def test_an_exception_of_the_environment_itself_passes_through():
         inspect(functools.partial(limited, info=info))
 
 
-# What is remarked on.
+# What is noted.
 
 
-def test_an_environment_that_ignores_its_seed_is_remarked_on():
+def test_an_environment_that_ignores_its_seed_is_noted():
     dice = np.random.default_rng()
-    assert "cannot be resumed exactly" in remark_of(
+    assert "cannot be resumed exactly" in note_of(
         functools.partial(limited, observe=lambda env: dice.random(2).astype("f4"))
     )
 
 
-def test_steps_that_differ_after_the_same_seed_are_remarked_on():
+def test_steps_that_differ_after_the_same_seed_are_noted():
     dice = np.random.default_rng()
-    remark = remark_of(functools.partial(limited, info=lambda t: {"cost": dice.random()}))
-    assert "The same actions after the same seed lead elsewhere" in remark
+    note = note_of(functools.partial(limited, info=lambda t: {"cost": dice.random()}))
+    assert "The same actions after the same seed lead elsewhere" in note
 
 
-def test_episodes_without_a_time_limit_are_remarked_on():
-    assert "gymnasium.wrappers.TimeLimit" in remark_of(Toy)
+def test_episodes_without_a_time_limit_are_noted():
+    assert "gymnasium.wrappers.TimeLimit" in note_of(Toy)
 
 
 class Counts(Toy):
@@ -241,7 +243,7 @@ class Counts(Toy):
 
 
 def test_a_time_limit_that_was_seen_to_work_needs_no_wrapper():
-    assert inspect(Counts).remarks == ()
+    assert inspect(Counts).notes == ()
 
 
 @pytest.mark.parametrize(
@@ -252,15 +254,15 @@ def test_a_time_limit_that_was_seen_to_work_needs_no_wrapper():
         Box(-np.finfo(np.float32).max, np.finfo(np.float32).max, (1,), np.float32),
     ],
 )
-def test_actions_without_bounds_are_remarked_on(space):
+def test_actions_without_bounds_are_noted(space):
     make = functools.partial(limited, action_space=space)
-    assert "passed on as the policy draws them" in remark_of(make)
+    assert "passed on as the policy draws them" in note_of(make)
     assert inspect(make).high == (np.inf,)
 
 
-def test_integer_actions_and_negative_costs_are_remarked_on():
-    assert "rounded" in remark_of(functools.partial(limited, action_space=Box(0, 5, (1,), np.int64)))
-    assert "count as zero" in remark_of(functools.partial(limited, info=lambda t: {"cost": -1.0}))
+def test_integer_actions_and_negative_costs_are_noted():
+    assert "rounded" in note_of(functools.partial(limited, action_space=Box(0, 5, (1,), np.int64)))
+    assert "count as zero" in note_of(functools.partial(limited, info=lambda t: {"cost": -1.0}))
 
 
 # What a name stands for.

@@ -1,6 +1,6 @@
-"""The mjx engine on the host: the native engine's episodes, to single precision, whoever plays beside.
+"""The mjx engine on the host: the native engine's episodes, to single precision, whatever runs beside.
 
-Compiling takes nearly all of the time, so that tests share programs: one for three players, one for one of them alone.
+Compiling takes nearly all of the time, so that tests share programs: one for three runs, one for one of them alone.
 """
 
 from dataclasses import replace
@@ -11,22 +11,30 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-import ascpo.engines.mjx.engine as module
+from ascpo.engines.actor import ScriptedActor
+from ascpo.engines.contract import Engine, RunBatch
+from ascpo.engines.mjx import program as module
 from ascpo.engines.mjx.engine import MjxEngine
 from ascpo.engines.mjx.physics import Physics, Unserved
-from ascpo.engines.native import NativeEngine
-from ascpo.engines.programs import Scenes, acting_of, row_of
-from ascpo.engines.rollout import SCRIPTED, Cast, Shared
-from ascpo.engines.simulation import Simulator
+from ascpo.engines.native.engine import NativeEngine
+from ascpo.engines.native.programs import PolicyStep, policy_programs
+from ascpo.engines.native.simulator import Simulator
+from ascpo.engines.task_step import TaskStep, packed_memory
 from ascpo.environments.spaces import make_task
-from ascpo.experience.memory import MAXIMA
-from tests.engines.test_together import ENVS, REMEMBERING, SHIELDED, assert_same
+from tests.actors import ToyActor
+from tests.engines.test_runs import ENVS, assert_same, shield
 from tests.slow import slow
 
 LIMIT = 9
 """Steps of an episode. The motor that turns the robot switches back and forth between its ends: what rounding does to
 the speed of turning grows tenfold in a step or two, while the place stays as it is to five digits."""
-CASTS = [Cast(replace(REMEMBERING, act=SCRIPTED.act), (3, 700)), Cast(replace(SHIELDED, act=SCRIPTED.act), (3,))]
+
+
+def by_noise(theta, observation, noise):
+    return noise
+
+
+BATCHES = [RunBatch(ToyActor(by_noise, maxima=1), (3, 700)), RunBatch(ToyActor(by_noise, shield=shield), (3,))]
 THETAS = [jnp.zeros((2, 1)), jnp.zeros((1, 1))]
 
 
@@ -36,7 +44,7 @@ def task_of(suite, limit=LIMIT):
 
 def actions(steps, seed=0):
     rng = np.random.default_rng(seed)
-    return [rng.uniform(-1, 1, (len(cast.seeds), steps, ENVS, 2)).astype(np.float32) for cast in CASTS]
+    return [rng.uniform(-1, 1, (len(batch), steps, ENVS, 2)).astype(np.float32) for batch in BATCHES]
 
 
 @pytest.fixture(scope="module")
@@ -46,37 +54,38 @@ def opened():
 
 @pytest.fixture
 def engine(opened):
-    """Begun anew for every test."""
-    opened.begin_together(CASTS)
+    """Started anew for every test."""
+    opened.start(BATCHES)
     opened.divergences.clear()
     return opened
 
 
 def snapshots(engine):
-    return [engine.snapshots()(player) for player in range(3)]
+    return [engine.snapshots()(run) for run in range(3)]
 
 
-def test_it_is_an_engine_for_several_players(engine):
-    assert isinstance(engine, Shared)
-    assert engine.remarks[0].startswith("Physics by MJX (jax) on one device")
+def test_it_is_an_engine_for_any_number_of_runs(engine):
+    assert isinstance(engine, Engine)
+    assert (engine.max_runs, engine.envs_per_run) == (None, ENVS)
+    assert engine.notes[0].startswith("Physics by MJX (jax) on one device")
 
 
 def test_episodes_are_those_of_the_native_engine(engine):
     native = NativeEngine(engine.task, 3 * ENVS, 1)
-    native.begin_together(CASTS)
+    native.start(BATCHES)
     steps = 2 * LIMIT + 7
     for seed in range(2):
-        ours, theirs = (each.collect_together(THETAS, actions(steps, seed)) for each in (engine, native))
+        ours, theirs = (each.collect(THETAS, actions(steps, seed)) for each in (engine, native))
         for one, two in zip(ours, theirs, strict=True):
             assert_array_equal(one.terminated, two.terminated)
             assert_array_equal(one.truncated, two.truncated)
             assert_array_equal(one.action, two.action)
             age = np.arange(steps * seed, steps * (seed + 1)) % LIMIT
-            # A layout is drawn by the same program: the first view of an episode is the same to the bit.
-            assert_array_equal(one.view[:, age == 0], two.view[:, age == 0])
+            # A layout is drawn by the same program: the first observation of an episode is the same to the bit.
+            assert_array_equal(one.observation[:, age == 0], two.observation[:, age == 0])
             assert_allclose(one.reward, two.reward, atol=1e-4)
             assert_allclose(one.cost, two.cost, atol=1e-4)
-            error = np.abs(np.asarray(one.next_view) - np.asarray(two.next_view))
+            error = np.abs(np.asarray(one.next_observation) - np.asarray(two.next_observation))
             assert np.median(error[:, age < 3][error[:, age < 3] > 0]) < 1e-5
             assert np.quantile(error, 0.95) < 1e-3
         assert_array_equal(ours[1].taken, theirs[1].taken)
@@ -85,14 +94,14 @@ def test_episodes_are_those_of_the_native_engine(engine):
 
 def test_the_same_sensors_mean_the_same_to_the_bit(engine):
     """The task as the native engine compiles it, and as this one batches it."""
-    task, actor = engine.task, CASTS[0].actor
+    task, actor = engine.task, BATCHES[0].actor
     count, rng = 2 * ENVS, np.random.default_rng(0)
     simulator = Simulator(task, count, 1)
     simulator.reset(np.arange(count), np.zeros((count, 0, 3)))
-    ahead = engine._ahead.rows[:, :2].reshape(count, -1, row_of(task).width)
-    rows, memories, zero = ahead[:, 0], jnp.tile(actor.fresh(), (count, 1)), jnp.zeros(1)
-    acting, settle = acting_of(task, actor), jax.jit(jax.vmap(jax.vmap(Scenes(task, actor).settle)))
-    see = jax.jit(jax.vmap(jax.vmap(Scenes(task, actor).see, (None, 0, 0, 0)), (None, 0, 0, 0)))
+    upcoming = engine._upcoming.rows[:, :2].reshape(count, -1, packed_memory(task).width)
+    rows, augmentations, zero = upcoming[:, 0], jnp.tile(actor.initial(), (count, 1)), jnp.zeros(1)
+    programs, settle = policy_programs(task, actor), jax.jit(jax.vmap(jax.vmap(TaskStep(task, actor).settle)))
+    act = jax.jit(jax.vmap(jax.vmap(TaskStep(task, actor).act, (None, 0, 0, 0)), (None, 0, 0, 0)))
 
     def pairs(x):
         return jnp.asarray(x).reshape(ENVS, 2, *np.shape(x)[1:])
@@ -100,73 +109,75 @@ def test_the_same_sensors_mean_the_same_to_the_bit(engine):
     for _ in range(LIMIT + 2):
         noise = rng.uniform(-1, 1, (count, 2)).astype(np.float32)
         simulator.step(noise)
-        now = settle(*map(pairs, (rows, memories, simulator.sensors, ahead[:, 1])))
-        row, memory, last, outcome = now.row, now.memory, now.last, now.outcome
-        seen = see(zero, row, memory, pairs(noise))
-        used = jnp.ones(count, jnp.int32)
-        given = (jnp.array(rows), jnp.array(memories), simulator.sensors, ahead, used, noise)
-        rows, memories, results = acting.advance(zero, *given)
-        parts = [seen.view, seen.action, last, outcome.terminated[..., None], outcome.truncated[..., None]]
-        parts += [outcome.goal_met[..., None], outcome.diverged[..., None], outcome.reward[..., None], outcome.costs]
-        ours = np.concatenate([np.asarray(part, np.float32) for part in parts], axis=-1).reshape(count, -1)
-        assert_array_equal(ours, results)
-        assert_array_equal(np.asarray(row).reshape(count, -1), rows)
-        assert_array_equal(np.asarray(memory).reshape(count, -1), memories)
+        now = settle(*map(pairs, (rows, augmentations, simulator.sensors, upcoming[:, 1])))
+        ahead, did = act(zero, now.row, now.augmentation, pairs(noise)), now.outcome
+        ours = PolicyStep(
+            ahead, now.next_observation, did.reward, did.costs, did.terminated, did.truncated, did.diverged
+        )
+        position = jnp.ones(count, jnp.int32)
+        given = (jnp.array(rows), jnp.array(augmentations), simulator.sensors, upcoming, position, noise)
+        rows, augmentations, results = programs.advance(zero, *given)
+        assert_same(ours, jax.tree.map(pairs, programs.record.unpack(np.asarray(results))))
+        assert_array_equal(now.row, pairs(rows))
+        assert_array_equal(now.augmentation, pairs(augmentations))
 
 
-def test_a_player_in_company_is_what_it_is_alone(engine):
+def test_a_run_in_company_is_what_it_is_alone(engine):
     alone = MjxEngine(engine.task, ENVS, "jax")
-    alone.begin(CASTS[0].actor, 700)
+    alone.start([RunBatch(BATCHES[0].actor, (700,))])
     for seed in range(2):
         noise = actions(25, seed)
-        together = engine.collect_together(THETAS, noise)[0]
-        assert_same(jax.tree.map(lambda x: x[1], together), alone.collect(THETAS[0][1], noise[0][1]))
-        assert_same(engine.snapshots()(1), alone.snapshot())
+        together = engine.collect(THETAS, noise)[0]
+        assert_same(jax.tree.map(lambda x: x[1:], together), alone.collect([THETAS[0][1:]], [noise[0][1:]])[0])
+        assert_same(engine.snapshots()(1), alone.snapshots()(0))
 
 
-def test_players_go_on_from_snapshots(engine):
-    engine.collect_together(THETAS, actions(25))
+def test_runs_go_on_from_snapshots(engine):
+    engine.collect(THETAS, actions(25))
     before = snapshots(engine)
-    expected, after = engine.collect_together(THETAS, actions(25, 1)), snapshots(engine)
-    engine.begin_together(CASTS)
-    engine.restore_together([{name: np.asarray(x) for name, x in each.items()} for each in before])
-    assert_same(engine.collect_together(THETAS, actions(25, 1)), expected)
+    expected, after = engine.collect(THETAS, actions(25, 1)), snapshots(engine)
+    engine.start(BATCHES)
+    engine.restore([{name: np.asarray(x) for name, x in each.items()} for each in before])
+    assert_same(engine.collect(THETAS, actions(25, 1)), expected)
     assert_same(snapshots(engine), after)
 
 
-def test_snapshots_of_other_players_are_refused(engine):
-    with pytest.raises(ValueError, match="2 snapshots of 2 environments do not fit 3 players of 2"):
-        engine.restore_together(snapshots(engine)[:2])
+def test_snapshots_of_other_runs_are_refused(engine):
+    with pytest.raises(ValueError, match="2 snapshots are not one for each of 3 runs"):
+        engine.restore(snapshots(engine)[:2])
+    less = [{name: x[:1] for name, x in each.items()} for each in snapshots(engine)]
+    with pytest.raises(ValueError, match="of 1 environments, and a run has 2 here"):
+        engine.restore(less)
 
 
 def test_episodes_that_are_cut_are_followed_by_the_next(engine):
     native = NativeEngine(engine.task, 3 * ENVS, 1)
-    native.begin_together(CASTS)
+    native.start(BATCHES)
     for each in (engine, native):
-        each.collect_together(THETAS, actions(25))
-        each.cut_together()
-    ours, theirs = (each.collect_together(THETAS, actions(25)) for each in (engine, native))
+        each.collect(THETAS, actions(25))
+        each.cut()
+    ours, theirs = (each.collect(THETAS, actions(25)) for each in (engine, native))
     for one, two in zip(ours, theirs, strict=True):
-        assert_array_equal(one.view[:, ::LIMIT], two.view[:, ::LIMIT])
+        assert_array_equal(one.observation[:, ::LIMIT], two.observation[:, ::LIMIT])
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e11])
 def test_a_world_that_breaks_down_ends_its_own_episode_and_no_other(engine, value, caplog):
-    engine.collect_together(THETAS, actions(25))
+    engine.collect(THETAS, actions(25))
     before = engine._carry
-    whole = engine.collect_together(THETAS, actions(25, 1))
+    whole = engine.collect(THETAS, actions(25, 1))
     after = snapshots(engine)
     pose = before.moving.pose
-    # Environment 1 of player 1: the simulations are counted through the players of each environment.
+    # Environment 1 of run 1: the simulations are counted through the runs of each environment.
     broken = replace(pose, qvel=pose.qvel.at[3 * 1 + 1, 0].set(value))
     engine._carry = replace(before, moving=replace(before.moving, data=broken))
-    found = engine.collect_together(THETAS, actions(25, 1))
+    found = engine.collect(THETAS, actions(25, 1))
 
     one, old = found[0], whole[0]
     assert one.terminated[1, 0, 1]
     assert one.reward[1, 0, 1] == -10.0
     assert_array_equal(one.cost[1, 0, 1], 1.0)
-    assert_array_equal(one.next_view[1, 0, 1, :-1], one.view[1, 0, 1, :-1])
+    assert_array_equal(one.next_observation[1, 0, 1, :-1], one.observation[1, 0, 1, :-1])
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(found))
     assert int(one.terminated.sum()) == int(old.terminated.sum()) + 1
 
@@ -179,10 +190,10 @@ def test_a_world_that_breaks_down_ends_its_own_episode_and_no_other(engine, valu
     others = np.array([[True, True], [True, False]])
     for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(old), strict=True):
         assert_array_equal(np.moveaxis(np.asarray(a), 1, 2)[others], np.moveaxis(np.asarray(b), 1, 2)[others])
-    for player in (0, 2):
-        assert_same(engine.snapshots()(player), after[player])
+    for run in (0, 2):
+        assert_same(engine.snapshots()(run), after[run])
     # The next episode is the one that would have come anyway, a step or two later.
-    assert_array_equal(one.view[1, 1, 1], old.view[1, 2, 1])
+    assert_array_equal(one.observation[1, 1, 1], old.observation[1, 2, 1])
 
 
 def still(physics, mesh):
@@ -192,22 +203,22 @@ def still(physics, mesh):
 
 @pytest.mark.parametrize("limit", [1, 2])
 def test_no_episode_is_missing_or_played_twice_however_many_end(monkeypatch, limit):
-    """With episodes of one step, more end in a stretch than are left of those drawn ahead."""
-    monkeypatch.setattr(module, "_over_devices", still)
+    """With episodes of one step, more end in a chunk than are left of those drawn ahead."""
+    monkeypatch.setattr(module, "over_devices", still)
     task = task_of("Point-4-Hazard", limit)
     engine, native = MjxEngine(task, 2, "jax"), NativeEngine(task, 2, 1)
     redone = []
     for each in (engine, native):
-        each.begin(SCRIPTED, 5)
-    draw = engine._draw_ahead
-    monkeypatch.setattr(engine, "_draw_ahead", lambda after: redone.append(np.asarray(after)) or draw(after))
+        each.start([RunBatch(ScriptedActor(), (5,))])
+    draw = engine._draw_upcoming
+    monkeypatch.setattr(engine, "_draw_upcoming", lambda after: redone.append(np.asarray(after)) or draw(after))
     for steps in (25, 10, 60, 10):
-        noise = np.zeros((steps, 2, 2), np.float32)
-        ours, theirs = (each.collect(jnp.zeros(1), noise) for each in (engine, native))
+        noise = np.zeros((1, steps, 2, 2), np.float32)
+        (ours,), (theirs,) = (each.collect([jnp.zeros((1, 1))], [noise]) for each in (engine, native))
         assert_array_equal(ours.done, theirs.done)
         # What is seen first in an episode is its layout's doing alone.
-        first = np.asarray(engine_first(theirs, limit))
-        assert_array_equal(np.asarray(ours.view)[first], np.asarray(theirs.view)[first])
+        first = begins(theirs, limit)
+        assert_array_equal(np.asarray(ours.observation)[first], np.asarray(theirs.observation)[first])
         if steps == 25:
             for each in (engine, native):
                 each.cut()
@@ -216,14 +227,15 @@ def test_no_episode_is_missing_or_played_twice_however_many_end(monkeypatch, lim
     assert len(redone) > 2
 
 
-def engine_first(rollout, limit):
+def begins(rollout, limit):
+    """Where the first step of an episode is; of the first one only if all episodes have a single step."""
     done = np.asarray(rollout.done)
-    return np.concatenate([np.full_like(done[:1], limit == 1), done[:-1]])
+    return np.concatenate([np.full_like(done[:, :1], limit == 1), done[:, :-1]], axis=1)
 
 
-def test_memories_of_an_actor_begin_anew_with_each_episode(engine):
-    rollout = engine.collect_together(THETAS, actions(25))[0]
-    assert_array_equal(rollout.view[:, ::LIMIT, :, -1], MAXIMA.start(1)[0])
+def test_augmentations_begin_anew_with_each_episode(engine):
+    rollout = engine.collect(THETAS, actions(25))[0]
+    assert_array_equal(rollout.observation[:, ::LIMIT, :, -1], 0.0)
 
 
 def test_a_suite_that_jax_cannot_simulate_is_refused_with_a_sentence():

@@ -1,4 +1,4 @@
-"""The native engine's programs run on the host, and its rollouts are where the learner is."""
+"""The native engine's programs and rollouts stay on the host, whatever the default device is."""
 
 import os
 import subprocess
@@ -14,35 +14,33 @@ host, accelerator = jax.devices()  # Two CPUs, one of which plays a GPU.
 jax.config.update("jax_default_device", accelerator)
 jax.default_backend = lambda: "gpu"
 
-from ascpo.engines.native import NativeEngine
-from ascpo.engines.rollout import Actor, Cast
+from ascpo.engines.contract import RunBatch
+from ascpo.engines.native.engine import NativeEngine
 from ascpo.environments.spaces import make_task
-from ascpo.experience.memory import MAXIMA
+from tests.actors import ToyActor
 
-actor = Actor(start=MAXIMA.start(1), after=MAXIMA.after, act=lambda theta, view, noise: theta[:2] + noise)
+actor = ToyActor(lambda theta, observation, noise: theta[:2] + noise, maxima=1)
 engine = NativeEngine(make_task("Point-1-Hazard", "paper", "closest", 9), 4, 1)
-engine.begin_together([Cast(actor, (0, 5))])
+engine.start([RunBatch(actor, (0, 5))])
 theta, noise = jax.numpy.zeros((2, 3)), jax.numpy.ones((2, 20, 2, 2))
 assert theta.devices() == {accelerator}
-(rollout,) = engine.collect_together([theta], [noise])
-snapshots = [jax.tree.map(np.asarray, engine.snapshots()(player)) for player in range(2)]
-engine.restore_together(snapshots)
-engine.collect_together([theta], [noise])
-engine.cut_together()
+(rollout,) = engine.collect([theta], [noise])
+snapshots = [jax.tree.map(np.asarray, engine.snapshots()(run)) for run in range(2)]
+engine.restore(snapshots)
+engine.collect([theta], [noise])
+engine.cut()
 for lane in engine._lanes:
-    assert {*lane._rows.devices(), *lane._memories.devices(), *lane.succession.used.devices()} == {host}
-    assert lane.succession._drawn.rows.devices() == {host}
-for leaf in jax.tree.leaves(rollout):
-    assert leaf.devices() == {accelerator}
-    assert not leaf.committed
+    assert {*lane._rows.devices(), *lane._augmentations.devices(), *lane.schedule.position.devices()} == {host}
+    assert lane.schedule._drawn.rows.devices() == {host}
+assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(rollout))
 """
 
 
-def test_programs_run_on_the_host_and_rollouts_lie_on_the_default_device():
+def test_programs_run_on_the_host_and_rollouts_are_numpy_arrays():
     flags = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT],
-        env=os.environ | flags | {"PYTHONPATH": str(ROOT / "src")},
+        env=os.environ | flags | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
         capture_output=True,
         text=True,
         check=False,

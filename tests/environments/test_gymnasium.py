@@ -152,8 +152,8 @@ def test_a_bad_action_is_refused_before_anything_moves(form, action, sentence):
     env.reset(seed=0)
     with pytest.raises(ValueError, match=sentence):
         env.step(np.array(action))
-    np.testing.assert_array_equal(env.unwrapped._engine.data(0).qpos, 0.0)
-    assert env.unwrapped._engine.memory.step[0] == 0
+    np.testing.assert_array_equal(env.unwrapped._envs.data(0).qpos, 0.0)
+    assert env.unwrapped._envs.memory.step[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_a_step_before_the_reset_is_refused():
 def test_a_breakdown_is_told_in_the_info():
     env = ascpo.make("Point-1-Hazard")
     env.reset(seed=3)
-    env.unwrapped._engine._simulator.batch.bind("qvel")[0, 0] = np.inf
+    env.unwrapped._envs._simulator.batch.bind("qvel")[0, 0] = np.inf
     observation, reward, terminated, _, info = env.step(np.zeros(2, np.float32))
     assert terminated
     assert info["diverged"]

@@ -1,8 +1,12 @@
 """Simulations that broke down."""
 
+import logging
+from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 NOT_FINITE = "a sensor reads NaN or infinity"
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -10,6 +14,7 @@ class Divergence:
     """A simulation that broke down, and where to find it again."""
 
     env: int
+    """Counted within its run."""
     seed: int
     episode: int
     step: int
@@ -20,3 +25,16 @@ class Divergence:
             f"The simulation broke down in environment {self.env} (seed {self.seed}, episode {self.episode}, "
             f"step {self.step}): {self.reason}."
         )
+
+
+class Divergences(deque[Divergence]):
+    """The latest simulations that broke down."""
+
+    def __init__(self) -> None:
+        super().__init__(maxlen=1000)
+
+    def report(self, found: Iterable[Divergence]) -> None:
+        """Log them and keep them."""
+        for divergence in found:
+            _log.warning("%s", divergence)
+            self.append(divergence)

@@ -1,7 +1,7 @@
 """The functional engine: environments that are JAX functions themselves, so that a rollout is one compiled scan."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -10,7 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
-from ascpo.engines.rollout import Actor, Bounds, Rollout, Sized, Snapshot
+from ascpo.engines.actor import Actor, act, augment, remember
+from ascpo.engines.contract import Bounds, HasSizes, Rollout, RunBatch, Snapshot, check_snapshots, only_run
+from ascpo.guard.layout import AnyArray
 
 
 @jax.tree_util.register_dataclass
@@ -26,7 +28,7 @@ class Transition:
 
 
 @runtime_checkable
-class World(Sized, Protocol):
+class World(HasSizes, Protocol):
     """One environment as pure functions. A state is any pytree of arrays."""
 
     def begin(self, key: Key[Array, ""]) -> Any:
@@ -39,18 +41,17 @@ class World(Sized, Protocol):
 
 
 class FunctionalEngine:
-    """Environments of one world, stepped together."""
+    """Environments of one world, stepped together for one run."""
+
+    max_runs: int | None = 1
+    notes: tuple[str, ...] = ()
 
     def __init__(self, world: World, num_envs: int) -> None:
         self.world = world
-        self.num_envs = num_envs
+        self.envs_per_run = num_envs
         self.observation_size = world.observation_size
         self.action_size = world.action_size
         self.cost_names = world.cost_names
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        return ()
 
     @property
     def action_bounds(self) -> Bounds:
@@ -58,37 +59,42 @@ class FunctionalEngine:
         everything = np.full(self.action_size, np.inf, np.float32)
         return -everything, everything
 
-    def begin(self, actor: Actor, seed: int) -> None:
+    def start(self, batches: Sequence[RunBatch]) -> None:
+        actor, seed = only_run(batches)
         self._key = jax.random.key(seed)
         self._collect = _program(self.world, actor)
-        self._memory = jnp.tile(actor.fresh(), (self.num_envs, 1))
+        self._augmentation = jnp.tile(actor.initial(), (self.envs_per_run, 1))
         self.cut()
 
     def cut(self) -> None:
         self._key, key = jax.random.split(self._key)
-        self._state = jax.vmap(self.world.begin)(jax.random.split(key, self.num_envs))
+        self._state = jax.vmap(self.world.begin)(jax.random.split(key, self.envs_per_run))
         self._fresh = True
 
-    def collect(self, theta: Float[Array, " p"], noise: Float[np.ndarray, "time env act"]) -> Rollout:
+    def collect(
+        self, thetas: Sequence[Float[AnyArray, "1 _p"]], noises: Sequence[Float[AnyArray, "1 _time env act"]]
+    ) -> list[Rollout]:
+        (theta,), (noise,) = thetas[0], noises[0]
         self._key, key = jax.random.split(self._key)
         keys = jax.random.split(key, noise.shape[:2])
-        carry = (self._state, self._memory, jnp.asarray(self._fresh))
-        (self._state, self._memory), rollout = self._collect(theta, carry, jnp.asarray(noise), keys)
+        carry = (self._state, self._augmentation, jnp.asarray(self._fresh))
+        (self._state, self._augmentation), rollout = self._collect(theta, carry, jnp.asarray(noise), keys)
         self._fresh = False
-        return rollout
+        return [rollout]
 
-    def snapshot(self) -> Snapshot:
+    def snapshots(self) -> Callable[[int], Snapshot]:
         leaves = jax.tree.leaves(self._state)
         state = {f"state{i}": np.array(leaf) for i, leaf in enumerate(leaves)}
         key, fresh = np.array(jax.random.key_data(self._key)), np.array(self._fresh)
-        return state | {"key": key, "memory": np.array(self._memory), "fresh": fresh}
+        return [state | {"key": key, "memory": np.array(self._augmentation), "fresh": fresh}].__getitem__
 
-    def restore(self, snapshot: Snapshot) -> None:
-        structure = jax.tree.structure(self._state)
+    def restore(self, snapshots: Sequence[Snapshot]) -> None:
+        check_snapshots(snapshots, 1)
+        snapshot, structure = snapshots[0], jax.tree.structure(self._state)
         leaves = [jnp.asarray(snapshot[f"state{i}"]) for i in range(structure.num_leaves)]
         self._state = jax.tree.unflatten(structure, leaves)
         self._key = jax.random.wrap_key_data(jnp.asarray(snapshot["key"]))
-        self._memory, self._fresh = jnp.asarray(snapshot["memory"]), bool(snapshot["fresh"])
+        self._augmentation, self._fresh = jnp.asarray(snapshot["memory"]), bool(snapshot["fresh"])
 
     def close(self) -> None:
         """Nothing is held."""
@@ -97,30 +103,35 @@ class FunctionalEngine:
 @functools.lru_cache(maxsize=8)
 def _program(world: World, actor: Actor) -> Callable[..., Any]:
     def one(
-        theta: Float[Array, " p"], state: Any, memory: Any, noise: Float[Array, " act"], key: Key[Array, ""]
+        theta: Float[Array, " p"], state: Any, augmentation: Any, noise: Float[Array, " act"], key: Key[Array, ""]
     ) -> Any:
-        view = jnp.concatenate([world.observe(state), memory])
-        action, taken = actor.both(theta, view, noise)
+        acted = act(actor, theta, world.observe(state), augmentation, noise)
         step_key, begin_key = jax.random.split(key)
-        moved = world.step(state, taken, step_key)
-        remembered = actor.after(memory, moved.costs)
-        next_view = jnp.concatenate([world.observe(moved.state), remembered])
+        moved = world.step(state, acted.executed, step_key)
         done = moved.terminated | moved.truncated
+        after, augmentation = remember(actor, augmentation, moved.costs, done)
+        rollout = Rollout(
+            observation=acted.observation,
+            next_observation=augment(world.observe(moved.state), after),
+            action=acted.action,
+            reward=moved.reward,
+            cost=moved.costs,
+            terminated=moved.terminated,
+            truncated=moved.truncated & ~moved.terminated,
+            taken=acted.taken,
+        )
         state = jax.tree.map(lambda new, old: jnp.where(done, new, old), world.begin(begin_key), moved.state)
-        memory = jnp.where(done, actor.fresh(), remembered)
-        truncated = moved.truncated & ~moved.terminated
-        kept = None if actor.shield is None else taken
-        rollout = Rollout(view, next_view, action, moved.reward, moved.costs, moved.terminated, truncated, kept)
-        return (state, memory), rollout
+        return (state, augmentation), rollout
 
     @jax.jit
     def collect(theta: Float[Array, " p"], carry: Any, noise: Any, keys: Any) -> Any:
-        state, memory, fresh = carry
-        memory = jnp.where(fresh, actor.fresh(), memory)
+        state, augmentation, fresh = carry
+        augmentation = jnp.where(fresh, actor.initial(), augmentation)
 
         def step(carry: Any, inputs: Any) -> Any:
             return jax.vmap(one, in_axes=(None, 0, 0, 0, 0))(theta, *carry, *inputs)
 
-        return jax.lax.scan(step, (state, memory), (noise, keys))
+        after, rollout = jax.lax.scan(step, (state, augmentation), (noise, keys))
+        return after, jax.tree.map(lambda x: x[None], rollout)
 
     return collect

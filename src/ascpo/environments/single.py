@@ -5,7 +5,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from ascpo.engines.native import NativeEngine
+from ascpo.engines.native.environments import NativeEnvironments
 from ascpo.environments.render import Painter
 from ascpo.environments.spaces import OfTask, action_space, checked_actions, info_of, make_task, observation_space
 from ascpo.guard.costs import Overlap
@@ -38,7 +38,7 @@ class GuardEnv(OfTask, gymnasium.Env[np.ndarray, np.ndarray]):
         self.observation_space = observation_space(self.task)
         self.action_space = action_space(self.task)
         self.render_mode = _checked_mode(render_mode, self.metadata["render_modes"])
-        self._engine = NativeEngine(self.task, num_envs=1, num_threads=1)
+        self._envs = NativeEnvironments(self.task, num_envs=1, num_threads=1)
         self._painter = Painter(self.task, width, height) if render_mode else None
         self._started = False
         self._over = True
@@ -49,7 +49,7 @@ class GuardEnv(OfTask, gymnasium.Env[np.ndarray, np.ndarray]):
     @property
     def layout(self) -> Layout:
         """The scene as it is now: robot's start and heading, goal, obstacles."""
-        memory = self._engine.memory
+        memory = self._envs.memory
         return Layout(*(np.asarray(part[0]) for part in vars(memory.layout).values()))
 
     def reset(
@@ -60,13 +60,13 @@ class GuardEnv(OfTask, gymnasium.Env[np.ndarray, np.ndarray]):
         scene = read_scene(self.task, options) if options else None
         if seed is not None or not self._started:
             fresh = seed if seed is not None else int(self.np_random.integers(2**32))
-            observation = self._engine.start(np.array([fresh % 2**32]))
+            observation = self._envs.reset(np.array([fresh % 2**32]))
         elif self._already_next:
-            observation = self._engine.memory.observation.copy()
+            observation = self._envs.memory.observation.copy()
         else:
-            observation = self._engine.restart(np.ones(1, bool))
+            observation = self._envs.next_episode(np.ones(1, bool))
         if scene is not None:
-            observation = self._engine.place(scene)
+            observation = self._envs.place(scene)
         self._started, self._over, self._already_next, self._violated = True, False, False, False
         return observation[0], {}
 
@@ -74,7 +74,7 @@ class GuardEnv(OfTask, gymnasium.Env[np.ndarray, np.ndarray]):
         actions = checked_actions(action, self.action_space.shape or ())[None]
         if self._over:
             raise RuntimeError("The episode is over, or has not begun. Call reset() first.")
-        step = self._engine.step(actions)
+        step = self._envs.step(actions)
         outcome = step.outcome
         terminated = bool(outcome.terminated[0])
         self._over = self._already_next = terminated
@@ -89,7 +89,7 @@ class GuardEnv(OfTask, gymnasium.Env[np.ndarray, np.ndarray]):
         if self._painter is None:
             gymnasium.logger.warn("There is no picture: make the environment with render_mode='rgb_array'.")
             return None
-        return self._painter.paint(self._engine.data(0), self.layout, violated=self._violated)
+        return self._painter.paint(self._envs.data(0), self.layout, violated=self._violated)
 
     def close(self) -> None:
         if self._painter is not None:

@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from ascpo.engines.native import NativeEngine
+from ascpo.engines.native.environments import NativeEnvironments
 from ascpo.environments.spaces import OfTask, action_space, checked_actions, info_of, make_task, observation_space
 from ascpo.guard.costs import Overlap
 from ascpo.guard.observation import Preset
@@ -37,7 +37,7 @@ class GuardVectorEnv(OfTask, gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, 
         if render_mode is not None:
             raise ValueError("Many environments at once draw no pictures. Use gymnasium.make for a single one.")
         self.task = make_task(suite, observations, overlap, max_episode_steps)
-        self._engine = NativeEngine(self.task, num_envs, num_threads)
+        self._envs = NativeEnvironments(self.task, num_envs, num_threads)
         self.num_envs = num_envs
         self.single_observation_space = observation_space(self.task)
         self.single_action_space = action_space(self.task)
@@ -53,11 +53,11 @@ class GuardVectorEnv(OfTask, gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, 
         scene = read_scene(self.task, options) if options else None
         seeds = self._seeds(seed)
         if seeds is not None:
-            observation = self._engine.start(seeds)
+            observation = self._envs.reset(seeds)
         else:
-            observation = self._engine.restart(np.ones(self.num_envs, bool))
+            observation = self._envs.next_episode(np.ones(self.num_envs, bool))
         if scene is not None:
-            observation = self._engine.place(scene)
+            observation = self._envs.place(scene)
         self._started = True
         return observation, {}
 
@@ -65,7 +65,7 @@ class GuardVectorEnv(OfTask, gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, 
         actions = checked_actions(actions, self.action_space.shape or ())
         if not self._started:
             raise RuntimeError("No episode has begun. Call reset() first.")
-        step = self._engine.step(actions)
+        step = self._envs.step(actions)
         outcome = step.outcome
         info: dict[str, Any] = dict(info_of(self.task, outcome))
         everyone = np.ones(self.num_envs, bool)

@@ -35,7 +35,7 @@ class Trial:
                 if self.faults or (ended and not self._reset(seen, _SEED + i)):
                     return
 
-    def remarks(self) -> list[str]:
+    def notes(self) -> list[str]:
         found = []
         if self._negative:
             found.append("A cost was negative. For the largest cost of an episode, costs below zero count as zero.")

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from ascpo.engines.rollout import Bounds
+from ascpo.engines.contract import Bounds
 from ascpo.guard.task import Task
 
 
-class OfTask:
+class TaskSizes:
     """Sizes, names and bounds, as the task has them."""
 
     task: Task

@@ -1,4 +1,11 @@
-"""Which episode follows in each environment: the next of its seed, or one of a list."""
+"""Which episode comes next in each environment: the next of its seed, or one of a list.
+
+Both kinds of schedule have
+    seeds, episodes    the seed of each environment, and the number of its running episode among those of the seed
+    upcoming           some episodes of each environment, as packed memories at their beginning
+    position           which of the upcoming episodes is the next
+    begin_next         begins the next episode in some environments
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,17 +15,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Integer
 
-from ascpo.engines.programs import programs_of
-from ascpo.engines.rollout import Origin, Playlist
+from ascpo.engines.contract import EpisodeId
+from ascpo.engines.native.programs import task_programs
+from ascpo.engines.playlist import Playlist
 from ascpo.guard.layout import draw_many, keys_for
 from ascpo.guard.task import Task
 
 
-class Endless:
-    """The episodes of each environment's seed, in order.
+class SeedSchedule:
+    """The episodes of each environment's seed, in order, without end.
 
     Their layouts are drawn ahead, some for each environment. How many depends on the number of environments alone, so
-    that the same ones are drawn together in whatever company.
+    that a run draws the same ones together whatever runs beside it.
     """
 
     def __init__(
@@ -26,45 +34,41 @@ class Endless:
         task: Task,
         seeds: Integer[np.ndarray, " env"],
         episodes: Integer[np.ndarray, " env"] | None = None,
-        taken: Integer[np.ndarray, " env"] | None = None,
+        used: Integer[np.ndarray, " env"] | None = None,
     ) -> None:
-        """Before the first episodes, or at these: `taken` of them were of those drawn ahead."""
+        """Before the first episodes, or at these: `used` of the episodes drawn ahead have begun."""
         self.seeds: Integer[np.ndarray, " env"] = np.array(seeds).astype(np.uint32)
         num_envs = len(self.seeds)
         self.episodes: Int[np.ndarray, " env"] = np.full(num_envs, -1) if episodes is None else np.array(episodes, int)
-        """The numbers of the running episodes among those of their seeds."""
-        self.taken: Int[np.ndarray, " env"] = np.zeros(num_envs, np.int32)
-        """How many of those drawn ahead have begun."""
-        if taken is not None:
-            self.taken[:] = taken
-        self.used: Int[Array, " env"] = jnp.asarray(self.taken.copy())
-        """The same, for a program to look up which is next."""
+        self.used: Int[np.ndarray, " env"] = np.zeros(num_envs, np.int32)
+        if used is not None:
+            self.used[:] = used
+        self.position: Int[Array, " env"] = jnp.asarray(self.used.copy())
         self._task = task
         self._size = max(2, min(16, 512 // num_envs))
         """Episodes drawn ahead, per environment."""
         self._drawn: _Block | None = None
 
     @property
-    def ahead(self) -> Float[Array, "env block packed"]:
-        """The beginnings of episodes drawn together, as packed memories."""
+    def upcoming(self) -> Float[Array, "env block packed"]:
         return self._block.rows
 
-    def take(self, which: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n pillars 3"]:
+    def begin_next(self, which: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n pillars 3"]:
         """The next episode begins in these environments, in rising order. Returns where its pillars stand."""
-        pillars = self._block.pillars[which, self.taken[which]]
+        pillars = self._block.pillars[which, self.used[which]]
         self.episodes[which] += 1
-        self.taken[which] += 1
-        if (self.taken[which] >= self._size).any():
-            self.taken[:], self._drawn = 0, None
-        self.used = jnp.asarray(self.taken.copy())
+        self.used[which] += 1
+        if (self.used[which] >= self._size).any():
+            self.used[:], self._drawn = 0, None
+        self.position = jnp.asarray(self.used.copy())
         return pillars
 
     @property
     def _block(self) -> "_Block":
         """Drawn when it is needed."""
         if self._drawn is None:
-            num_envs, programs = len(self.seeds), programs_of(self._task)
-            numbers = (self.episodes - self.taken)[:, None] + 1 + np.arange(self._size)
+            num_envs, programs = len(self.seeds), task_programs(self._task)
+            numbers = (self.episodes - self.used)[:, None] + 1 + np.arange(self._size)
             keys = keys_for(np.repeat(self.seeds, self._size), numbers.ravel())
             rows, pillars = programs.begin(draw_many(self._task.rules, keys))
             self._drawn = _Block(
@@ -81,36 +85,35 @@ class _Block:
     pillars: Float[np.ndarray, "env block pillars 3"]
 
 
-class Listed:
+class ListSchedule:
     """The episodes of a list, as a `Playlist` deals them out. After the last one comes the first one again."""
 
-    def __init__(self, task: Task, origins: Sequence[Origin], num_envs: int) -> None:
-        self._list = _List.drawn(task, origins)
+    def __init__(self, task: Task, episodes: Sequence[EpisodeId], num_envs: int) -> None:
+        self._list = _EpisodeList.drawn(task, episodes)
         self._playlist: Playlist | None = None
         self.seeds: Integer[np.ndarray, " env"] = np.zeros(num_envs, np.uint32)
         self.episodes: Int[np.ndarray, " env"] = np.full(num_envs, -1)
-        self.ahead: Float[np.ndarray, "env 1 packed"] = self._list.rows(np.arange(num_envs))
-        self.used: Int[np.ndarray, " env"] = np.zeros(num_envs, np.int32)
+        self.upcoming: Float[np.ndarray, "env 1 packed"] = self._list.rows(np.arange(num_envs))
+        self.position: Int[np.ndarray, " env"] = np.zeros(num_envs, np.int32)
 
-    def take(self, which: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n pillars 3"]:
+    def begin_next(self, which: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n pillars 3"]:
         """The next episode begins in these environments, in rising order. Returns where its pillars stand."""
         if self._playlist is None:
-            # The first ones are taken by all environments at once.
+            # The first episodes begin everywhere at once.
             self._playlist = Playlist(len(self.seeds))
         else:
             self._playlist.end(which)
         places = self._playlist.current[which]
-        self.seeds[which], self.episodes[which] = self._list.origins(places)
-        self.ahead = self._list.rows(self._playlist.reserved)
+        self.seeds[which], self.episodes[which] = self._list.ids(places)
+        self.upcoming = self._list.rows(self._playlist.reserved)
         return self._list.pillars(places)
 
 
-Succession: TypeAlias = Endless | Listed
-"""The same four things to see (`seeds`, `episodes`, `ahead`, `used`), and `take`."""
+EpisodeSchedule: TypeAlias = SeedSchedule | ListSchedule
 
 
 @dataclass(frozen=True)
-class _List:
+class _EpisodeList:
     """The beginnings of a list of episodes. Places beyond its end are counted from its beginning again."""
 
     seeds: Integer[np.ndarray, " n"]
@@ -119,18 +122,18 @@ class _List:
     places: Float[np.ndarray, "n pillars 3"]
 
     @staticmethod
-    def drawn(task: Task, origins: Sequence[Origin], together: int = 512) -> "_List":
-        """Some together, always as many, so that it is compiled once."""
-        seeds, numbers = np.array(origins, np.int64).T
+    def drawn(task: Task, episodes: Sequence[EpisodeId], at_a_time: int = 512) -> "_EpisodeList":
+        """The same number is drawn at a time, so that the program is compiled once."""
+        seeds, numbers = np.array(episodes, np.int64).T
         rows, pillars = [], []
-        for first in range(0, len(seeds), together):
-            some = np.arange(first, first + together) % len(seeds)
+        for first in range(0, len(seeds), at_a_time):
+            some = np.arange(first, first + at_a_time) % len(seeds)
             keys = keys_for(seeds[some].astype(np.uint32), numbers[some])
-            begun, places = programs_of(task).begin(draw_many(task.rules, keys))
+            begun, places = task_programs(task).begin(draw_many(task.rules, keys))
             rows.append(np.asarray(begun))
             pillars.append(np.asarray(places))
         every, n = np.concatenate(rows), len(seeds)
-        return _List(seeds.astype(np.uint32), numbers, every[:n, None], np.concatenate(pillars)[:n])
+        return _EpisodeList(seeds.astype(np.uint32), numbers, every[:n, None], np.concatenate(pillars)[:n])
 
     def rows(self, which: Int[np.ndarray, " k"]) -> Float[np.ndarray, "k 1 packed"]:
         return self.begun[which % len(self.seeds)]
@@ -138,5 +141,5 @@ class _List:
     def pillars(self, which: Int[np.ndarray, " k"]) -> Float[np.ndarray, "k pillars 3"]:
         return self.places[which % len(self.seeds)]
 
-    def origins(self, which: Int[np.ndarray, " k"]) -> tuple[Integer[np.ndarray, " k"], Int[np.ndarray, " k"]]:
+    def ids(self, which: Int[np.ndarray, " k"]) -> tuple[Integer[np.ndarray, " k"], Int[np.ndarray, " k"]]:
         return self.seeds[which % len(self.seeds)], self.numbers[which % len(self.seeds)]

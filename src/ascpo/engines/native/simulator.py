@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from mujoco.batch import Batch, SimulationError
 
-from ascpo.engines.rollout import Snapshot
+from ascpo.engines.contract import Snapshot
 from ascpo.guard.actuation import lift
 from ascpo.guard.model import SUBSTEPS
 from ascpo.guard.task import Task
@@ -17,6 +17,10 @@ class Simulator:
     """The physics of all environments, and what their sensors read."""
 
     def __init__(self, task: Task, num_envs: int, num_threads: int) -> None:
+        if num_envs < 1:
+            raise ValueError(f"num_envs={num_envs}: ask for at least one environment.")
+        if num_threads < 0:
+            raise ValueError(f"num_threads={num_threads}: ask for at least one thread, or 0 for one per core.")
         self._task = task
         self.batch = Batch(task.model, num_envs, num_threads)
         self.sensors: Float[np.ndarray, "env sensors"] = np.tile(task.start.sensors, (num_envs, 1))
@@ -50,7 +54,7 @@ class Simulator:
         self.sensors[where], self.steps[where] = snapshot["sensors"], snapshot["steps"]
 
     def step(self, actions: Float[np.ndarray, "env act"]) -> dict[int, str]:
-        """Apply the actions for one step and read the sensors. Tells which simulations broke down, and why."""
+        """Apply the actions for one step and read the sensors. Returns which simulations broke down, and why."""
         self._command(actions)
         reasons = self._substeps()
         self.steps += 1

@@ -1,18 +1,10 @@
-"""Is an environment fit to train on? And which one is meant by what a person types.
+"""Is an environment fit to train on?
 
-An environment is tried out before a training begins, so that all of its faults are named at once, in sentences.
+It is tried out before a training begins, so that all of its faults are named at once, in sentences.
 """
 
-import difflib
-import functools
-import importlib
-import os
 import re
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import Parameter, signature
-from types import ModuleType
 from typing import Any
 
 import gymnasium
@@ -20,29 +12,17 @@ import numpy as np
 from gymnasium.spaces import Box
 from jaxtyping import Float
 
-from ascpo.engines.trial import Trial, short
-
-AnyEnv = gymnasium.Env[Any, Any]
+from ascpo.engines.gymnasium.errors import Unsuitable
+from ascpo.engines.gymnasium.naming import AnyEnv, MakeEnv
+from ascpo.engines.gymnasium.trial import Trial, short
 
 _HUGE = 1e30
 """A bound beyond it is none: some spaces write the largest float for infinity."""
 
 
-class Unsuitable(ValueError):
-    """An environment that cannot be trained on: one sentence for each of its faults."""
-
-    def __init__(self, *faults: str) -> None:
-        super().__init__("\n".join(faults))
-        self.faults = faults
-
-
-class Faulty(RuntimeError):
-    """An environment that did, in the middle of a training, what no environment may."""
-
-
 @dataclass(frozen=True)
 class Inspection:
-    """What trying an environment out has told."""
+    """What trying an environment out has shown."""
 
     observation_size: int
     action_size: int
@@ -50,11 +30,11 @@ class Inspection:
     """Bounds of the actions, flat; infinite where there are none."""
     high: tuple[float, ...]
     cost_names: tuple[str, ...]
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
     """Warnings, a sentence each."""
 
 
-def inspect(make: Callable[[], AnyEnv]) -> Inspection:
+def inspect(make: MakeEnv) -> Inspection:
     """Make an environment, try it out, and close it. Raises `Unsuitable` with all that is wrong with it."""
     env: Any = make()
     if not isinstance(env, gymnasium.Env):
@@ -68,18 +48,18 @@ def inspect(make: Callable[[], AnyEnv]) -> Inspection:
         if faults:
             raise Unsuitable(*dict.fromkeys(faults))
         low, high = bounds(env.action_space)
-        names, remarks = _cost_names(env, tried.m)
+        names, notes = _cost_names(env, tried.m)
         return Inspection(
             observation_size=int(np.prod(env.observation_space.shape or ())),
             action_size=low.size,
             low=tuple(low.tolist()),
             high=tuple(high.tolist()),
             cost_names=names,
-            remarks=(
-                *_remarks_of_actions(env.action_space),
-                *remarks,
-                *tried.remarks(),
-                *_remarks_of_length(env, tried),
+            notes=(
+                *_notes_of_actions(env.action_space),
+                *notes,
+                *tried.notes(),
+                *_notes_of_length(env, tried),
             ),
         )
     finally:
@@ -91,69 +71,6 @@ def bounds(space: Any) -> tuple[Float[np.ndarray, " act"], Float[np.ndarray, " a
     low, high = space.low.ravel().astype(np.float32), space.high.ravel().astype(np.float32)
     below, above = space.bounded_below.ravel() & (low > -_HUGE), space.bounded_above.ravel() & (high < _HUGE)
     return np.where(below, low, -np.inf).astype(np.float32), np.where(above, high, np.inf).astype(np.float32)
-
-
-def resolve(text: str) -> Callable[[], AnyEnv] | None:
-    """What makes the environment that a text names; None if it names none.
-
-    A registered id (`Pendulum-v1`), an id with the module that registers it (`package:Id-v0`), or a class or function
-    (`package.module:make`), for which the current directory is searched too.
-    """
-    module_name, colon, name = text.partition(":")
-    if not colon:
-        return _registered(text) if text in gymnasium.registry else None
-    if not name or not all(part.isidentifier() for part in module_name.split(".")):
-        return None
-    module = _imported(module_name)
-    if name in gymnasium.registry:
-        return _registered(name)
-    if not hasattr(module, name):
-        raise Unsuitable(_no_such_name(module, name))
-    make: Callable[[], AnyEnv] = getattr(module, name)
-    if not callable(make):
-        raise Unsuitable(f"{text} is a {type(make).__name__}. Name a class, or a function that makes an environment.")
-    if missing := _missing_arguments(make):
-        raise Unsuitable(
-            f"{text} cannot be called without {', '.join(missing)}. Write a function without arguments that makes "
-            f"the environment with them, and name that."
-        )
-    return make
-
-
-def _registered(name: str) -> Callable[[], AnyEnv]:
-    # The specification rather than the id: a process that has not imported what registers the id can use it too.
-    return functools.partial(gymnasium.make, gymnasium.spec(name))
-
-
-def _imported(name: str) -> ModuleType:
-    here = os.getcwd()
-    if here not in sys.path and "" not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        return importlib.import_module(name)
-    except Exception as error:
-        raise Unsuitable(
-            f"The module {name} does not import: {type(error).__name__}: {error}. Try python -c 'import {name}' from "
-            f"this directory ({here})."
-        ) from error
-
-
-def _no_such_name(module: ModuleType, name: str) -> str:
-    if name.isidentifier():
-        known, words = [one for one in vars(module) if not one.startswith("_")], f"{module.__name__} has no {name}."
-    else:
-        known, words = list(gymnasium.registry), f"Importing {module.__name__} registers no environment {name}."
-    near = difflib.get_close_matches(name, known)
-    return f"{words} " + (f"Did you mean {' or '.join(near)}?" if near else "Look the name up in the module.")
-
-
-def _missing_arguments(make: Callable[..., Any]) -> list[str]:
-    try:
-        parameters = signature(make).parameters.values()
-    except (TypeError, ValueError):
-        return []  # Not every callable tells.
-    optional = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-    return [one.name for one in parameters if one.default is Parameter.empty and one.kind not in optional]
 
 
 def _not_an_environment(made: Any) -> str:
@@ -185,7 +102,7 @@ def _faults_of_observations(env: AnyEnv) -> list[str]:
     ]
 
 
-def _remarks_of_actions(space: Any) -> list[str]:
+def _notes_of_actions(space: Any) -> list[str]:
     found = []
     if not np.isfinite(bounds(space)).all():
         found.append(
@@ -197,7 +114,7 @@ def _remarks_of_actions(space: Any) -> list[str]:
     return found
 
 
-def _remarks_of_length(env: AnyEnv, tried: Trial) -> list[str]:
+def _notes_of_length(env: AnyEnv, tried: Trial) -> list[str]:
     layer: Any = env
     while isinstance(layer, gymnasium.Wrapper) and not isinstance(layer, gymnasium.wrappers.TimeLimit):
         layer = layer.env
@@ -211,7 +128,7 @@ def _remarks_of_length(env: AnyEnv, tried: Trial) -> list[str]:
 
 
 def _cost_names(env: AnyEnv, m: int | None) -> tuple[tuple[str, ...], list[str]]:
-    """The names of the constraints, and a remark if those of the environment are of no use."""
+    """The names of the constraints, and a note if those of the environment are of no use."""
     if m is None:
         return ("cost",), []
     numbered = tuple(f"cost_{i}" for i in range(m))

@@ -1,0 +1,118 @@
+"""How a policy acts in an environment: it observes, decides, remembers, and begins anew with every episode.
+
+An `Actor` is a few pure functions of one environment, which engines batch and compile into their own step. What it
+remembers of an episode is its *augmentation*, such as the running maxima of the costs. The policy observes it beside
+the raw observation, the environment's own.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from ascpo.guard.layout import AnyArray
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Decision:
+    """What a policy does in one state."""
+
+    action: Float[Array, "*axes act"]
+    """As the policy drew it."""
+    taken: Float[Array, "*axes act"]
+    """As the shield leaves it; without a shield, the same."""
+
+
+@runtime_checkable
+class Actor(Protocol):
+    """A policy's behaviour, without its parameters. Actors that behave alike are equal and have the same hash.
+
+    Engines keep the programs that they compile for an actor, and find them again by its value.
+    """
+
+    @property
+    def shielded(self) -> bool:
+        """A shield may change the action."""
+        ...
+
+    def initial(self) -> Float[Array, " augmentation"]:
+        """The augmentation that an episode begins with."""
+        ...
+
+    def decide(
+        self, theta: Float[Array, " p"], observation: Float[Array, " obs"], noise: Float[Array, " act"]
+    ) -> Decision:
+        """(parameters, augmented observation, standard normal noise) → decision."""
+        ...
+
+    def remember(
+        self, augmentation: Float[Array, " augmentation"], costs: Float[Array, " m"]
+    ) -> Float[Array, " augmentation"]:
+        """(augmentation, costs of a step) → augmentation after the step."""
+        ...
+
+
+@dataclass(frozen=True)
+class ScriptedActor:
+    """Takes its noise for actions, whatever it observes. So episodes are played again from their actions."""
+
+    @property
+    def shielded(self) -> bool:
+        return False
+
+    def initial(self) -> Float[Array, " 0"]:
+        return jnp.zeros(0)
+
+    def decide(self, theta: Float[Array, " p"], observation: Any, noise: Float[Array, " act"]) -> Decision:
+        return Decision(noise, noise)
+
+    def remember(self, augmentation: Float[Array, " 0"], costs: Float[Array, " m"]) -> Float[Array, " 0"]:
+        return augmentation
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Acted:
+    """What a policy observed before a step, and did."""
+
+    observation: Float[AnyArray, "*axes obs"]
+    """Augmented."""
+    action: Float[AnyArray, "*axes act"]
+    taken: Float[AnyArray, "*axes act"] | None
+    """None without a shield: the action is taken as it was drawn."""
+
+    @property
+    def executed(self) -> Float[AnyArray, "*axes act"]:
+        """The action that the environment is given."""
+        return self.action if self.taken is None else self.taken
+
+
+def augment(
+    raw_observation: Float[AnyArray, "*axes raw"], augmentation: Float[AnyArray, "*axes augmentation"]
+) -> Float[AnyArray, "*axes obs"]:
+    """What the policy observes: the environment's observation, then the augmentation."""
+    return raw_observation.__array_namespace__().concat([raw_observation, augmentation], axis=-1)
+
+
+def act(
+    actor: Actor,
+    theta: Float[Array, " p"],
+    raw_observation: Float[Array, " raw"],
+    augmentation: Float[Array, " augmentation"],
+    noise: Float[Array, " act"],
+) -> Acted:
+    """What the policy observes and does in one environment."""
+    observation = augment(raw_observation, augmentation)
+    decision = actor.decide(theta, observation, noise)
+    return Acted(observation, decision.action, decision.taken if actor.shielded else None)
+
+
+def remember(
+    actor: Actor, augmentation: Float[Array, " augmentation"], costs: Float[Array, " m"], done: Bool[Array, ""]
+) -> tuple[Float[Array, " augmentation"], Float[Array, " augmentation"]]:
+    """The augmentation after a step, and the one for the next step: where the episode is done, the initial one."""
+    after = actor.remember(augmentation, costs)
+    return after, jnp.where(done, actor.initial(), after)

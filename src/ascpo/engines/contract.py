@@ -1,0 +1,179 @@
+"""What every engine gives to the learner, and what the learner gives to an engine.
+
+An engine steps many environments for a number of steps while policies act, and returns a `Rollout`. It serves several
+training runs at once: each has a policy and environments of its own, and its numbers do not depend on the other runs.
+Runs that share an `Actor` form a `RunBatch`.
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Float
+
+from ascpo.engines.actor import Actor
+from ascpo.guard.layout import AnyArray
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Rollout:
+    """Steps of environments. The axes are time and environment, or run, time and environment.
+
+    A terminal state and a time limit are kept apart. The acting policy's distribution is not stored: it is a function
+    of its parameters and of `observation`.
+    """
+
+    observation: Float[AnyArray, "*axes obs"]
+    """What the policy observed: the raw observation, then its augmentation (the running maxima, say)."""
+    next_observation: Float[AnyArray, "*axes obs"]
+    """After the step, and before any reset."""
+    action: Float[AnyArray, "*axes act"]
+    """As the policy drew it. A shield may change it, and the environment clips it."""
+    reward: Float[AnyArray, "*axes"]
+    cost: Float[AnyArray, "*axes m"]
+    terminated: Bool[AnyArray, "*axes"]
+    truncated: Bool[AnyArray, "*axes"]
+    taken: Float[AnyArray, "*axes act"] | None = None
+    """The action that was taken. None without a shield."""
+
+    @property
+    def done(self) -> Bool[AnyArray, "*axes"]:
+        return operator.or_(self.terminated, self.truncated)
+
+
+@dataclass(frozen=True)
+class RunBatch:
+    """Training runs that share an actor. Each has a seed, parameters and environments of its own."""
+
+    actor: Actor
+    seeds: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
+
+Bounds = tuple[Float[np.ndarray, " act"], Float[np.ndarray, " act"]]
+"""The lowest and the highest action."""
+
+Snapshot = dict[str, AnyArray]
+"""All that decides how the environments of a run go on, as named arrays."""
+
+EpisodeId = tuple[int, int]
+"""Where to find an episode again: a seed, and the number of the episode among those of the seed."""
+
+
+class HasSizes(Protocol):
+    """What a learner has to know of an environment before it can build its networks."""
+
+    @property
+    def observation_size(self) -> int:
+        """Of the raw observation."""
+        ...
+
+    @property
+    def action_size(self) -> int: ...
+
+    @property
+    def cost_names(self) -> tuple[str, ...]: ...
+
+
+@runtime_checkable
+class Engine(HasSizes, Protocol):
+    """Environments that run side by side, with episodes that go on from one `collect` to the next.
+
+    Runs are counted through all batches.
+    """
+
+    @property
+    def envs_per_run(self) -> int:
+        """The environments of each run."""
+        ...
+
+    @property
+    def max_runs(self) -> int | None:
+        """How many runs the engine takes. None: any number."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know about the environment before training on it, a sentence each."""
+        ...
+
+    @property
+    def action_bounds(self) -> Bounds:
+        """The environment's own. What the policy draws is scaled to them."""
+        ...
+
+    def start(self, batches: Sequence[RunBatch]) -> None:
+        """Begin the first episode everywhere. A ValueError says what to do about more runs than `max_runs`."""
+        ...
+
+    def collect(
+        self, thetas: Sequence[Float[AnyArray, "_run _p"]], noises: Sequence[Float[AnyArray, "_run _time _env _act"]]
+    ) -> list[Rollout]:
+        """Let the policies act for as many steps as there is noise for. Episodes that end begin anew.
+
+        Parameters, noise and rollouts are by batch, and have its runs as their first axis.
+        """
+        ...
+
+    def cut(self) -> None:
+        """Break all episodes off and begin new ones."""
+        ...
+
+    def snapshots(self) -> Callable[[int], Snapshot]:
+        """Where each run stands now, to be asked for later by its number. In company and alone it is the same."""
+        ...
+
+    def restore(self, snapshots: Sequence[Snapshot]) -> None:
+        """Go on, bit for bit, as the runs that were copied: one snapshot for each run, after `start` with the same."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what the environments hold: windows, files, processes."""
+        ...
+
+
+@runtime_checkable
+class EpisodePlayer(Engine, Protocol):
+    """An engine whose episodes can be played one by one, alone or side by side with any others."""
+
+    def start_at(self, actor: Actor, episodes: Sequence[EpisodeId]) -> None:
+        """Start one run that plays these episodes, as a `Playlist` deals them out. After the last, some play again."""
+        ...
+
+
+def only_run(batches: Sequence[RunBatch]) -> tuple[Actor, int]:
+    """The actor and the seed of the run, for an engine that takes one."""
+    runs = [(batch.actor, seed) for batch in batches for seed in batch.seeds]
+    if len(runs) != 1:
+        raise ValueError(
+            f"This engine takes one run at a time, not {len(runs)}. Start one run, and the others after it."
+        )
+    return runs[0]
+
+
+def check_snapshots(snapshots: Sequence[Snapshot], runs: int) -> None:
+    """There must be one for each run."""
+    if len(snapshots) != runs:
+        raise ValueError(
+            f"{len(snapshots)} snapshots are not one for each of {runs} runs. Start the runs that were copied, and no "
+            f"others."
+        )
+
+
+def scaled(
+    action: Float[np.ndarray, "*axes act"], low: Float[np.ndarray, " act"], high: Float[np.ndarray, " act"]
+) -> Float[np.ndarray, "*axes act"]:
+    """The policy's action in the environment's units: [-1, 1] becomes [low, high], and what is beyond is clipped.
+
+    Where there are no bounds, the action stays as it was drawn.
+    """
+    bounded = np.isfinite(low) & np.isfinite(high)
+    low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
+    inside = 0.5 * (low + high) + 0.5 * (high - low) * np.clip(action, -1.0, 1.0)
+    return np.where(bounded, inside, action).astype(np.float32)

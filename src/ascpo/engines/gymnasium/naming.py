@@ -1,0 +1,81 @@
+"""Which environment a person means by what they type."""
+
+import difflib
+import functools
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from inspect import Parameter, signature
+from types import ModuleType
+from typing import Any
+
+import gymnasium
+
+from ascpo.engines.gymnasium.errors import Unsuitable
+
+AnyEnv = gymnasium.Env[Any, Any]
+MakeEnv = Callable[[], AnyEnv]
+
+
+def resolve(text: str) -> MakeEnv | None:
+    """What makes the environment that a text names; None if it names none.
+
+    A registered id (`Pendulum-v1`), an id with the module that registers it (`package:Id-v0`), or a class or function
+    (`package.module:make`), for which the current directory is searched too.
+    """
+    module_name, colon, name = text.partition(":")
+    if not colon:
+        return _registered(text) if text in gymnasium.registry else None
+    if not name or not all(part.isidentifier() for part in module_name.split(".")):
+        return None
+    module = _imported(module_name)
+    if name in gymnasium.registry:
+        return _registered(name)
+    if not hasattr(module, name):
+        raise Unsuitable(_no_such_name(module, name))
+    make: MakeEnv = getattr(module, name)
+    if not callable(make):
+        raise Unsuitable(f"{text} is a {type(make).__name__}. Name a class, or a function that makes an environment.")
+    if missing := _missing_arguments(make):
+        raise Unsuitable(
+            f"{text} cannot be called without {', '.join(missing)}. Write a function without arguments that makes "
+            f"the environment with them, and name that."
+        )
+    return make
+
+
+def _registered(name: str) -> MakeEnv:
+    # The specification rather than the id: a process that has not imported what registers the id can use it too.
+    return functools.partial(gymnasium.make, gymnasium.spec(name))
+
+
+def _imported(name: str) -> ModuleType:
+    here = os.getcwd()
+    if here not in sys.path and "" not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name)
+    except Exception as error:
+        raise Unsuitable(
+            f"The module {name} does not import: {type(error).__name__}: {error}. Try python -c 'import {name}' from "
+            f"this directory ({here})."
+        ) from error
+
+
+def _no_such_name(module: ModuleType, name: str) -> str:
+    if name.isidentifier():
+        known, words = [one for one in vars(module) if not one.startswith("_")], f"{module.__name__} has no {name}."
+    else:
+        known, words = list(gymnasium.registry), f"Importing {module.__name__} registers no environment {name}."
+    near = difflib.get_close_matches(name, known)
+    return f"{words} " + (f"Did you mean {' or '.join(near)}?" if near else "Look the name up in the module.")
+
+
+def _missing_arguments(make: Callable[..., Any]) -> list[str]:
+    try:
+        parameters = signature(make).parameters.values()
+    except (TypeError, ValueError):
+        return []  # Not every callable tells.
+    optional = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    return [one.name for one in parameters if one.default is Parameter.empty and one.kind not in optional]

@@ -1,0 +1,40 @@
+"""How a policy acts in all environments of the Gymnasium engine, compiled."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax
+from jaxtyping import Array, Bool, Float
+
+from ascpo.engines.actor import Acted, Actor, act, remember
+
+
+@dataclass(frozen=True)
+class PolicyProgram:
+    """The two compiled functions of a policy."""
+
+    act: Callable[..., Acted]
+    """(parameters, raw observations, augmentations, noise) → what the policy does in the first step of a rollout."""
+    respond: Callable[..., tuple[Float[Array, "env _"], Float[Array, "env _"], Acted]]
+    """After a step: (parameters, raw observations, augmentations, costs, done, noise) → (the augmentations after the
+    step, those to act with, what the policy does next)."""
+
+
+@functools.lru_cache(maxsize=8)
+def policy_program(actor: Actor) -> PolicyProgram:
+    def respond(
+        theta: Float[Array, " p"],
+        raw_observation: Float[Array, " raw"],
+        augmentation: Float[Array, " augmentation"],
+        costs: Float[Array, " m"],
+        done: Bool[Array, ""],
+        noise: Float[Array, " act"],
+    ) -> tuple[Float[Array, " augmentation"], Float[Array, " augmentation"], Acted]:
+        after, augmentation = remember(actor, augmentation, costs, done)
+        return after, augmentation, act(actor, theta, raw_observation, augmentation, noise)
+
+    return PolicyProgram(
+        act=jax.jit(jax.vmap(functools.partial(act, actor), in_axes=(None, 0, 0, 0))),
+        respond=jax.jit(jax.vmap(respond, in_axes=(None, 0, 0, 0, 0, 0))),
+    )

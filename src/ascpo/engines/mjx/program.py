@@ -1,0 +1,180 @@
+"""A chunk of steps as one compiled program: physics, task and policies of all environments."""
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jaxtyping import Array, Bool, Float, Int, UInt32
+
+from ascpo.engines.actor import Acted, Actor
+from ascpo.engines.contract import Rollout
+from ascpo.engines.mjx.physics import Moving, Physics
+from ascpo.engines.precision import precise
+from ascpo.engines.task_step import Settled, TaskStep, packed_memory
+from ascpo.guard.layout import AnyArray, draw_all, keys_of
+from ascpo.guard.task import Task
+
+CHUNK = 25
+"""Steps between two looks at the episodes drawn ahead, and as many of these."""
+
+PER_DEVICE = PartitionSpec("env")
+"""Each device has environments of its own."""
+PER_DEVICE_BY_STEP = PartitionSpec(None, "env")
+"""The same where time comes first."""
+EVERYWHERE = PartitionSpec()
+"""Every device has everything."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Carry:
+    """Where all environments stand."""
+
+    rows: Float[Array, "env run packed"]
+    """The task's memories."""
+    moving: Moving
+    episodes: Int[Array, "env run"]
+    """The number of the running episode."""
+    augmentations: tuple[Float[Array, "env _run _augmentation"], ...]
+    """By batch."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Upcoming:
+    """Episodes to come, in order."""
+
+    after: Int[Array, "env run"]
+    """The episode that the first of them follows."""
+    rows: Float[Array, "env run block packed"]
+    pillars: Float[Array, "env run block pillars 3"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Counts:
+    """What the host has to know after a chunk."""
+
+    used: Int[AnyArray, ""]
+    """The most episodes that an environment used of the upcoming ones."""
+    diverged: Int[AnyArray, ""]
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def draw_upcoming(task: Task, seeds: UInt32[Array, "env run"], after: Int[Array, "env run"]) -> Upcoming:
+    """The episodes after these."""
+    numbers = after[..., None] + 1 + jnp.arange(CHUNK + 1)
+    keys = keys_of(jnp.broadcast_to(seeds[..., None], numbers.shape).ravel(), numbers.ravel())
+    layouts = draw_all(task.rules, keys)
+    pack = packed_memory(task).pack
+    rows = jax.vmap(lambda layout: pack(task.begin(layout)))(layouts)
+    pillars = jax.vmap(task.pillars_from_start)(layouts)
+    return Upcoming(after, rows.reshape(*numbers.shape, -1), pillars.reshape(*numbers.shape, *pillars.shape[1:]))
+
+
+@functools.lru_cache(maxsize=8)
+def chunk_program(task: Task, physics: Physics, actors: tuple[Actor, ...], mesh: Mesh) -> Callable[..., Any]:
+    """(parameters, carry, upcoming episodes, noise) → (carry, rollouts, which diverged, counts)."""
+    step = functools.partial(_step, task, actors, *over_devices(physics, mesh))
+    # The same places after a chunk as before it: so it is compiled once.
+    specs = (PER_DEVICE, PER_DEVICE_BY_STEP, PER_DEVICE_BY_STEP, EVERYWHERE)
+    places = tuple(NamedSharding(mesh, spec) for spec in specs)
+
+    @functools.partial(jax.jit, out_shardings=places if mesh.size > 1 else None)
+    @precise
+    def chunk(thetas: Any, carry: Carry, upcoming: Upcoming, noises: Any) -> Any:
+        after, (rollouts, diverged) = jax.lax.scan(functools.partial(step, thetas, upcoming), carry, noises)
+        return after, rollouts, diverged, Counts(jnp.max(after.episodes - upcoming.after), jnp.sum(diverged))
+
+    return chunk
+
+
+def over_devices(physics: Physics, mesh: Mesh) -> tuple[Callable[..., Moving], Callable[..., Moving]]:
+    """The physics' step and reset. Each device moves its own environments: none of them knows of the others."""
+    if mesh.size == 1:
+        return physics.step, physics.reset
+    own = PER_DEVICE
+    return (
+        jax.shard_map(physics.step, mesh=mesh, in_specs=(own, own), out_specs=own, check_vma=False),
+        jax.shard_map(physics.reset, mesh=mesh, in_specs=(own, own, own), out_specs=own, check_vma=False),
+    )
+
+
+def _step(
+    task: Task,
+    actors: tuple[Actor, ...],
+    move: Callable[..., Moving],
+    reset: Callable[..., Moving],
+    thetas: Any,
+    upcoming: Upcoming,
+    carry: Carry,
+    noises: Any,
+) -> tuple[Carry, tuple[list[Rollout], Bool[Array, "env run"]]]:
+    """One step of all environments."""
+    steps = [TaskStep(task, actor) for actor in actors]
+    mine = slices([augmentation.shape[1] for augmentation in carry.augmentations])
+    acted: list[Acted] = [
+        jax.vmap(jax.vmap(step.act), in_axes=(None, 0, 0, 0))(theta, carry.rows[:, own], augmentation, noise)
+        for step, own, theta, augmentation, noise in zip(steps, mine, thetas, carry.augmentations, noises, strict=True)
+    ]
+    executed = jnp.concatenate([each.executed for each in acted], axis=1)
+    moving = move(carry.moving, by_simulation(executed))
+    sensors = by_run(moving.sensors, len(executed))
+    used = carry.episodes - upcoming.after
+    chosen = jax.vmap(jax.vmap(lambda block, i: block[i]))
+    next_rows, next_pillars = chosen(upcoming.rows, used), chosen(upcoming.pillars, used)
+    settled: list[Settled] = [
+        jax.vmap(jax.vmap(step.settle))(carry.rows[:, own], augmentation, sensors[:, own], next_rows[:, own])
+        for step, own, augmentation in zip(steps, mine, carry.augmentations, strict=True)
+    ]
+    done = jnp.concatenate([now.outcome.done for now in settled], axis=1)
+    after = Carry(
+        rows=jnp.concatenate([now.row for now in settled], axis=1),
+        moving=reset(moving, by_simulation(done), by_simulation(next_pillars)),
+        episodes=carry.episodes + done,
+        augmentations=tuple(now.augmentation for now in settled),
+    )
+    rollouts = [_rollout(before, now) for before, now in zip(acted, settled, strict=True)]
+    return after, (rollouts, jnp.concatenate([now.outcome.diverged for now in settled], axis=1))
+
+
+def _rollout(before: Acted, now: Settled) -> Rollout:
+    return Rollout(
+        observation=before.observation,
+        next_observation=now.next_observation,
+        action=before.action,
+        reward=now.outcome.reward,
+        cost=now.outcome.costs,
+        terminated=now.outcome.terminated,
+        truncated=now.outcome.truncated & ~now.outcome.terminated,
+        taken=before.taken,
+    )
+
+
+@jax.jit
+def join_chunks(chunks: list[Rollout]) -> Rollout:
+    """[time, environment, run, …] one after the other, as [run, time, environment, …]."""
+    return jax.tree.map(lambda *parts: jnp.moveaxis(jnp.concatenate(parts), 2, 0), *chunks)
+
+
+def slices(sizes: Sequence[int]) -> list[slice]:
+    """Where each batch lies among all runs."""
+    ends = [0]
+    for size in sizes:
+        ends.append(ends[-1] + size)
+    return [slice(*pair) for pair in pairwise(ends)]
+
+
+def by_simulation(x: Array) -> Array:
+    """[environment, run, …] as one axis of simulations."""
+    return x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])
+
+
+def by_run(x: Array, num_envs: int) -> Array:
+    """The way back."""
+    return x.reshape(num_envs, len(x) // num_envs, *x.shape[1:])

@@ -1,0 +1,23 @@
+"""Programs that run on the host's CPU, whatever accelerator there is."""
+
+import functools
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+import jax
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def on_host(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Run the function's programs on the CPU: to call a GPU at every step would cost more than the physics."""
+
+    @functools.wraps(function)
+    def hosted(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        if jax.default_backend() == "cpu":
+            return function(*args, **kwargs)
+        with jax.default_device(jax.local_devices(backend="cpu")[0]):
+            return function(*args, **kwargs)
+
+    return hosted

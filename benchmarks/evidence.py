@@ -14,8 +14,8 @@ from pathlib import Path
 from ascpo.evaluation.bound import lower_bound
 from ascpo.evaluation.certificate import read_certificate
 from ascpo.evaluation.certify import Wanted, certify
-from ascpo.evaluation.judge import judge_run
-from ascpo.runs.compiled import keep_compiled_programs
+from ascpo.evaluation.evaluate import evaluate_run
+from ascpo.runs.compilation_cache import keep_compiled_programs
 
 RESULTS = Path(__file__).parent / "results" / "evidence"
 EPISODES = 3000
@@ -38,9 +38,9 @@ def main() -> None:
 def play(run: Path) -> float:
     """Seconds of the evaluation with drawn actions, compilation included."""
     began = time.perf_counter()
-    judge_run(run, EPISODES)
+    evaluate_run(run, EPISODES)
     took = time.perf_counter() - began
-    judge_run(run, EPISODES, actions="mean")
+    evaluate_run(run, EPISODES, actions="mean")
     certify([run], Wanted(probability=PROBABILITY, episodes=EPISODES))
     return took
 

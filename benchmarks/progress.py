@@ -11,10 +11,10 @@ from pathlib import Path
 from rich.console import Console
 
 from ascpo.guard.suites import suite
+from ascpo.runs.callbacks.callback import News, Plan
+from ascpo.runs.callbacks.display import Display
 from ascpo.runs.directory import find
-from ascpo.runs.display import Display
 from ascpo.runs.tables import read_table
-from ascpo.runs.watching import News, Plan
 
 
 def draw(run: Path, epochs: int, to: Path) -> None:

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from ascpo.runs.directory import find
-from ascpo.runs.policy import read_policy
+from ascpo.runs.trained_policy import read_policy
 
 SMALL = """--num-envs 4 --horizon 200 --hidden 16 16 --value-fit.iterations 8 --value-fit.batch-size 64
 --cost-fit.iterations 8 --cost-fit.batch-size 64 --evaluate 0 --checkpoint-every 0""".split()  # noqa: SIM905

@@ -72,7 +72,7 @@ def test_a_stopped_training_says_how_to_go_on(ascpo, tmp_path, monkeypatch, caps
 
     from tests.runs.test_run import Signal
 
-    monkeypatch.setattr("ascpo.runs.run._watchers", lambda options, directory: [Signal(1, signal.SIGINT)])
+    monkeypatch.setattr("ascpo.runs.api._watchers", lambda options, directory: [Signal(1, signal.SIGINT)])
     with pytest.raises(SystemExit) as end:
         ascpo("train", "--env", POINT, "--total-steps", 3 * EPOCH, "--out", tmp_path, *QUICK)
     assert end.value.code == 130

@@ -4,7 +4,7 @@ import pytest
 
 from ascpo.cli.train import seeds_of
 from ascpo.runs.directory import find
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import read_table
 from tests.runs.helpers import EPOCH, POINT, words
 

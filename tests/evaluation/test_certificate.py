@@ -5,7 +5,7 @@ import pytest
 
 from ascpo.evaluation.bound import lower_bound
 from ascpo.evaluation.certificate import BadCertificate, Certificate, Plan, certificate_of, statement, theory_of
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 from tests.evaluation.test_metrics import episodes
 
 PLAN = Plan(

@@ -6,7 +6,7 @@ import pytest
 from ascpo.evaluation.bound import lower_bound
 from ascpo.evaluation.certificate import BadCertificate, _digest, read_certificate
 from ascpo.evaluation.certify import Wanted, certify, check, compare, world_of
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 from tests.evaluation.test_metrics import episodes
 from tests.evaluation.untrained import untrained
 

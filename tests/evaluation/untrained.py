@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from ascpo.runs.config import configure
 from ascpo.runs.directory import create
 from ascpo.runs.environment import open_engine
-from ascpo.runs.policy import save_policy
+from ascpo.runs.trained_policy import save_policy
 from ascpo.training.state import Sizes
 from ascpo.training.train import learner_for
 from tests.runs.helpers import CART, TINY

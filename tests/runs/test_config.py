@@ -4,9 +4,9 @@ import pytest
 
 from ascpo.algorithms import ALGORITHMS, ASCPO, CPO
 from ascpo.cli.train import Train
+from ascpo.runs.api import Options
 from ascpo.runs.config import Config, configure
-from ascpo.runs.plain import BadSetting
-from ascpo.runs.run import Options
+from ascpo.runs.serialization import BadSetting
 from ascpo.training.settings import Settings
 
 

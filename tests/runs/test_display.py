@@ -3,9 +3,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from ascpo.runs.callbacks.callback import News, Plan
+from ascpo.runs.callbacks.display import Display
 from ascpo.runs.config import configure
-from ascpo.runs.display import Display
-from ascpo.runs.watching import News, Plan
 
 ROW = {"EpRet": 1.5, "EpCost": 1.25, "EpMaxCost": 0.25, "WorstCost": 0.75, "SafeRate": 0.9, "TimeoutRate": 0.1}
 TIMING = {"TimeRollout": 2.0, "TimePolicy": 1.0, "StepsPerSecond": 10_000.0}

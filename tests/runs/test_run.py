@@ -11,9 +11,9 @@ import ascpo
 from ascpo.engines.inspection import Faulty
 from ascpo.runs.checkpoints import BadCheckpoint
 from ascpo.runs.directory import NoRun, find, runs_in
-from ascpo.runs.plain import BadSetting
-from ascpo.runs.policy import read_policy
+from ascpo.runs.serialization import BadSetting
 from ascpo.runs.stopping import Stopped
+from ascpo.runs.trained_policy import read_policy
 from tests.own import Cart, WithNaN, WithoutCost
 from tests.own import make as make_cart
 from tests.runs.helpers import CART, EPOCH, POINT, TINY
@@ -53,7 +53,7 @@ def whole(request, tmp_path_factory):
 
 
 def stop_after(monkeypatch, epochs, number=signal.SIGTERM):
-    monkeypatch.setattr("ascpo.runs.run._watchers", lambda options, directory: [Signal(epochs, number)])
+    monkeypatch.setattr("ascpo.runs.api._watchers", lambda options, directory: [Signal(epochs, number)])
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -95,7 +95,7 @@ def test_a_run_goes_on_with_the_settings_it_began_with(whole):
 
 def test_a_result_has_history_policy_and_directory(whole):
     env, directory = whole
-    result = ascpo.runs.run.Result(directory)
+    result = ascpo.runs.api.Result(directory)
     assert list(result.history["TotalEnvInteracts"]) == [100, 200, 300, 400]
     environment = make_cart() if env == CART else ascpo.make(env)
     observation, info = environment.reset(seed=0)
@@ -103,7 +103,7 @@ def test_a_result_has_history_policy_and_directory(whole):
     assert environment.action_space.contains(action)
     _, _, _, _, info = environment.step(action)
     result.policy.act(observation, info)
-    assert str(result.policy) == f"Pilot(ascpo on {env}, 4 epochs)"
+    assert str(result.policy) == f"TrainedPolicy(ascpo on {env}, 4 epochs)"
 
 
 def test_the_pilot_acts_as_the_engine_does(whole):

@@ -12,8 +12,8 @@ from rich.console import Console
 from ascpo.cli.show import counting, plain_table
 from ascpo.evaluation.certificate import Certificate, findings, meaning
 from ascpo.evaluation.certify import FILE, Comparison, Wanted, certify, check
-from ascpo.runs.compiled import keep_compiled_programs
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.compilation_cache import keep_compiled_programs
+from ascpo.runs.serialization import BadSetting
 
 
 @dataclass(frozen=True)

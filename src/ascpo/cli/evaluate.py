@@ -7,8 +7,8 @@ from typing import Annotated
 import tyro
 
 from ascpo.cli.show import judged
-from ascpo.evaluation.judge import Actions
-from ascpo.runs.compiled import keep_compiled_programs
+from ascpo.evaluation.evaluate import Actions
+from ascpo.runs.compilation_cache import keep_compiled_programs
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from ascpo.runs.plain import BadSetting, nearest
+from ascpo.runs.serialization import BadSetting, nearest
 
 _KINDS = ("algorithms", "suites", "runs")
 

@@ -30,7 +30,7 @@ def main() -> None:
     elif verb in _VERBS:
         _do(verb, rest)
     else:
-        from ascpo.runs.plain import nearest
+        from ascpo.runs.serialization import nearest
 
         sys.exit(f"ascpo: there is no {verb!r}. {nearest(verb, _VERBS)}\n\n{_help()}")
 
@@ -43,7 +43,7 @@ def _do(verb: str, rest: list[str]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:
         # Not before: it brings JAX along, which not every verb needs.
-        from ascpo.runs.trouble import MENDABLE
+        from ascpo.runs.errors import MENDABLE
 
         if not isinstance(error, MENDABLE):
             raise

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from ascpo.evaluation.judge import Actions, judge_run
+from ascpo.evaluation.evaluate import Actions, evaluate_run
 from ascpo.evaluation.metrics import MEANINGS
 
 _WIDE = 120
@@ -21,7 +21,7 @@ def judged(
 ) -> None:
     """Judge a policy on fresh episodes, and print what came out."""
     with counting("episodes", episodes) as watch:
-        found = judge_run(run, episodes, seed=seed, threads=threads, actions=actions, keep=keep, watch=watch)
+        found = evaluate_run(run, episodes, seed=seed, threads=threads, actions=actions, keep=keep, watch=watch)
     ways = {way: found[way] for way in ("sampled", "mean") if actions in (way, "both")}
     console = Console(highlight=False)
     table = plain_table(f"{episodes} fresh episodes", *(f"{way} actions" for way in ways))

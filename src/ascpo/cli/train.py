@@ -12,13 +12,13 @@ import tyro
 
 from ascpo.algorithms import Method
 from ascpo.cli.show import judged
-from ascpo.runs.conduct import Seat
+from ascpo.runs.api import Options, Result, launch, relaunch
 from ascpo.runs.config import Config, method_class
 from ascpo.runs.directory import NoRun, RunDirectory, find
 from ascpo.runs.environment import engine_name, name_of
-from ascpo.runs.plain import BadSetting, flat, to_plain
-from ascpo.runs.run import Options, Result, launch, relaunch
+from ascpo.runs.serialization import BadSetting, flat, to_plain
 from ascpo.runs.stopping import Stopped
+from ascpo.runs.trainer import Seat
 from ascpo.training.settings import Settings
 
 M = TypeVar("M", bound=Method)

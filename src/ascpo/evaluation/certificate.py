@@ -16,7 +16,7 @@ import numpy as np
 from ascpo.evaluation.bound import allowed_violations, each_of, episodes_needed, lower_bound
 from ascpo.evaluation.episodes import Episodes
 from ascpo.runs.directory import write_whole
-from ascpo.runs.plain import BadSetting, from_plain, to_plain
+from ascpo.runs.serialization import BadSetting, from_plain, to_plain
 from ascpo.theory.cantelli import confidence_of_variance, variance_bound
 
 _FORMAT = "ascpo certificate 1"

@@ -22,8 +22,8 @@ from ascpo.guard.model import SUBSTEPS, mjcf
 from ascpo.guard.suites import UnknownSuite, suite
 from ascpo.runs.directory import find
 from ascpo.runs.environment import Environment, open_engine, side_by_side
-from ascpo.runs.plain import BadSetting
-from ascpo.runs.policy import PolicyFile, read_policy
+from ascpo.runs.serialization import BadSetting
+from ascpo.runs.trained_policy import PolicyFile, read_policy
 
 FILE = "certificate.json"
 

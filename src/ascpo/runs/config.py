@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from ascpo.algorithms import ALGORITHMS, Algorithm, Method
-from ascpo.runs.plain import BadSetting, changed, from_plain, nearest, to_plain
+from ascpo.runs.serialization import BadSetting, changed, from_plain, nearest, to_plain
 from ascpo.training.settings import Settings
 
 EngineName = Literal["native", "mjx-jax", "mjx-warp"]

@@ -20,7 +20,7 @@ from pathlib import Path
 import filelock
 
 from ascpo.runs.config import Config
-from ascpo.runs.plain import nearest
+from ascpo.runs.serialization import nearest
 
 _PACKAGES = ("ascpo", "equinox", "gymnasium", "jax", "jaxlib", "mujoco", "numpy", "optax", "orbax-checkpoint")
 

@@ -16,7 +16,7 @@ from ascpo.environments.spaces import make_task
 from ascpo.guard.suites import UnknownSuite, suite
 from ascpo.guard.task import Task
 from ascpo.runs.config import EngineName
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 
 Environment = str | Callable[[], gymnasium.Env[Any, Any]]
 

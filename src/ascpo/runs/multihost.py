@@ -2,8 +2,8 @@
 
 On every host the same program, with its own number:
 
-    hosts.join("first-host:8476", processes=4, number=0)
-    hosts.train("Ant-8-Hazard", engine="mjx-jax", num_envs=4096, out="runs")
+    multihost.join("first-host:8476", processes=4, number=0)
+    multihost.train("Ant-8-Hazard", engine="mjx-jax", num_envs=4096, out="runs")
 
 Every process goes through the whole training; the first one alone keeps the run's directory. What the others would
 write goes to a directory that is thrown away.
@@ -21,11 +21,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from ascpo.runs import run as runs
+from ascpo.runs import api
+from ascpo.runs.api import Result
 from ascpo.runs.directory import find
 from ascpo.runs.environment import Environment
-from ascpo.runs.plain import BadSetting
-from ascpo.runs.run import Result
+from ascpo.runs.serialization import BadSetting
 from ascpo.runs.stopping import Stopped
 
 _NEVER = 1e12
@@ -45,14 +45,14 @@ def join(coordinator: str, processes: int, number: int) -> None:
 def train(env: Environment, algo: str = "ascpo", *, out: str | Path = "runs", **chosen: Any) -> Result | None:
     """As `ascpo.train` by MJX, on all devices of all hosts. The result is the first process's."""
     with _place(Path(out)) as mine, _stopped_at_once():
-        result = runs.train(env, algo, out=mine, **_chosen(chosen | {"engine": chosen.get("engine", "mjx")}))
+        result = api.train(env, algo, out=mine, **_chosen(chosen | {"engine": chosen.get("engine", "mjx")}))
     return result if _first() else None
 
 
 def resume(run: str | Path, **chosen: Any) -> Result | None:
     """As `ascpo.resume`. Only the first host needs to have the run."""
     with _copied(run) as mine, _stopped_at_once():
-        result = runs.resume(mine, **_chosen(chosen))
+        result = api.resume(mine, **_chosen(chosen))
     return result if _first() else None
 
 

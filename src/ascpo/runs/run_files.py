@@ -8,9 +8,9 @@ from ascpo.engines.rollout import Engine
 from ascpo.runs.checkpoints import Checkpoints
 from ascpo.runs.config import Config
 from ascpo.runs.directory import RunDirectory, write_whole
-from ascpo.runs.plain import BadSetting
-from ascpo.runs.policy import save_policy
+from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import Table, read_table
+from ascpo.runs.trained_policy import save_policy
 from ascpo.training.learner import Learner
 from ascpo.training.train import Standing
 

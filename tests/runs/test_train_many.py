@@ -8,12 +8,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 import ascpo
-from ascpo.runs.conduct import Seat
+from ascpo.runs.api import Options, configure_length, relaunch, train_together
 from ascpo.runs.directory import find
-from ascpo.runs.plain import BadSetting
-from ascpo.runs.policy import read_policy
-from ascpo.runs.run import Options, configure_length, relaunch, train_together
+from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import read_table
+from ascpo.runs.trained_policy import read_policy
+from ascpo.runs.trainer import Seat
 from tests.own import make as make_cart
 from tests.runs.helpers import EPOCH, POINT, TINY
 
@@ -49,7 +49,7 @@ def test_every_run_has_a_directory_of_its_own_with_all_that_belongs_there(engine
         assert list(read_table(directory.metrics)["TotalEnvInteracts"]) == [EPOCH, 2 * EPOCH]
         assert (read_table(directory.timing)["StepsPerSecond"] > 0).all()
         assert len(list(directory.checkpoints.iterdir())) == 2
-        assert str(ascpo.load(run)) == "Pilot(ascpo on Point-1-Hazard, 2 epochs)"
+        assert str(ascpo.load(run)) == "TrainedPolicy(ascpo on Point-1-Hazard, 2 epochs)"
         assert (run / "versions.json").exists()
 
 

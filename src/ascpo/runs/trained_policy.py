@@ -104,7 +104,7 @@ def read_policy(path: Path) -> PolicyFile:
     )
 
 
-class Pilot:
+class TrainedPolicy:
     """A policy that acts in one environment, in the environment's own units."""
 
     def __init__(self, file: PolicyFile) -> None:
@@ -144,9 +144,9 @@ class Pilot:
         return jnp.asarray(costs)
 
     def __repr__(self) -> str:
-        return f"Pilot({self.config.algo} on {self.config.env}, {self._file.epochs} epochs)"
+        return f"TrainedPolicy({self.config.algo} on {self.config.env}, {self._file.epochs} epochs)"
 
 
-def load(run: "str | Path") -> Pilot:
+def load(run: "str | Path") -> TrainedPolicy:
     """The policy of a run's directory, or of a file `policy.safetensors`."""
-    return Pilot(read_policy(Path(run)))
+    return TrainedPolicy(read_policy(Path(run)))

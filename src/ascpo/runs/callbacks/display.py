@@ -8,8 +8,8 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from ascpo.runs.callbacks.callback import News, Plan
 from ascpo.runs.tables import Row
-from ascpo.runs.watching import News, Plan
 
 _SHOWN = 10
 """Epochs in the table."""

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from ascpo.engines.rollout import Engine, Shared
+from ascpo.runs.callbacks.callback import News, Plan, Watcher
 from ascpo.runs.checkpoints import BadCheckpoint
 from ascpo.runs.config import Config
 from ascpo.runs.directory import RunDirectory
-from ascpo.runs.files import Files
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.run_files import Files
+from ascpo.runs.serialization import BadSetting
 from ascpo.runs.stopping import Stopping
-from ascpo.runs.watching import News, Plan, Watcher
 from ascpo.training.learner import Learner
 from ascpo.training.train import (
     Cohort,

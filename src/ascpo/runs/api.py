@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 
 from ascpo.engines.rollout import Engine
-from ascpo.runs.compiled import keep_compiled_programs
-from ascpo.runs.conduct import Seat, check_company, check_engine, conduct, learner_of
+from ascpo.runs.callbacks.callback import Watcher
+from ascpo.runs.compilation_cache import keep_compiled_programs
 from ascpo.runs.config import Config, configure
+from ascpo.runs.device_memory import check_room
 from ascpo.runs.directory import RunDirectory, create, find
 from ascpo.runs.environment import Environment, engine_name, name_of, open_engine, open_mjx
-from ascpo.runs.memory import check_room
-from ascpo.runs.plain import BadSetting, changed
-from ascpo.runs.policy import Pilot, load
+from ascpo.runs.serialization import BadSetting, changed
 from ascpo.runs.tables import read_table
-from ascpo.runs.watching import Watcher
+from ascpo.runs.trained_policy import TrainedPolicy, load
+from ascpo.runs.trainer import Seat, check_company, check_engine, conduct, learner_of
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Result:
         return read_table(RunDirectory(self.directory).metrics)
 
     @cached_property
-    def policy(self) -> Pilot:
+    def policy(self) -> TrainedPolicy:
         """The last policy, ready to act."""
         return load(self.directory)
 
@@ -208,8 +208,8 @@ def _options(chosen: dict[str, Any]) -> tuple[Options, dict[str, Any]]:
 
 
 def _watchers(options: Options, directories: Sequence[Path]) -> list[Watcher]:
-    from ascpo.runs.display import Display
-    from ascpo.runs.tensorboard import TensorBoard
+    from ascpo.runs.callbacks.display import Display
+    from ascpo.runs.callbacks.tensorboard import TensorBoard
 
     shown: list[Watcher] = [Display()] if options.progress else []
     return [*shown, *(TensorBoard(path) for path in directories)] if options.tensorboard else shown

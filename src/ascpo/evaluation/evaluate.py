@@ -18,9 +18,9 @@ from ascpo.evaluation.metrics import Figures, measure, table
 from ascpo.evaluation.records import Record, write_records
 from ascpo.runs.directory import RunDirectory, find, write_whole
 from ascpo.runs.environment import Environment, open_engine, side_by_side
-from ascpo.runs.plain import BadSetting
-from ascpo.runs.policy import PolicyFile, read_policy
+from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import Table
+from ascpo.runs.trained_policy import PolicyFile, read_policy
 
 Actions = Literal["sampled", "mean", "both"]
 _FIRST_SEED = 2**30
@@ -30,7 +30,7 @@ _STRIDE = 2**16
 _SEEDS = 2**30 // _STRIDE
 
 
-def judge_run(
+def evaluate_run(
     run: Path,
     episodes: int,
     *,

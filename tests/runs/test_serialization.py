@@ -3,7 +3,7 @@ from typing import Literal
 
 import pytest
 
-from ascpo.runs.plain import BadSetting, changed, from_plain, nearest, to_plain
+from ascpo.runs.serialization import BadSetting, changed, from_plain, nearest, to_plain
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import jax
 
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 from ascpo.training.learner import Learner
 
 _COPIES = 8

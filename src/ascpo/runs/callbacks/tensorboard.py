@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ascpo.runs.watching import News, Plan
+from ascpo.runs.callbacks.callback import News, Plan
 
 
 class TensorBoard:

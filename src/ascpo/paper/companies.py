@@ -12,7 +12,7 @@ from typing import Protocol
 from ascpo.paper.orders import Order
 from ascpo.paper.queue import PATIENCE, Done, Queue, attempt, sentence
 from ascpo.paper.sweep import Watcher
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 
 
 class Trainer(Protocol):
@@ -80,7 +80,7 @@ def in_companies(
 
 def can_share(orders: Sequence[Order]) -> bool:
     """Whether one engine serves them all. Those of which only episodes are missing need none."""
-    from ascpo.runs.conduct import check_company
+    from ascpo.runs.trainer import check_company
 
     if any(order.is_trained() for order in orders):
         return False

@@ -9,9 +9,9 @@ from ascpo.algorithms import Method
 from ascpo.paper.experiments import Play
 from ascpo.paper.playing import is_played, play_episodes
 from ascpo.paper.shelf import check_settings, epochs_done, is_trained
+from ascpo.runs.callbacks.callback import News, Plan
 from ascpo.runs.config import Config
 from ascpo.runs.directory import NoRun, RunDirectory
-from ascpo.runs.watching import News, Plan
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ def train(
     orders: Sequence[Order], *, threads: int = 0, progress: bool = False, look: Callable[[], None] | None = None
 ) -> None:
     """One, or several together. Those that there are go on. `look` is called after every epoch."""
-    from ascpo.runs.conduct import Seat
-    from ascpo.runs.run import Options, relaunch
+    from ascpo.runs.api import Options, relaunch
+    from ascpo.runs.trainer import Seat
 
     options = Options(threads=threads, progress=progress, checkpoint_every=orders[0].checkpoint_every)
     seats = [Seat(order.config, order.run) for order in orders]

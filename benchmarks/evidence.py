@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ascpo.evaluation.bound import lower_bound
 from ascpo.evaluation.certificate import read_certificate
-from ascpo.evaluation.certify import Wanted, certify
+from ascpo.evaluation.certify import Request, certify
 from ascpo.evaluation.evaluate import evaluate_run
 from ascpo.runs.compilation_cache import keep_compiled_programs
 
@@ -41,7 +41,7 @@ def play(run: Path) -> float:
     evaluate_run(run, EPISODES)
     took = time.perf_counter() - began
     evaluate_run(run, EPISODES, actions="mean")
-    certify([run], Wanted(probability=PROBABILITY, episodes=EPISODES))
+    certify([run], Request(probability=PROBABILITY, episodes=EPISODES))
     return took
 
 

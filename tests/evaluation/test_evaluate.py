@@ -46,14 +46,14 @@ def test_seeds_of_neighbouring_evaluations_share_no_episode_of_a_suite(tmp_path)
     assert min(seeds[0] | seeds[1]) >= 2**30
 
 
-def test_both_ways_of_acting_can_be_judged(tmp_path):
+def test_sampled_and_mean_actions_can_both_be_evaluated(tmp_path):
     run = untrained(tmp_path)
     found = evaluate_run(run, 10, actions="both")
     assert found["sampled"]["EpRet"] != found["mean"]["EpRet"]
     assert read_records(run / "worst-mean.safetensors")[0].mean_action
 
 
-def test_one_way_of_acting_may_be_judged_after_the_other(tmp_path):
+def test_mean_actions_may_be_evaluated_after_sampled_ones(tmp_path):
     run = untrained(tmp_path)
     first = evaluate_run(run, 10)["sampled"]
     found = evaluate_run(run, 10, actions="mean")

@@ -134,7 +134,7 @@ def test_several_hosts_train_the_same_policy_and_the_first_keeps_it(tmp_path, mo
 
     first, second = ended(*processes)
     assert "on 4 devices" in first
-    assert "Going on after epoch 1" in first
+    assert "Continuing after epoch 1" in first
     assert "epoch" not in second
     assert [path.name for path in out.iterdir()] == [NAME]
     assert_alike(tmp_path / "one", out, EPOCH, rounded=1e-4 if still else 0.05)

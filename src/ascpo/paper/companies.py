@@ -80,12 +80,12 @@ def in_companies(
 
 def can_share(orders: Sequence[Order]) -> bool:
     """Whether one engine serves them all. Those of which only episodes are missing need none."""
-    from ascpo.runs.trainer import check_company
+    from ascpo.runs.trainer import check_can_share
 
     if any(order.is_trained() for order in orders):
         return False
     try:
-        check_company([order.config for order in orders])
+        check_can_share([order.config for order in orders])
     except BadSetting:
         return False
     return True

@@ -1,7 +1,7 @@
-"""Begin a run, or go on with one: the Python face of training.
+"""Train from Python: start runs, or continue them.
 
-A run that was stopped, by whatever, goes on from its last checkpoint, and ends with the same metrics and the same
-policy, bit for bit, as if it had never been stopped.
+A run that was stopped continues from its last checkpoint. It ends with the same metrics and the same policy, bit for
+bit, as if it had never been stopped.
 """
 
 import contextlib
@@ -15,42 +15,51 @@ from typing import Any
 import numpy as np
 
 from ascpo.engines.rollout import Engine
-from ascpo.runs.callbacks.callback import Watcher
+from ascpo.runs.callbacks.callback import Callback
 from ascpo.runs.compilation_cache import keep_compiled_programs
 from ascpo.runs.config import Config, configure
-from ascpo.runs.device_memory import check_room
+from ascpo.runs.device_memory import check_memory
 from ascpo.runs.directory import RunDirectory, create, find
 from ascpo.runs.environment import Environment, engine_name, name_of, open_engine, open_mjx
 from ascpo.runs.serialization import BadSetting, changed
 from ascpo.runs.tables import read_table
 from ascpo.runs.trained_policy import TrainedPolicy, load
-from ascpo.runs.trainer import Seat, check_company, check_engine, conduct, learner_of
+from ascpo.runs.trainer import Run, agent_of, check_can_share, check_engine, train_runs
 
 
 @dataclass(frozen=True)
 class Options:
-    """What changes no number of a run."""
+    """Options that change no number of a run."""
 
     threads: int = 0
-    """Threads of the simulator, 0 for one per core."""
+    """Number of threads that simulate a suite with the native engine. 0 uses one per core."""
     devices: int = 1
-    """Accelerators that share the environments, 0 for all that there are. Sums are then taken in another order."""
+    """Number of accelerators that share the environments of an MJX engine. 0 uses all of them. With several, sums are
+    taken in another order, so that results differ by rounding."""
     processes: bool = False
-    """Put your own environments into processes of their own: it pays if a step takes long."""
+    """Run each of your own environments in its own process. This pays if a step takes long."""
     checkpoint_every: float = 60.0
-    """Seconds between checkpoints; 0 for one after every epoch."""
+    """Seconds between two checkpoints. 0 writes one after every epoch."""
     tensorboard: bool = False
-    """Write files for TensorBoard too."""
+    """Also write the metrics as files for TensorBoard."""
     progress: bool = True
-    """Show how far it is."""
+    """Show the progress of the training."""
 
     def __post_init__(self) -> None:
         if self.threads < 0:
-            raise BadSetting(f"threads={self.threads}: ask for at least one, or for 0, which is one per core.")
+            raise BadSetting(f"threads={self.threads}: use at least one, or 0 for one per core.")
         if self.devices < 0:
-            raise BadSetting(f"devices={self.devices}: ask for at least one, or for 0, which are all.")
+            raise BadSetting(f"devices={self.devices}: use at least one, or 0 for all.")
         if not self.checkpoint_every >= 0:
             raise BadSetting(f"checkpoint_every={self.checkpoint_every} must be at least 0 seconds.")
+
+    def check(self, config: Config) -> None:
+        """Refuse options that this run's engine does not have."""
+        if config.engine == "native" and self.devices != 1:
+            raise BadSetting(f"devices={self.devices} is for --engine mjx. The native engine runs on the host.")
+        if config.engine != "native" and (self.threads or self.processes):
+            name = "threads" if self.threads else "processes"
+            raise BadSetting(f"{name}={getattr(self, name)} is for --engine native. {config.engine} does not use it.")
 
 
 @dataclass(frozen=True)
@@ -82,14 +91,14 @@ def train(
 ) -> Result:
     """Train a policy on a suite, a Gymnasium id, or a factory of environments.
 
-    Everything else is a setting by its name: those of `Options`, of `Settings`, and the algorithm's own.
+    All other arguments are settings by their names: those of `Options`, of `Settings`, and the algorithm's own.
     """
     options, chosen = _options(chosen)
     config = configure(name_of(env), algo, seed=seed, total_steps=total_steps, **_with_engine(chosen, env))
     return launch([config], env, options, out=Path(out), names=[name])[0]
 
 
-def train_together(
+def train_many(
     env: Environment,
     algos: Sequence[str] = ("ascpo",),
     *,
@@ -98,9 +107,9 @@ def train_together(
     out: str | Path = "runs",
     **chosen: Any,
 ) -> list[Result]:
-    """Train from several seeds, and by several algorithms, at once: each as if it were alone, with its own directory.
+    """Train every algorithm from every seed, all at the same time. Each run has its own directory.
 
-    Everything else is as in `train`, and the same for all.
+    All other arguments are as in `train`, and the same for all runs.
     """
     options, chosen = _options(chosen)
     chosen = _with_engine(chosen, env)
@@ -110,19 +119,23 @@ def train_together(
     return launch(configs, env, options, out=Path(out))
 
 
+train_together = train_many
+"""An earlier name of `train_many`, kept for scripts that use it."""
+
+
 def resume(
     run: str | Path, *, env: Environment | None = None, total_steps: float | None = None, **chosen: Any
 ) -> Result:
-    """Go on with a run that was stopped, or make one longer. `env` is needed if its name alone does not find it."""
+    """Continue a run that was stopped, or make it longer. `env` is needed if its name alone does not find it."""
     options, rest = _options(chosen)
     directory = find(Path(run))
     config = directory.config()
     if rest:
-        raise BadSetting(f"{next(iter(rest))} cannot be changed: a run goes on with the settings it began with.")
+        raise BadSetting(f"{next(iter(rest))} cannot be changed: a run continues with the settings it started with.")
     if env is None and "<" in config.env:
-        raise BadSetting(f"{config.env} cannot be found again by its name. Give it: ascpo.resume(run, env=...).")
-    longer = config if total_steps is None else configure_length(config, total_steps)
-    return relaunch([Seat(longer, directory)], env or config.env, options)[0]
+        raise BadSetting(f"{config.env} cannot be found by its name. Give it: ascpo.resume(run, env=...).")
+    longer = config if total_steps is None else with_length(config, total_steps)
+    return relaunch([Run(longer, directory)], env or config.env, options)[0]
 
 
 def launch(
@@ -133,54 +146,49 @@ def launch(
     out: Path,
     names: Sequence[str | None] = (),
 ) -> list[Result]:
-    """New runs, trained together if they are several."""
+    """Train new runs, all at the same time."""
     names = [name or config.name() for name, config in zip(names or [None] * len(configs), configs, strict=True)]
     if len(set(names)) < len(names):
-        raise BadSetting(f"{next(name for name in names if names.count(name) > 1)} was asked for twice.")
-    seats = [Seat(config, RunDirectory(out / name)) for config, name in zip(configs, names, strict=True)]
-    for seat in seats:
-        seat.directory.check_free()
-    return relaunch(seats, env, options)
+        raise BadSetting(f"{next(name for name in names if names.count(name) > 1)} is given twice.")
+    runs = [Run(config, RunDirectory(out / name)) for config, name in zip(configs, names, strict=True)]
+    for run in runs:
+        run.directory.check_free()
+    return relaunch(runs, env, options)
 
 
 def relaunch(
-    seats: Sequence[Seat], env: Environment, options: Options, watchers: Sequence[Watcher] = ()
+    runs: Sequence[Run], env: Environment, options: Options, callbacks: Sequence[Callback] = ()
 ) -> list[Result]:
-    """Runs, trained together if they are several: those there are go on from their last checkpoints, others begin.
+    """Train runs, all at the same time. Those that exist continue from their last checkpoints, the others start.
 
-    What can be wrong is found before anything is written.
+    Mistakes are found before anything is written.
     """
     keep_compiled_programs()
-    configs = [seat.config for seat in seats]
-    check_company(configs)
-    with _opened(env, configs[0], options, len(seats)) as engine:
-        check_engine(engine, len(seats))
-        check_room([learner_of(config, engine) for config in configs], options.devices)
-        shown = _watchers(options, [seat.directory.path for seat in seats])
-        for seat in seats:
-            if not seat.directory.config_file.exists():
-                create(seat.directory.path.parent, seat.config, seat.directory.path.name)
-        return _conducted(seats, env, options, [*shown, *watchers], engine)
+    configs = [run.config for run in runs]
+    check_can_share(configs)
+    options.check(configs[0])
+    with _engine_for(len(runs), env, configs[0], options) as engine:
+        check_engine(engine, len(runs))
+        check_memory([agent_of(config, engine) for config in configs], options.devices)
+        callbacks = [*_callbacks(options, [run.directory.path for run in runs]), *callbacks]
+        for run in runs:
+            if not run.directory.config_file.exists():
+                create(run.directory.path.parent, run.config, run.directory.path.name)
 
+        @contextlib.contextmanager
+        def opened(count: int) -> Iterator[Engine]:
+            if count == len(runs):
+                yield engine
+            else:
+                with _engine_for(count, env, configs[0], options) as smaller:
+                    yield smaller
 
-def _conducted(
-    seats: Sequence[Seat], env: Environment, options: Options, watchers: Sequence[Watcher], engine: Engine
-) -> list[Result]:
-    @contextlib.contextmanager
-    def opened(runs: int) -> Iterator[Engine]:
-        if runs == len(seats):
-            yield engine
-        else:
-            with _opened(env, seats[0].config, options, runs) as smaller:
-                yield smaller
-
-    conduct(seats, opened, options.checkpoint_every, watchers)
-    return [Result(seat.directory.path) for seat in seats]
+        train_runs(runs, opened, options.checkpoint_every, callbacks)
+    return [Result(run.directory.path) for run in runs]
 
 
 @contextlib.contextmanager
-def _opened(env: Environment, config: Config, options: Options, runs: int) -> Iterator[Engine]:
-    """Environments for so many runs."""
+def _engine_for(runs: int, env: Environment, config: Config, options: Options) -> Iterator[Engine]:
     num_envs = config.settings.num_envs
     if config.engine == "native":
         engine: Engine = open_engine(env, num_envs * runs, threads=options.threads, processes=options.processes)
@@ -196,7 +204,7 @@ def _with_engine(chosen: dict[str, Any], env: Environment) -> dict[str, Any]:
     return chosen | {"engine": engine_name(chosen.get("engine", "native"), env)}
 
 
-def configure_length(config: Config, total_steps: float) -> Config:
+def with_length(config: Config, total_steps: float) -> Config:
     """The same run, longer or shorter."""
     return dataclasses.replace(config, total_steps=configure(config.env, total_steps=total_steps).total_steps)
 
@@ -207,9 +215,9 @@ def _options(chosen: dict[str, Any]) -> tuple[Options, dict[str, Any]]:
     return changed(Options(), mine), {name: value for name, value in chosen.items() if name not in names}
 
 
-def _watchers(options: Options, directories: Sequence[Path]) -> list[Watcher]:
+def _callbacks(options: Options, directories: Sequence[Path]) -> list[Callback]:
     from ascpo.runs.callbacks.display import Display
     from ascpo.runs.callbacks.tensorboard import TensorBoard
 
-    shown: list[Watcher] = [Display()] if options.progress else []
+    shown: list[Callback] = [Display()] if options.progress else []
     return [*shown, *(TensorBoard(path) for path in directories)] if options.tensorboard else shown

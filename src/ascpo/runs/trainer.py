@@ -1,7 +1,7 @@
-"""Training one run to its end, or several that share an engine: each has its own files, as if it had run alone.
+"""The trainer: takes runs along one axis to their ends. Each leaves the files that it would have left alone.
 
-Whatever ends it early, the epochs that were finished are saved. Runs that were stopped at different epochs go on
-together: those behind first, until they are level.
+Whatever stops a training, its finished epochs are saved. Runs that were stopped at different epochs continue too:
+those behind come first, until all are level.
 """
 
 import contextlib
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from ascpo.engines.rollout import Engine, Shared
-from ascpo.runs.callbacks.callback import News, Plan, Watcher
+from ascpo.runs.callbacks.callback import Callback, EpochRecord, TrainingPlan
 from ascpo.runs.checkpoints import BadCheckpoint
 from ascpo.runs.config import Config
 from ascpo.runs.directory import RunDirectory
-from ascpo.runs.run_files import Files
+from ascpo.runs.run_files import RunFiles
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.stopping import Stopping
 from ascpo.training.learner import Learner
@@ -29,118 +29,85 @@ from ascpo.training.train import (
     make_learner,
 )
 
-Opener = Callable[[int], contextlib.AbstractContextManager[Engine]]
-"""Gives an engine for so many runs."""
+OpenEngine = Callable[[int], contextlib.AbstractContextManager[Engine]]
+"""Opens an engine for a number of runs."""
 
 
 @dataclass(frozen=True)
-class Seat:
-    """A run to be trained, and where it is kept."""
+class Run:
+    """A run to train, and the directory that keeps it."""
 
     config: Config
     directory: RunDirectory
 
 
-def check_company(configs: Sequence[Config]) -> None:
-    """Runs can share an engine if they take the same steps at the same time."""
-    first = configs[0]
-    for config in configs[1:]:
-        for what, mine, theirs in (
-            ("env", config.env, first.env),
-            ("engine", config.engine, first.engine),
-            ("total_steps", config.total_steps, first.total_steps),
-            *((name, getattr(config.settings, name), getattr(first.settings, name)) for name in _COMMON),
-        ):
-            if mine != theirs:
-                raise BadSetting(
-                    f"Runs that train together need the same {what}: {config.name()} has {mine}, {first.name()} has "
-                    f"{theirs}. Train them in two commands."
-                )
+class _ActiveRun:
+    """A run in training."""
 
-
-_COMMON = ("num_envs", "horizon", "carry")
-
-
-def check_engine(engine: Engine, runs: int) -> None:
-    """Not every engine can be shared."""
-    if runs > 1:
-        _shared(engine)
-
-
-def _shared(engine: Engine) -> Shared:
-    if not isinstance(engine, Shared):
-        raise BadSetting("Environments of one's own are trained one seed at a time. Use --seed.")
-    return engine
-
-
-class _Run:
-    """A run on its way."""
-
-    def __init__(self, seat: Seat, engine: Engine, learner: Learner, every: float) -> None:
-        self.seat, self.learner = seat, learner
-        self.files = Files(seat.directory, seat.config, engine, learner, every)
+    def __init__(self, run: Run, engine: Engine, agent: Learner, checkpoint_every: float) -> None:
+        self.config, self.directory, self.agent = run.config, run.directory.path, agent
+        self.files = RunFiles(run.directory, run.config, engine, agent, checkpoint_every)
         self.epochs = 0
         """Done so far."""
-        self.stand: Callable[[], Standing]
-        """Gives where it stands after them."""
+        self.state: Callable[[], Standing]
+        """The training state after these epochs."""
 
-    def find(self, start: Standing) -> None:
-        """Where it stands: at its last checkpoint, or at the start."""
-        found = self.files.standing(start)
-        self.epochs, self.stand = found.epochs, lambda: found
+    def load(self, start: Standing) -> None:
+        """Take the state of the last checkpoint, or of the start."""
+        found = self.files.load(start)
+        self.epochs, self.state = found.epochs, lambda: found
+
+    def record(self, epoch: Epoch) -> EpochRecord:
+        self.epochs, self.state = epoch.epochs, epoch.stand
+        return EpochRecord(self.directory, epoch.row, self.files.write(epoch.row, epoch.timing))
 
     def save(self) -> None:
-        self.files.save(self.epochs, self.stand)
+        self.files.save(self.epochs, self.state)
 
 
-def conduct(seats: Sequence[Seat], opened: Opener, every: float, watchers: Sequence[Watcher]) -> None:
-    """Train all of them to the end; `every` are the seconds between checkpoints."""
-    end = seats[0].config.epochs
+def train_runs(
+    runs: Sequence[Run], open_engine: OpenEngine, checkpoint_every: float, callbacks: Sequence[Callback]
+) -> None:
+    """Train all runs to their ends, with so many seconds between checkpoints."""
+    end = runs[0].config.epochs
     with contextlib.ExitStack() as stack:
-        for seat in seats:
-            stack.enter_context(seat.directory.locked())
+        for run in runs:
+            stack.enter_context(run.directory.locked())
         stopping = stack.enter_context(Stopping())
-        with opened(len(seats)) as engine:
-            learners = [learner_of(seat.config, engine) for seat in seats]
-            runs = [_Run(seat, engine, learner, every) for seat, learner in zip(seats, learners, strict=True)]
-            for run in runs:
+        with open_engine(len(runs)) as engine:
+            active = [_ActiveRun(run, engine, agent_of(run.config, engine), checkpoint_every) for run in runs]
+            for run in active:
                 stack.callback(run.files.close)
             with stopping.work():
-                for run, start in zip(runs, _begun(engine, seats, learners), strict=True):
-                    run.find(start)
-            stack.enter_context(_watched(watchers, _plan(runs, engine)))
-            if len({run.epochs for run in runs}) == 1:
-                _go_on(engine, runs, end, stopping, watchers)
-        while len(levels := sorted({run.epochs for run in runs} | {end})) > 1:
+                for run, start in zip(active, _start(engine, active), strict=True):
+                    run.load(start)
+            stack.enter_context(_listening(callbacks, _plan(active, engine)))
+            if len({run.epochs for run in active}) == 1:
+                _train_until(end, engine, active, stopping, callbacks)
+        while len(levels := sorted({run.epochs for run in active} | {end})) > 1:
             # A process that was killed may have saved some runs and not yet the others: those behind come first.
-            behind = [run for run in runs if run.epochs == levels[0]]
-            with opened(len(behind)) as engine:
+            behind = [run for run in active if run.epochs == levels[0]]
+            with open_engine(len(behind)) as engine:
                 with stopping.work():
-                    _begun(engine, [run.seat for run in behind], [run.learner for run in behind])
-                _go_on(engine, behind, levels[1], stopping, watchers)
+                    _start(engine, behind)
+                _train_until(levels[1], engine, behind, stopping, callbacks)
 
 
-def learner_of(config: Config, engine: Engine) -> Learner:
-    return make_learner(engine, config.algorithm(), config.settings, config.settings.num_envs)
-
-
-def _go_on(engine: Engine, runs: Sequence[_Run], until: int, stopping: Stopping, watchers: Sequence[Watcher]) -> None:
-    """Until so many epochs are done, from where the runs stand."""
-    with stopping.work():
-        epochs = _epochs(engine, runs, until)
+def _train_until(
+    end: int, engine: Engine, runs: Sequence[_ActiveRun], stopping: Stopping, callbacks: Sequence[Callback]
+) -> None:
+    """Train until so many epochs are done."""
     try:
-        while runs[0].epochs < until:
+        with stopping.work():
+            epochs = _continue_training(engine, runs, end)
+        while runs[0].epochs < end:
             with stopping.work():
                 now = next(epochs)
-            news = []
-            for run, epoch in zip(runs, now, strict=True):
-                run.epochs, run.stand = epoch.epochs, epoch.stand
-                timing = run.files.write(epoch.row, epoch.timing)
-                news.append(News(run.seat.directory.path, epoch.row, timing))
-            for watcher in watchers:
-                watcher.epoch(news)
+            records = [run.record(epoch) for run, epoch in zip(runs, now, strict=True)]
+            for callback in callbacks:
+                callback.on_epoch_end(records)
             for run in runs:
-                run.files.save_if_due(run.epochs, run.stand)
+                run.files.save_if_due(run.epochs, run.state)
     except BadCheckpoint:
         raise
     except BaseException:
@@ -151,54 +118,85 @@ def _go_on(engine: Engine, runs: Sequence[_Run], until: int, stopping: Stopping,
         run.save()
 
 
-def _epochs(engine: Engine, runs: Sequence[_Run], until: int) -> Iterator[Sequence[Epoch]]:
-    standings = [run.stand() for run in runs]
-    restore = standings[0].epochs > 0
-    if len(runs) == 1:
-        if restore:
-            engine.restore(standings[0].engine)
-        return ([epoch] for epoch in go_on(engine, runs[0].learner, standings[0], until))
-    shared = _shared(engine)
-    if restore:
-        shared.restore_together([standing.engine for standing in standings])
-    return go_on_together(shared, _cohorts([run.seat for run in runs], [run.learner for run in runs]), standings, until)
-
-
-def _begun(engine: Engine, seats: Sequence[Seat], learners: Sequence[Learner]) -> list[Standing]:
-    epochs = seats[0].config.epochs
-    if len(seats) == 1:
-        return [begin(engine, learners[0], seats[0].config.seed, epochs)]
-    return begin_together(_shared(engine), _cohorts(seats, learners), epochs)
-
-
-def _cohorts(seats: Sequence[Seat], learners: Sequence[Learner]) -> list[Cohort]:
-    """Neighbours with the same learner."""
-    pairs = groupby(zip(learners, seats, strict=True), key=lambda pair: pair[0])
-    return [Cohort(learner, tuple(seat.config.seed for _, seat in group)) for learner, group in pairs]
-
-
-def _plan(runs: Sequence[_Run], engine: Engine) -> Plan:
-    first = runs[0]
-    limits = dict(zip(engine.cost_names, first.learner.limits, strict=True))
-    beside = tuple(run.seat.directory.path for run in runs[1:])
-    done = min(run.epochs for run in runs)
-    return Plan(
-        first.seat.config,
-        first.seat.directory.path,
-        done,
-        first.learner.algorithm.words,
-        limits,
-        engine.remarks,
-        beside,
+def _plan(runs: Sequence[_ActiveRun], engine: Engine) -> TrainingPlan:
+    first, *others = runs
+    return TrainingPlan(
+        config=first.config,
+        directory=first.directory,
+        epochs_done=min(run.epochs for run in runs),
+        description=first.agent.algorithm.words,
+        limits=dict(zip(engine.cost_names, first.agent.limits, strict=True)),
+        notes=engine.remarks,
+        other_runs=tuple(run.directory for run in others),
     )
 
 
 @contextlib.contextmanager
-def _watched(watchers: Sequence[Watcher], plan: Plan) -> Iterator[None]:
+def _listening(callbacks: Sequence[Callback], plan: TrainingPlan) -> Iterator[None]:
     try:
-        for watcher in watchers:
-            watcher.begin(plan)
+        for callback in callbacks:
+            callback.on_training_start(plan)
         yield
     finally:
-        for watcher in watchers:
-            watcher.end()
+        for callback in callbacks:
+            callback.on_training_end()
+
+
+# What runs can share, and the border to the training loop.
+
+_COMMON_SETTINGS = ("num_envs", "horizon", "carry")
+
+
+def check_can_share(configs: Sequence[Config]) -> None:
+    """Runs can share an engine if they take the same steps at the same time."""
+    first = configs[0]
+    for config in configs[1:]:
+        for name, mine, theirs in (
+            ("env", config.env, first.env),
+            ("engine", config.engine, first.engine),
+            ("total_steps", config.total_steps, first.total_steps),
+            *((name, getattr(config.settings, name), getattr(first.settings, name)) for name in _COMMON_SETTINGS),
+        ):
+            if mine != theirs:
+                raise BadSetting(
+                    f"Runs that train at the same time need the same {name}: {config.name()} has {mine}, "
+                    f"{first.name()} has {theirs}. Train them in two commands."
+                )
+
+
+def check_engine(engine: Engine, runs: int) -> None:
+    """Refuse more runs than the engine can take."""
+    max_runs = None if isinstance(engine, Shared) else 1
+    if max_runs is not None and runs > max_runs:
+        raise BadSetting("Your own environments train one seed at a time. Use --seed instead of --seeds.")
+
+
+def agent_of(config: Config, engine: Engine) -> Learner:
+    return make_learner(engine, config.algorithm(), config.settings, config.settings.num_envs)
+
+
+def _start(engine: Engine, runs: Sequence[_ActiveRun]) -> list[Standing]:
+    """The training states before the first epoch."""
+    epochs = runs[0].config.epochs
+    if len(runs) == 1 or not isinstance(engine, Shared):
+        return [begin(engine, run.agent, run.config.seed, epochs) for run in runs]
+    return begin_together(engine, _cohorts(runs), epochs)
+
+
+def _continue_training(engine: Engine, runs: Sequence[_ActiveRun], end: int) -> Iterator[Sequence[Epoch]]:
+    """Epochs of all runs, from their states on."""
+    states = [run.state() for run in runs]
+    restore = states[0].epochs > 0
+    if len(runs) == 1 or not isinstance(engine, Shared):
+        if restore:
+            engine.restore(states[0].engine)
+        return ([epoch] for epoch in go_on(engine, runs[0].agent, states[0], end))
+    if restore:
+        engine.restore_together([state.engine for state in states])
+    return go_on_together(engine, _cohorts(runs), states, end)
+
+
+def _cohorts(runs: Sequence[_ActiveRun]) -> list[Cohort]:
+    """Neighbours with the same agent."""
+    groups = groupby(runs, key=lambda run: run.agent)
+    return [Cohort(agent, tuple(run.config.seed for run in group)) for agent, group in groups]

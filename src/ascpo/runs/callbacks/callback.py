@@ -1,4 +1,4 @@
-"""Who watches a run: displays and logs, which change nothing."""
+"""Callbacks: what a training tells displays and logs. They change nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,54 +10,54 @@ from ascpo.runs.tables import Row
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What is about to be done."""
+class TrainingPlan:
+    """What a training is about to do."""
 
     config: Config
     directory: Path
-    done: int
-    """Epochs that are done already."""
-    words: str
-    """What the algorithm bounds."""
+    epochs_done: int
+    description: str
+    """What the algorithm does about costs."""
     limits: dict[str, float]
-    remarks: tuple[str, ...] = ()
-    """About the environment."""
-    beside: tuple[Path, ...] = ()
-    """Directories of other runs that are trained together with this one."""
+    notes: tuple[str, ...] = ()
+    """What a person should know about the environment, a sentence each."""
+    other_runs: tuple[Path, ...] = ()
+    """Directories of the runs that train at the same time."""
 
     def sentences(self) -> list[str]:
-        """What the run is, and what it promises, for a person."""
+        """The run and its target, for a person."""
         config, settings = self.config, self.config.settings
         limits = ", ".join(f"{name} at or under {limit:g}" for name, limit in self.limits.items())
-        whole = f"{config.total_steps:,} steps: {config.epochs} epochs of {settings.num_envs} × {settings.horizon}"
-        told = [
-            f"{config.env}, {config.algo}, seed {config.seed}, {whole}",
-            f"Wanted: the largest cost of any state in an episode stays within its limit ({limits}) "
+        length = f"{config.total_steps:,} steps: {config.epochs} epochs of {settings.num_envs} × {settings.horizon}"
+        margin = f"; margin {settings.margin:g}" if settings.margin else ""
+        lines = [
+            f"{config.env}, {config.algo}, seed {config.seed}, {length}",
+            f"Target: the largest cost of any state in an episode stays within its limit ({limits}) "
             f"in {100 * settings.probability:.4g} % of all episodes",
-            f"How: {config.algo} {self.words}" + (f"; margin {settings.margin:g}" if settings.margin else ""),
+            f"Method: {config.algo} {self.description}{margin}",
             f"Directory: {self.directory}",
-            *([f"Together with: {', '.join(path.name for path in self.beside)}"] if self.beside else ()),
-            *(f"But: {remark}" for remark in self.remarks),
+            *([f"At the same time: {', '.join(path.name for path in self.other_runs)}"] if self.other_runs else ()),
+            *(f"Note: {note}" for note in self.notes),
         ]
-        return [*told, f"Going on after epoch {self.done}"] if self.done else told
+        return [*lines, f"Continuing after epoch {self.epochs_done}"] if self.epochs_done else lines
 
 
 @dataclass(frozen=True)
-class News:
-    """Of one run: its last epoch."""
+class EpochRecord:
+    """What one run did in its last epoch."""
 
     directory: Path
-    row: Row
+    metrics: Row
     timing: Row
 
 
-class Watcher(Protocol):
-    """Is told what happens."""
+class Callback(Protocol):
+    """Listens to a training."""
 
-    def begin(self, plan: Plan) -> None: ...
+    def on_training_start(self, plan: TrainingPlan) -> None: ...
 
-    def epoch(self, news: Sequence[News]) -> None:
-        """Of every run that has finished one, together."""
+    def on_epoch_end(self, epochs: Sequence[EpochRecord]) -> None:
+        """One record for each run that has just finished an epoch."""
         ...
 
-    def end(self) -> None: ...
+    def on_training_end(self) -> None: ...

@@ -1,14 +1,14 @@
-"""The metrics for TensorBoard, if asked for: pip install 'ascpo[tensorboard]'."""
+"""The metrics as files for TensorBoard: pip install 'ascpo[tensorboard]'."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ascpo.runs.callbacks.callback import News, Plan
+from ascpo.runs.callbacks.callback import EpochRecord, TrainingPlan
 
 
 class TensorBoard:
-    """A watcher that writes event files into the run's directory."""
+    """A callback that writes event files into the run's directory."""
 
     def __init__(self, directory: Path) -> None:
         try:
@@ -21,17 +21,18 @@ class TensorBoard:
         self._open: Any = SummaryWriter
         self._writer: Any = None
 
-    def begin(self, plan: Plan) -> None:
-        # What was written after the checkpoint that the run goes on from is hidden from there on.
+    def on_training_start(self, plan: TrainingPlan) -> None:
+        # TensorBoard hides what was written after the checkpoint that the run continues from.
         settings = plan.config.settings
-        first = plan.done * settings.num_envs * settings.horizon + 1
-        self._writer = self._open(str(self._directory / "tensorboard"), purge_step=first if plan.done else None)
+        first = plan.epochs_done * settings.num_envs * settings.horizon + 1
+        self._writer = self._open(str(self._directory / "tensorboard"), purge_step=first if plan.epochs_done else None)
 
-    def epoch(self, news: Sequence[News]) -> None:
-        for row, timing in ((each.row, each.timing) for each in news if each.directory == self._directory):
-            for name, value in (row | timing).items():
-                self._writer.add_scalar(name, value, int(row["TotalEnvInteracts"]))
+    def on_epoch_end(self, epochs: Sequence[EpochRecord]) -> None:
+        for epoch in epochs:
+            if epoch.directory == self._directory:
+                for name, value in (epoch.metrics | epoch.timing).items():
+                    self._writer.add_scalar(name, value, int(epoch.metrics["TotalEnvInteracts"]))
 
-    def end(self) -> None:
+    def on_training_end(self) -> None:
         if self._writer is not None:
             self._writer.close()

@@ -83,7 +83,7 @@ def test_the_method_decides_the_algorithm():
 
 
 def test_a_method_that_is_no_algorithm_is_refused():
-    with pytest.raises(BadSetting, match="belongs to no algorithm. Use configure"):
+    with pytest.raises(BadSetting, match="belongs to no algorithm"):
         Config("a", method=Settings())
 
 

@@ -37,7 +37,7 @@ class Checkpoints:
         self._ocp = ocp
         self._path = path
         self._fingerprint = fingerprint
-        # By default Orbax lets several processes write one checkpoint and wait for each other. Here each writes its own.
+        # By default Orbax lets several processes write one checkpoint together. Here each writes its own.
         me, kind = jax.process_index(), ocp.options.MultiprocessingOptions
         who = kind(me, {me}, f"process{me}") if jax.process_count() > 1 else kind()
         path.mkdir(exist_ok=True)

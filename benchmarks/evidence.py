@@ -1,7 +1,7 @@
-"""What can be said about trained policies: figures of fresh episodes, a box plot, certificates.
+"""Figures of fresh episodes, and certificates, of trained policies.
 
-    python -m benchmarks.evidence                      what is kept in `benchmarks/results/evidence`
-    python -m benchmarks.evidence --play RUN …         plays the episodes again for these runs, and times it
+    python -m benchmarks.evidence                      prints those in `benchmarks/results/evidence`
+    python -m benchmarks.evidence --play RUN …         evaluates and certifies these runs, and times it
 
 Each run: ascpo train --env Point-8-Hazard --algo NAME --seed N --total-steps 6e6
 """
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def play(run: Path) -> float:
-    """Seconds of the evaluation with drawn actions, compilation included."""
+    """Seconds of the evaluation with sampled actions, compilation included."""
     began = time.perf_counter()
     evaluate_run(run, EPISODES)
     took = time.perf_counter() - began

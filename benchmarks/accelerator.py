@@ -29,7 +29,7 @@ from ascpo.environments.registration import MAX_EPISODE_STEPS
 from ascpo.environments.spaces import make_task
 from ascpo.guard.model import touches
 from ascpo.guard.task import Task
-from ascpo.runs.compiled import keep_compiled_programs
+from ascpo.runs.compilation_cache import keep_compiled_programs
 
 SUITES = (
     "Point-8-Hazard",
@@ -178,7 +178,7 @@ def parity(task: Task, engine: str, batch: int) -> str:
 
 def train(args: argparse.Namespace) -> None:
     """Whole runs, and what a seed of them took."""
-    from ascpo.runs.run import train_together
+    from ascpo.runs.api import train_together
 
     seeds, began = seeds_of(args.seeds), time.perf_counter()
     results = train_together(

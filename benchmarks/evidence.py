@@ -1,7 +1,7 @@
-"""What can be said about trained policies: figures of fresh episodes, a box plot, certificates.
+"""Figures of fresh episodes, and certificates, of trained policies.
 
-    python -m benchmarks.evidence                      what is kept in `benchmarks/results/evidence`
-    python -m benchmarks.evidence --play RUN …         plays the episodes again for these runs, and times it
+    python -m benchmarks.evidence                      prints those in `benchmarks/results/evidence`
+    python -m benchmarks.evidence --play RUN …         evaluates and certifies these runs, and times it
 
 Each run: ascpo train --env Point-8-Hazard --algo NAME --seed N --total-steps 6e6
 """
@@ -13,9 +13,9 @@ from pathlib import Path
 
 from ascpo.evaluation.bound import lower_bound
 from ascpo.evaluation.certificate import read_certificate
-from ascpo.evaluation.certify import Wanted, certify
-from ascpo.evaluation.judge import judge_run
-from ascpo.runs.compiled import keep_compiled_programs
+from ascpo.evaluation.certify import Request, certify
+from ascpo.evaluation.evaluate import evaluate_run
+from ascpo.runs.compilation_cache import keep_compiled_programs
 
 RESULTS = Path(__file__).parent / "results" / "evidence"
 EPISODES = 3000
@@ -36,12 +36,12 @@ def main() -> None:
 
 
 def play(run: Path) -> float:
-    """Seconds of the evaluation with drawn actions, compilation included."""
+    """Seconds of the evaluation with sampled actions, compilation included."""
     began = time.perf_counter()
-    judge_run(run, EPISODES)
+    evaluate_run(run, EPISODES)
     took = time.perf_counter() - began
-    judge_run(run, EPISODES, actions="mean")
-    certify([run], Wanted(probability=PROBABILITY, episodes=EPISODES))
+    evaluate_run(run, EPISODES, actions="mean")
+    certify([run], Request(probability=PROBABILITY, episodes=EPISODES))
     return took
 
 

@@ -16,7 +16,7 @@ from ascpo.runs.tables import read_table
 
 RESULTS = Path(__file__).parent / "results" / "fourteen"
 LAST = 10
-"""Epochs that training's figures are the mean of."""
+"""The figures of a training are means of this many last epochs."""
 
 
 def main() -> None:

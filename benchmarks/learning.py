@@ -2,8 +2,8 @@
 
     python -m benchmarks.learning
 
-To make the runs anew, one command each (they are listed in `benchmarks/results/README.md`), and then
-`python -m benchmarks.learning --keep runs/NAME …` to copy what matters of them.
+To repeat the runs, use the commands in `benchmarks/results/README.md`. Then `python -m benchmarks.learning --keep
+runs/NAME …` copies the files that matter.
 """
 
 import argparse
@@ -19,7 +19,6 @@ from matplotlib import pyplot as plt
 from ascpo.paper.published import published
 
 RESULTS = Path(__file__).parent / "results"
-"""J_r, M_c and ρ_c after 6 million steps, as published."""
 LAST = 10
 COLUMNS = ("EpRet", "EpCost", "EpMaxCost", "SafeRate", "TimeoutRate", "EpLen", "CostRate", "EVReward", "EVCost")
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from rich.console import Console
 
 from ascpo.guard.suites import suite
+from ascpo.runs.callbacks.callback import EpochRecord, TrainingPlan
+from ascpo.runs.callbacks.display import Display
 from ascpo.runs.directory import find
-from ascpo.runs.display import Display
 from ascpo.runs.tables import read_table
-from ascpo.runs.watching import News, Plan
 
 
 def draw(run: Path, epochs: int, to: Path) -> None:
@@ -24,14 +24,14 @@ def draw(run: Path, epochs: int, to: Path) -> None:
     limits = dict(zip(names, config.settings.limits_for(names), strict=True))
     console = Console(record=True, width=100, force_terminal=True, file=io.StringIO(), highlight=False)
     display = Display(console)
-    display.begin(Plan(config, directory.path, 0, config.algorithm().words, limits))
+    display.on_training_start(TrainingPlan(config, directory.path, 0, config.algorithm().words, limits))
     log, times = read_table(directory.metrics), read_table(directory.timing)
     for i in range(epochs):
         row, timing = ({k: float(v[i]) for k, v in table.items()} for table in (log, times))
-        display.epoch([News(directory.path, row, timing)])
-    display.end()
+        display.on_epoch_end([EpochRecord(directory.path, row, timing)])
+    display.on_training_end()
     picture = console.export_svg(title=f"ascpo train --env {config.env}")
-    # The picture is to need nothing from elsewhere.
+    # The picture must not load a font from elsewhere.
     to.write_text(re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL))
 
 

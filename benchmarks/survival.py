@@ -1,4 +1,4 @@
-"""Kill a training at random moments, go on each time, and compare with one that was never stopped.
+"""Kill a training at random moments, resume it each time, and compare it with one that was never stopped.
 
     python -m benchmarks.survival --kills 10
 
@@ -16,17 +16,17 @@ import time
 from pathlib import Path
 
 from ascpo.runs.directory import find
-from ascpo.runs.policy import read_policy
+from ascpo.runs.trained_policy import read_policy
 
 SMALL = """--num-envs 4 --horizon 200 --hidden 16 16 --value-fit.iterations 8 --value-fit.batch-size 64
 --cost-fit.iterations 8 --cost-fit.batch-size 64 --evaluate 0 --checkpoint-every 0""".split()  # noqa: SIM905
-"""Epochs of a fraction of a second, with a checkpoint after each, so that a kill often hits one being written."""
+"""Epochs take a fraction of a second, with a checkpoint after each, so that a kill often hits one being written."""
 _EPOCH = 800
 _PATIENCE = 300
 
 
 def survive(env: str, kills: int, out: Path, seed: int = 0) -> tuple[Path, Path, list[int]]:
-    """The directories of an undisturbed run and of one that was killed so often, and after how many epochs it was."""
+    """The directories of an undisturbed and of a killed run, and the epochs after which it was killed."""
     rng = random.Random(seed)
     epochs = 3 * kills + 5
     train = ["train", "--env", env, "--total-steps", str(epochs * _EPOCH), *SMALL]
@@ -65,7 +65,7 @@ def _rows(directory: Path) -> int:
 
 
 def _wait_for(directory: Path, rows: int, process: "subprocess.Popen[bytes]") -> None:
-    """Until the run has so many rows more than it goes on from."""
+    """Wait until the run has so many rows."""
     began = time.monotonic()
     while process.poll() is None and time.monotonic() - began < _PATIENCE:
         if _rows(directory) >= max(rows, 1):

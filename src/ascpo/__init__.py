@@ -1,6 +1,6 @@
 """Policies that keep every state of an episode within its cost limit, with high probability.
 
-Importing the package makes its environments known to Gymnasium: `gymnasium.make("ascpo/Point-8-Hazard-v0")`. All else
+Importing the package makes its environments known to Gymnasium: `gymnasium.make("ascpo/Point-8-Hazard-v0")`. The rest
 is imported when it is first used, so that the command line answers at once.
 """
 
@@ -15,21 +15,22 @@ if TYPE_CHECKING:
     from ascpo.environments.vector import GuardVectorEnv
     from ascpo.guard.model import make_model
     from ascpo.guard.suites import PAPER_SUITES, suite
-    from ascpo.runs.policy import load
-    from ascpo.runs.run import resume, train, train_together
+    from ascpo.runs.api import resume, train, train_many, train_together
+    from ascpo.runs.trained_policy import load
 
 _HOMES = {
     "GuardEnv": "ascpo.environments.single",
     "GuardVectorEnv": "ascpo.environments.vector",
     "PAPER_SUITES": "ascpo.guard.suites",
-    "load": "ascpo.runs.policy",
+    "load": "ascpo.runs.trained_policy",
     "make": "ascpo.environments.registration",
     "make_model": "ascpo.guard.model",
     "make_vec": "ascpo.environments.registration",
-    "resume": "ascpo.runs.run",
+    "resume": "ascpo.runs.api",
     "suite": "ascpo.guard.suites",
-    "train": "ascpo.runs.run",
-    "train_together": "ascpo.runs.run",
+    "train": "ascpo.runs.api",
+    "train_many": "ascpo.runs.api",
+    "train_together": "ascpo.runs.api",
 }
 
 register()
@@ -45,6 +46,7 @@ __all__ = [
     "resume",
     "suite",
     "train",
+    "train_many",
     "train_together",
 ]
 

@@ -9,7 +9,7 @@ import pytest
 import ascpo
 from ascpo.algorithms import ALGORITHMS
 from ascpo.cli import list as listing
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 from tests.runs.helpers import CART, EPOCH, TINY
 
 PAGE = Path(__file__).parents[2] / "docs" / "add-an-algorithm.md"

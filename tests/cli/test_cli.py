@@ -47,16 +47,16 @@ def test_a_run_opens_by_saying_what_is_constrained(ascpo, tmp_path):
     assert "metrics.csv" in said
 
 
-def test_going_on_needs_the_directory_alone_and_may_be_longer(ascpo, run):
+def test_resuming_needs_only_the_directory_and_may_be_longer(ascpo, run):
     out = ascpo("train", "--resume", run, "--total-steps", 3 * EPOCH, "--evaluate", 0)
-    assert "Going on after epoch 2" in out
+    assert "Continuing after epoch 2" in out
     assert "3/3" in out
 
 
-def test_going_on_with_other_settings_is_refused(ascpo, run):
-    with pytest.raises(SystemExit, match=r"margin is 0\.0 in this run, and 0\.1 was asked for"):
+def test_resuming_with_other_settings_is_refused(ascpo, run):
+    with pytest.raises(SystemExit, match=r"margin is 0\.0 in this run, and you asked for 0\.1"):
         ascpo("train", "--resume", run, "--margin", 0.1)
-    with pytest.raises(SystemExit, match="algo is ascpo in this run, and cpo was asked for"):
+    with pytest.raises(SystemExit, match="algo is ascpo in this run, and you asked for cpo"):
         ascpo("train", "--resume", run, "--algo", "cpo", "--evaluate", 0)
 
 
@@ -67,12 +67,12 @@ def test_the_settings_of_another_run_can_be_taken_and_changed(ascpo, run, tmp_pa
     assert other.config().settings.num_envs == 4
 
 
-def test_a_stopped_training_says_how_to_go_on(ascpo, tmp_path, monkeypatch, capsys):
+def test_a_stopped_training_says_how_to_continue(ascpo, tmp_path, monkeypatch, capsys):
     import signal
 
     from tests.runs.test_run import Signal
 
-    monkeypatch.setattr("ascpo.runs.run._watchers", lambda options, directory: [Signal(1, signal.SIGINT)])
+    monkeypatch.setattr("ascpo.runs.api._callbacks", lambda options, directories: [Signal(1, signal.SIGINT)])
     with pytest.raises(SystemExit) as end:
         ascpo("train", "--env", POINT, "--total-steps", 3 * EPOCH, "--out", tmp_path, *QUICK)
     assert end.value.code == 130
@@ -111,7 +111,7 @@ def test_a_check_tells_what_an_environment_has(ascpo):
         (["train", "--env", CART, "--limits", "0", "1"], "2 limits for 1 constraints"),
         (["train", "--env", CART, "--total-steps", "0"], "leaves nothing to train"),
         (["train", "--resume", "runs/nothing"], "holds no run"),
-        (["train", "--config", "nothing.json"], "is not there"),
+        (["train", "--config", "nothing.json"], "does not exist"),
         (["evaluate", "runs/nothing"], "holds no run"),
         (["check", "tests.own:WithoutCost"], "cost"),
         (["list", "algoritms"], "Did you mean algorithms"),
@@ -133,7 +133,7 @@ def test_a_mistake_is_answered_with_what_would_be_right(ascpo, typed, answer, tm
         (["--num-env", "3"], "--num-envs"),
         (["--probability", "lots"], "FLOAT"),
         (["--probability", "98"], "must lie between 0 and 1"),
-        (["--evaluate", "-1"], "ask for some episodes"),
+        (["--evaluate", "-1"], "use a number of episodes"),
     ],
 )
 def test_a_mistyped_flag_is_answered_with_the_nearest_one(ascpo, typed, answer, capsys):
@@ -147,7 +147,7 @@ def test_help_needs_no_heavy_import():
     """It is to come at once."""
     code = "import sys; sys.argv = ['ascpo', '--help']; from ascpo.cli.main import main; main(); print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "usage: ascpo VERB" in out
+    assert "usage: ascpo COMMAND" in out
     assert not {"jax", "mujoco", "matplotlib", "orbax", "tyro"} & set(out.split())
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from ascpo.cli.train import seeds_of
 from ascpo.runs.directory import find
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import read_table
 from tests.runs.helpers import EPOCH, POINT, words
 
@@ -20,15 +20,15 @@ def test_seeds_are_listed_or_from_one_to_another(text, seeds):
 
 
 @pytest.mark.parametrize("text", ["", "a", "1..", "..3", "3..1", "0..2..4", "1;2", "0-7", "1.5"])
-def test_what_is_no_list_of_seeds_is_answered_with_one(text):
-    with pytest.raises(BadSetting, match=r"no list of seeds\. Try 0\.\.7, or 0,3,5"):
+def test_what_is_not_a_list_of_seeds_is_answered_with_one(text):
+    with pytest.raises(BadSetting, match=r"not a list of seeds\. Try 0\.\.7, or 0,3,5"):
         seeds_of(text)
 
 
-def test_seeds_are_trained_together_and_go_on_together(ascpo, tmp_path):
+def test_seeds_train_at_the_same_time_and_continue_at_the_same_time(ascpo, tmp_path):
     said = ascpo("train", "--env", POINT, "--seeds", "0..1", "--total-steps", EPOCH, "--out", tmp_path, *QUICK)
     runs = [tmp_path / f"Point-1-Hazard-ascpo-seed{seed}" for seed in (0, 1)]
-    assert "Together with: Point-1-Hazard-ascpo-seed1" in said
+    assert "At the same time: Point-1-Hazard-ascpo-seed1" in said
     ascpo("train", "--resume", *runs, "--total-steps", 2 * EPOCH, "--evaluate", 0)
     assert [len(read_table(find(run).metrics)["Epoch"]) for run in runs] == [2, 2]
     assert [find(run).config().seed for run in runs] == [0, 1]
@@ -42,7 +42,7 @@ def test_a_name_is_shared_by_several_seeds(ascpo, tmp_path):
 
 
 def test_wrong_seeds_are_answered_before_anything_is_written(ascpo, tmp_path):
-    for seeds, answer in (("1-2", "no list of seeds"), ("-1..0", "seed")):
+    for seeds, answer in (("1-2", "not a list of seeds"), ("-1..0", "seed")):
         with pytest.raises(SystemExit, match=answer):
             ascpo("train", "--env", POINT, f"--seeds={seeds}", "--out", tmp_path / "out", *QUICK)
     assert not (tmp_path / "out").exists()

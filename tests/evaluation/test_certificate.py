@@ -4,11 +4,18 @@ import numpy as np
 import pytest
 
 from ascpo.evaluation.bound import lower_bound
-from ascpo.evaluation.certificate import BadCertificate, Certificate, Plan, certificate_of, statement, theory_of
-from ascpo.runs.plain import BadSetting
+from ascpo.evaluation.certificate import (
+    BadCertificate,
+    Certificate,
+    CertificatePlan,
+    certificate_of,
+    statement,
+    theory_of,
+)
+from ascpo.runs.serialization import BadSetting
 from tests.evaluation.test_metrics import episodes
 
-PLAN = Plan(
+PLAN = CertificatePlan(
     env="Point-1-Hazard",
     policy="aa",
     family=("aa",),
@@ -32,11 +39,11 @@ def test_it_counts_episodes_and_bounds_their_probability():
 
 
 def test_299_clean_episodes_certify_99_percent():
-    plan = Plan(**{**vars(PLAN), "probability": 0.99, "episodes": 299})
+    plan = CertificatePlan(**{**vars(PLAN), "probability": 0.99, "episodes": 299})
     assert made(0, plan).certified
     assert not made(1, plan).certified
     with pytest.raises(BadSetting, match="at least 299"):
-        Plan(**{**vars(PLAN), "probability": 0.99, "episodes": 298})
+        CertificatePlan(**{**vars(PLAN), "probability": 0.99, "episodes": 298})
 
 
 def test_the_plan_says_how_many_violations_it_allows():
@@ -45,25 +52,25 @@ def test_the_plan_says_how_many_violations_it_allows():
 
 
 def test_the_seed_follows_from_the_plan_and_not_from_what_is_asked_for():
-    assert Plan(**{**vars(PLAN), "probability": 0.8}).seed == PLAN.seed
-    assert Plan(**{**vars(PLAN), "episodes": 101}).seed != PLAN.seed
-    assert Plan(**{**vars(PLAN), "family": ("ab",)}).seed != PLAN.seed
+    assert CertificatePlan(**{**vars(PLAN), "probability": 0.8}).seed == PLAN.seed
+    assert CertificatePlan(**{**vars(PLAN), "episodes": 101}).seed != PLAN.seed
+    assert CertificatePlan(**{**vars(PLAN), "family": ("ab",)}).seed != PLAN.seed
     assert PLAN.seed >= 2**31
 
 
 def test_policies_that_are_certified_together_share_seeds_and_error():
-    both = [Plan(**{**vars(PLAN), "policy": name, "family": ("aa", "bb")}) for name in ("aa", "bb")]
+    both = [CertificatePlan(**{**vars(PLAN), "policy": name, "family": ("aa", "bb")}) for name in ("aa", "bb")]
     assert both[0].seed == both[1].seed
     assert both[0].each == pytest.approx(0.975)
     assert made(3, both[0]).bound < made(3).bound
 
 
 def test_several_looks_cost_confidence():
-    assert Plan(**{**vars(PLAN), "looks": 5}).each == pytest.approx(0.99)
+    assert CertificatePlan(**{**vars(PLAN), "looks": 5}).each == pytest.approx(0.99)
 
 
 def test_constraints_are_bounded_together():
-    plan = Plan(**{**vars(PLAN), "cost_names": ("hazard", "pillar"), "limits": (0.0, 0.0)})
+    plan = CertificatePlan(**{**vars(PLAN), "cost_names": ("hazard", "pillar"), "limits": (0.0, 0.0)})
     found = certificate_of(plan, episodes([[0.5, 0.0]] * 2 + [[0.0, 0.5]] * 3 + [[0.0, 0.0]] * 95))
     assert found.violations == 5
     assert [one.violations for one in found.constraints] == [2, 3]

@@ -5,12 +5,12 @@ import pytest
 
 from ascpo.evaluation.bound import lower_bound
 from ascpo.evaluation.certificate import BadCertificate, _digest, read_certificate
-from ascpo.evaluation.certify import Wanted, certify, check, compare, world_of
-from ascpo.runs.plain import BadSetting
+from ascpo.evaluation.certify import Request, certify, check, compare, world_of
+from ascpo.runs.serialization import BadSetting
 from tests.evaluation.test_metrics import episodes
 from tests.evaluation.untrained import untrained
 
-SOME = Wanted(probability=0.5, episodes=60)
+SOME = Request(probability=0.5, episodes=60)
 
 
 def rewrite(path, change):
@@ -64,7 +64,7 @@ def test_a_policy_that_was_changed_by_one_bit_is_refused(tmp_path):
 def test_a_forged_count_is_found_by_playing_again(tmp_path):
     """Everything agrees, checksum and words and bounds; only, it did not happen."""
     run = untrained(tmp_path, shift=0.5)
-    (found,), _ = certify([run], Wanted(probability=0.5, episodes=60, limits=(-1.0,)))
+    (found,), _ = certify([run], Request(probability=0.5, episodes=60, limits=(-1.0,)))
     assert found.violations == 60
     place = run / "certificate.json"
     forged = type(found)(found.plan, 0, tuple(type(one)(**{**vars(one), "violations": 0}) for one in found.constraints))
@@ -90,13 +90,13 @@ def test_a_chosen_seed_is_not_believed(tmp_path):
 def test_another_plan_for_the_same_policy_has_to_be_paid_for(tmp_path):
     run = untrained(tmp_path)
     certify([run], SOME)
-    certify([run], Wanted(probability=0.4, confidence=0.9, episodes=60))
+    certify([run], Request(probability=0.4, confidence=0.9, episodes=60))
     with pytest.raises(BadSetting, match="--looks 2"):
-        certify([run], Wanted(probability=0.5, episodes=61))
-    (found,), _ = certify([run], Wanted(probability=0.5, episodes=61, looks=2))
+        certify([run], Request(probability=0.5, episodes=61))
+    (found,), _ = certify([run], Request(probability=0.5, episodes=61, looks=2))
     assert found.plan.each == pytest.approx(0.975)
     with pytest.raises(BadSetting, match="--looks 3"):
-        certify([run], Wanted(probability=0.5, episodes=62, looks=2))
+        certify([run], Request(probability=0.5, episodes=62, looks=2))
     assert len(list(run.glob("certificate*.json"))) == 2
 
 
@@ -119,7 +119,7 @@ def test_policies_of_different_limits_or_named_twice_are_refused(tmp_path):
 
 def test_too_few_episodes_are_refused_before_any_is_played(tmp_path):
     with pytest.raises(BadSetting, match="at least 299"):
-        certify([untrained(tmp_path)], Wanted(probability=0.99, episodes=200))
+        certify([untrained(tmp_path)], Request(probability=0.99, episodes=200))
 
 
 def test_a_difference_is_shown_by_scenes_in_which_only_one_fails():

@@ -116,7 +116,7 @@ def test_a_shields_interventions_are_counted():
 
 def test_progress_is_told():
     told = []
-    play(Toy(Corridor(), 5), ACTOR, jnp.array([0.2]), seeded(0, 12), limits=LIMITS, watch=told.append)
+    play(Toy(Corridor(), 5), ACTOR, jnp.array([0.2]), seeded(0, 12), limits=LIMITS, report=told.append)
     assert told[0] == 0
     assert told[-1] == 12
 

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.engines.rollout import SCRIPTED, Actor
 from ascpo.evaluation.episodes import play
-from ascpo.evaluation.judge import records_of
+from ascpo.evaluation.evaluate import records_of
 from ascpo.evaluation.records import Record
 from ascpo.evaluation.retrace import retrace
 from ascpo.runs.directory import NoRun

@@ -1,11 +1,11 @@
-"""Runs with a policy that nobody trained: enough to be judged, and there at once."""
+"""Runs with a policy that nobody trained: enough for an evaluation, and made in a moment."""
 
 import jax.numpy as jnp
 
 from ascpo.runs.config import configure
 from ascpo.runs.directory import create
 from ascpo.runs.environment import open_engine
-from ascpo.runs.policy import save_policy
+from ascpo.runs.trained_policy import save_policy
 from ascpo.training.state import Sizes
 from ascpo.training.train import learner_for
 from tests.runs.helpers import CART, TINY
@@ -15,10 +15,10 @@ def untrained(out, *, env=CART, algo="trpo", seed=0, shift=0.0, **settings):
     """A run's directory. `shift` is added to the policy's parameters, so that it acts otherwise."""
     config = configure(env, algo, seed=seed, total_steps=100, **{**TINY, **settings})
     directory = create(out, config)
-    engine = open_engine(env, 1, threads=1)
+    engine = open_engine(env, 1)
     sizes = Sizes(config.settings.num_envs, engine.observation_size, engine.action_size, len(engine.cost_names))
     learner = learner_for(config.algorithm(), config.settings, sizes, config.settings.limits_for(engine.cost_names))
     theta = learner.acting(learner.start(seed)) + shift
-    save_policy(directory.policy, config, engine, jnp.asarray(theta), 1)
+    save_policy(directory.policy, config.plain(), engine, jnp.asarray(theta), 1)
     engine.close()
     return directory.path

@@ -6,7 +6,7 @@ from ascpo.paper.engines import Choice, choose_engine
 from ascpo.paper.experiments import EXPERIMENTS, Training
 from ascpo.paper.pages import page_of
 from ascpo.paper.plans import Wish, plans
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 from tests.paper.helpers import TRPO, shelf_in, write_run
 
 Q1 = EXPERIMENTS["q1"]

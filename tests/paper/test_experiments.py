@@ -5,7 +5,7 @@ import pytest
 from ascpo.guard.suites import PAPER_SUITES, UnknownSuite
 from ascpo.paper.experiments import EXPERIMENTS, FOUR, MONOTONE, Training, experiments
 from ascpo.paper.published import STEPS
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 
 
 @pytest.mark.parametrize(

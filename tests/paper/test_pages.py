@@ -224,7 +224,7 @@ def test_the_time_that_runs_took_goes_before_the_rule_of_thumb(shelf):
     ],
 )
 def test_a_mistake_is_answered_with_what_would_be_right(typed, answer, tmp_path):
-    from ascpo.runs.trouble import MENDABLE
+    from ascpo.runs.errors import MENDABLE
 
     with pytest.raises(MENDABLE, match=answer):
         paper.main([*typed, *([] if len(typed) == 1 else ["--out", str(tmp_path / "out")])])

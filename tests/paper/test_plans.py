@@ -4,7 +4,7 @@ import pytest
 
 from ascpo.cli import paper
 from ascpo.paper.plans import Wish, plans
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 from ascpo.runs.stopping import Stopped
 from tests.paper.helpers import shelf_in
 

@@ -27,7 +27,7 @@ from ascpo.replay.traces import traces
 from ascpo.replay.trail import trail_colours
 from ascpo.replay.worst import worst_records
 from ascpo.runs.directory import NoRun
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 from tests.browser import messages, opened, requests
 from tests.replay.straight import GHOST, HAZARD, OWN, straight
 

@@ -10,7 +10,7 @@ from ascpo.evaluation.retrace import retrace
 from ascpo.replay import video as module
 from ascpo.replay.tale import tell
 from ascpo.replay.video import with_timeline, write_video
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 from tests.replay.straight import HAZARD, OWN, straight
 
 mediapy = pytest.importorskip("mediapy", reason="mediapy is not installed: pip install 'ascpo[video]'.")

@@ -7,7 +7,7 @@ from ascpo.report.data import find_runs, one_run, read_run
 from ascpo.report.groups import differing, groups_of, slots
 from ascpo.report.tables import fresh_tables, settings_tables, training_table, versions_table
 from ascpo.report.wording import number, percent
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 from tests.report.made import FREE_OF_CONSTRAINTS, judged, made, several
 
 

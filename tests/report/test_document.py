@@ -9,7 +9,7 @@ import pytest
 
 from ascpo.cli import report as verb
 from ascpo.report.document import write_report
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 from tests.browser import messages, opened, requests
 from tests.report.made import FREE_OF_CONSTRAINTS, judged, made
 

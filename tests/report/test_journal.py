@@ -10,7 +10,7 @@ from ascpo.report.data import read_run
 from ascpo.report.heeded import Way, heeded
 from ascpo.report.journal import CASES, entry
 from ascpo.report.timeline import milestones, stretches, timeline
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 from ascpo.trust_region.dual import Case
 from tests.report.made import FREE_OF_CONSTRAINTS, made, several
 

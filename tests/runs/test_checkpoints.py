@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from ascpo.engines.functional import FunctionalEngine
+from ascpo.runs import checkpoints
 from ascpo.runs.checkpoints import BadCheckpoint, Checkpoints
 from ascpo.runs.config import configure
 from ascpo.training.train import begin, make_learner
@@ -44,11 +45,11 @@ def test_what_is_loaded_is_what_was_saved(tmp_path, algo):
 
 
 def test_the_last_two_are_kept(tmp_path):
-    checkpoints = Checkpoints(tmp_path, "me")
+    found = Checkpoints(tmp_path, "me")
     for epochs in (1, 2, 3):
-        checkpoints.save(standing(epochs=epochs))
-    assert checkpoints.epochs() == [2, 3]
-    assert checkpoints.load(standing()).epochs == 3
+        found.save(standing(epochs=epochs))
+    assert found.epochs() == [2, 3]
+    assert found.load(standing()).epochs == 3
 
 
 def damage(path, how):
@@ -69,11 +70,12 @@ def damage(path, how):
 
 @pytest.mark.parametrize("how", ["truncated", "flipped", "emptied", "gone"])
 def test_a_damaged_one_is_refused_and_the_one_before_it_is_named(tmp_path, how):
-    checkpoints = Checkpoints(tmp_path, "me")
     for epochs in (4, 5):
-        checkpoints.save(standing(epochs=epochs))
+        Checkpoints(tmp_path, "me").save(standing(epochs=epochs))
     damage(tmp_path / "5", how)
-    with pytest.raises(BadCheckpoint, match=r"5 is damaged.*Remove that directory to go on from the one after epoch 4"):
+    with pytest.raises(
+        BadCheckpoint, match=r"5 is damaged.*Remove that directory to continue from the one after epoch 4"
+    ):
         Checkpoints(tmp_path, "me").load(standing())
     shutil.rmtree(tmp_path / "5")
     assert Checkpoints(tmp_path, "me").load(standing()).epochs == 4
@@ -81,7 +83,7 @@ def test_a_damaged_one_is_refused_and_the_one_before_it_is_named(tmp_path, how):
 
 def test_one_of_another_run_is_refused(tmp_path):
     Checkpoints(tmp_path, "another").save(standing(epochs=1))
-    with pytest.raises(BadCheckpoint, match=r"belongs to a run with other settings.*begin the run anew"):
+    with pytest.raises(BadCheckpoint, match=r"belongs to a run with other settings.*start the run again"):
         Checkpoints(tmp_path, "me").load(standing())
 
 
@@ -90,7 +92,7 @@ def test_one_of_another_program_is_refused(tmp_path):
 
     with ocp.CheckpointManager(tmp_path) as manager:
         manager.save(1, args=ocp.args.StandardSave({"weights": np.ones(3)}))
-    with pytest.raises(BadCheckpoint, match="damaged or was not made by this program"):
+    with pytest.raises(BadCheckpoint, match="damaged, or another program wrote it"):
         Checkpoints(tmp_path, "me").load(standing())
 
 
@@ -98,6 +100,31 @@ def test_one_of_other_sizes_is_refused(tmp_path):
     Checkpoints(tmp_path, "me").save(standing(epochs=1))
     with pytest.raises(BadCheckpoint, match="other sizes"):
         Checkpoints(tmp_path, "me").load(standing(hidden=(9, 9)))
+
+
+def test_a_checkpoint_of_an_earlier_version_is_read_by_the_earlier_names_of_its_fields(tmp_path, monkeypatch):
+    """The state's fields have other names today: the table says which."""
+    monkeypatch.setattr(checkpoints, "_path_name", lambda path: earlier_name(keystr(path)))
+    Checkpoints(tmp_path, "me").save(saved := standing(epochs=3, seed=5))
+    monkeypatch.undo()
+    with pytest.raises(BadCheckpoint, match="Another version of this program wrote the checkpoint"):
+        Checkpoints(tmp_path, "me").load(standing())
+    monkeypatch.setattr(checkpoints, "RENAMED", {"learner": "state", "state/reward_critic": "state/value"})
+    for one, other in zip(leaves(saved), leaves(Checkpoints(tmp_path, "me").load(standing())), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def keystr(path):
+    return jax.tree_util.keystr(path, simple=True, separator="/")
+
+
+def earlier_name(name):
+    return name.replace("state/value/", "learner/reward_critic/").replace("state/", "learner/")
+
+
+def test_a_renamed_field_takes_along_what_lies_below_it_and_nothing_else():
+    arrays = {"a/b/c": 1, "a/bb": 2, "a/b": 3, "engine/a/b": 4}
+    assert checkpoints.renamed(arrays, {"a/bb"}, {"a/b": "x"}) == {"x/c": 1, "a/bb": 2, "x": 3, "engine/a/b": 4}
 
 
 FULL_DISK = """

@@ -1,12 +1,13 @@
 import dataclasses
+import json
 
 import pytest
 
 from ascpo.algorithms import ALGORITHMS, ASCPO, CPO
 from ascpo.cli.train import Train
+from ascpo.runs.api import Options
 from ascpo.runs.config import Config, configure
-from ascpo.runs.plain import BadSetting
-from ascpo.runs.run import Options
+from ascpo.runs.serialization import BadSetting
 from ascpo.training.settings import Settings
 
 
@@ -73,12 +74,25 @@ def test_the_same_method_builds_the_same_algorithm():
     assert configure("a").algorithm() is not configure("a", probability=0.9).algorithm()
 
 
+def test_the_method_decides_the_algorithm():
+    assert Config("a").algo == "ascpo"
+    assert Config("a", method=CPO()).algo == "cpo"
+    assert json.loads(Config("a", method=CPO()).to_json())["algo"] == "cpo"
+    with pytest.raises(TypeError):
+        Config("a", algo="cpo")
+
+
+def test_a_method_that_is_no_algorithm_is_refused():
+    with pytest.raises(BadSetting, match="belongs to no algorithm"):
+        Config("a", method=Settings())
+
+
 def test_a_config_of_an_unknown_algorithm_is_refused():
     text = configure("a", "cpo").to_json().replace('"cpo"', '"cpp"')
     with pytest.raises(BadSetting, match="Did you mean cpo"):
         Config.from_json(text)
 
 
-def test_the_promise_reaches_the_algorithm():
+def test_the_probability_reaches_the_algorithm():
     assert "0.1" in configure("a", probability=0.9).algorithm().words
     assert configure("a", "cpo").method == CPO()

@@ -3,9 +3,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from ascpo.runs.callbacks.callback import EpochRecord, TrainingPlan
+from ascpo.runs.callbacks.display import Display
 from ascpo.runs.config import configure
-from ascpo.runs.display import Display
-from ascpo.runs.watching import News, Plan
 
 ROW = {"EpRet": 1.5, "EpCost": 1.25, "EpMaxCost": 0.25, "WorstCost": 0.75, "SafeRate": 0.9, "TimeoutRate": 0.1}
 TIMING = {"TimeRollout": 2.0, "TimePolicy": 1.0, "StepsPerSecond": 10_000.0}
@@ -15,10 +15,12 @@ def shown(terminal, epochs=3, done=0, **plan):
     out = io.StringIO()
     display = Display(Console(file=out, force_terminal=terminal, width=100, highlight=False, color_system=None))
     config = configure("Point-1-Hazard", total_steps=300_000)
-    display.begin(Plan(config, "runs/[red]here", done, "the mean of something", {"hazard": 0.5}, **plan))
+    display.on_training_start(
+        TrainingPlan(config, "runs/[red]here", done, "the mean of something", {"hazard": 0.5}, **plan)
+    )
     for epoch in range(done, done + epochs):
-        display.epoch([News(Path("run"), ROW | {"Epoch": epoch}, TIMING | {"Epoch": epoch})])
-    display.end()
+        display.on_epoch_end([EpochRecord(Path("run"), ROW | {"Epoch": epoch}, TIMING | {"Epoch": epoch})])
+    display.on_training_end()
     return out.getvalue()
 
 
@@ -26,12 +28,12 @@ def test_the_first_words_say_what_is_wanted_and_how():
     said = shown(terminal=False)
     assert "300,000 steps: 10 epochs of 30 × 1000" in said
     assert "(hazard at or under 0.5) in 98 % of all episodes" in " ".join(said.split())
-    assert "How: ascpo the mean of something" in said
+    assert "Method: ascpo the mean of something" in said
     assert "runs/[red]here" in said, "a path is no markup"
 
 
-def test_remarks_about_the_environment_are_shown():
-    assert "But: No time limit was found." in shown(terminal=False, remarks=("No time limit was found.",))
+def test_notes_about_the_environment_are_shown():
+    assert "Note: No time limit was found." in shown(terminal=False, notes=("No time limit was found.",))
 
 
 def test_elsewhere_than_on_a_terminal_an_epoch_is_a_line():
@@ -47,7 +49,7 @@ def test_on_a_terminal_the_last_epochs_are_a_table_above_a_bar():
         assert word in said
 
 
-def test_a_run_that_goes_on_counts_what_was_done():
+def test_a_continued_run_counts_the_epochs_that_are_done():
     said = shown(terminal=False, done=4)
-    assert "Going on after epoch 4" in said
+    assert "Continuing after epoch 4" in said
     assert "7/10" in said

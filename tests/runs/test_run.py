@@ -1,7 +1,6 @@
-"""Runs from Python: begun, stopped, gone on with, made longer."""
+"""Runs from Python: started, stopped, continued, made longer."""
 
 import json
-import os
 import signal
 
 import numpy as np
@@ -11,9 +10,9 @@ import ascpo
 from ascpo.engines.inspection import Faulty
 from ascpo.runs.checkpoints import BadCheckpoint
 from ascpo.runs.directory import NoRun, find, runs_in
-from ascpo.runs.plain import BadSetting
-from ascpo.runs.policy import read_policy
+from ascpo.runs.serialization import BadSetting
 from ascpo.runs.stopping import Stopped
+from ascpo.runs.trained_policy import read_policy
 from tests.own import Cart, WithNaN, WithoutCost
 from tests.own import make as make_cart
 from tests.runs.helpers import CART, EPOCH, POINT, TINY
@@ -30,19 +29,19 @@ def files(run):
 
 
 class Signal:
-    """A watcher that sends a signal after some epochs."""
+    """A callback that sends a signal after some epochs."""
 
     def __init__(self, after, number=signal.SIGTERM):
         self.after, self.number = after, number
 
-    def begin(self, plan):
+    def on_training_start(self, plan):
         self.plan = plan
 
-    def epoch(self, news):
-        if news[0].row["Epoch"] + 1 == self.after:
-            os.kill(os.getpid(), self.number)
+    def on_epoch_end(self, epochs):
+        if epochs[0].metrics["Epoch"] + 1 == self.after:
+            signal.raise_signal(self.number)
 
-    def end(self):
+    def on_training_end(self):
         pass
 
 
@@ -53,11 +52,11 @@ def whole(request, tmp_path_factory):
 
 
 def stop_after(monkeypatch, epochs, number=signal.SIGTERM):
-    monkeypatch.setattr("ascpo.runs.run._watchers", lambda options, directory: [Signal(epochs, number)])
+    monkeypatch.setattr("ascpo.runs.api._callbacks", lambda options, directories: [Signal(epochs, number)])
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_run_that_was_stopped_goes_on_as_if_it_never_had_been(whole, tmp_path, monkeypatch, number):
+def test_a_run_that_was_stopped_continues_as_if_it_never_had_been(whole, tmp_path, monkeypatch, number):
     env, undisturbed = whole
     with monkeypatch.context() as patch:
         stop_after(patch, 2, number)
@@ -84,18 +83,18 @@ def test_going_on_with_a_finished_run_changes_nothing(whole):
 
 
 def test_a_run_cannot_be_made_shorter_than_it_is(whole):
-    with pytest.raises(BadSetting, match="4 epochs long already, and 1 were asked for"):
+    with pytest.raises(BadSetting, match="4 epochs long already, and you asked for 1"):
         ascpo.resume(whole[1], total_steps=EPOCH, progress=False)
 
 
-def test_a_run_goes_on_with_the_settings_it_began_with(whole):
+def test_a_run_continues_with_the_settings_it_started_with(whole):
     with pytest.raises(BadSetting, match="margin cannot be changed"):
         ascpo.resume(whole[1], margin=0.1)
 
 
 def test_a_result_has_history_policy_and_directory(whole):
     env, directory = whole
-    result = ascpo.runs.run.Result(directory)
+    result = ascpo.runs.api.Result(directory)
     assert list(result.history["TotalEnvInteracts"]) == [100, 200, 300, 400]
     environment = make_cart() if env == CART else ascpo.make(env)
     observation, info = environment.reset(seed=0)
@@ -103,10 +102,10 @@ def test_a_result_has_history_policy_and_directory(whole):
     assert environment.action_space.contains(action)
     _, _, _, _, info = environment.step(action)
     result.policy.act(observation, info)
-    assert str(result.policy) == f"Pilot(ascpo on {env}, 4 epochs)"
+    assert str(result.policy) == f"TrainedPolicy(ascpo on {env}, 4 epochs)"
 
 
-def test_the_pilot_acts_as_the_engine_does(whole):
+def test_the_trained_policy_acts_as_the_engine_does(whole):
     """Mean actions, in the environment's units, with the largest cost so far in mind."""
     from ascpo.runs.environment import open_engine
 
@@ -115,32 +114,32 @@ def test_the_pilot_acts_as_the_engine_does(whole):
     engine = open_engine(env, 1)
     engine.begin(file.learner().actor(), 11)
     rollout = engine.collect(file.theta, np.zeros((15, 1, engine.action_size), np.float32))
-    pilot = ascpo.load(directory)
+    policy = ascpo.load(directory)
     info = None
     for t in range(15):
         seen = np.asarray(rollout.view[t, 0, : engine.observation_size])
         low, high = engine.action_bounds
         expected = 0.5 * (low + high) + 0.5 * (high - low) * np.clip(rollout.action[t, 0], -1, 1)
-        np.testing.assert_allclose(pilot.act(seen, info), expected, atol=1e-5)
+        np.testing.assert_allclose(policy.act(seen, info), expected, atol=1e-5)
         info = {"costs": np.asarray(rollout.cost[t, 0])}
 
 
-def test_a_pilot_refuses_what_it_was_not_trained_for(whole):
-    pilot = ascpo.load(whole[1])
+def test_a_trained_policy_refuses_what_it_was_not_trained_for(whole):
+    policy = ascpo.load(whole[1])
     with pytest.raises(ValueError, match="observations of"):
-        pilot.act(np.zeros(1000))
+        policy.act(np.zeros(1000))
     with pytest.raises(ValueError, match="and the step gave 3"):
-        pilot.act(np.zeros(pilot._file.observation_size), {"costs": [0.0, 0.0, 0.0]})
+        policy.act(np.zeros(policy._file.observation_size), {"costs": [0.0, 0.0, 0.0]})
 
 
 def test_a_second_run_does_not_overwrite_the_first(whole):
     env, directory = whole
-    with pytest.raises(NoRun, match=r"holds a run already\. Go on with it by --resume"):
+    with pytest.raises(NoRun, match=r"holds a run already\. Continue it with --resume"):
         train(env, directory.parent)
 
 
 def test_two_trainings_in_one_directory_are_refused(whole):
-    with find(whole[1]).locked(), pytest.raises(NoRun, match="being written to by another training"):
+    with find(whole[1]).locked(), pytest.raises(NoRun, match="Another training is writing to"):
         ascpo.resume(whole[1], total_steps=8 * EPOCH, progress=False)
 
 
@@ -165,7 +164,7 @@ def test_what_cannot_be_found_by_name_needs_to_be_given_again(tmp_path):
         return Cart()
 
     run = train(make, tmp_path, epochs=1).directory
-    with pytest.raises(BadSetting, match="cannot be found again by its name"):
+    with pytest.raises(BadSetting, match="cannot be found by its name"):
         ascpo.resume(run, total_steps=2 * EPOCH, progress=False)
 
 
@@ -183,6 +182,11 @@ class TestBadInputIsRefusedBeforeAnythingIsWritten:
             (CART, {"marign": 1.0}, "Did you mean margin"),
             (CART, {"checkpoint_every": -1.0}, "at least 0"),
             (CART, {"threads": -1}, "at least one"),
+            (CART, {"threads": 2}, "threads=2 has no effect on your own environments"),
+            (POINT, {"processes": True}, "processes is for your own environments, and Point-1-Hazard is a suite"),
+            (POINT, {"devices": 2}, "devices=2 is for --engine mjx"),
+            (POINT, {"engine": "mjx-jax", "threads": 2}, "threads=2 is for --engine native"),
+            (POINT, {"engine": "mjx-jax", "processes": True}, "processes=True is for --engine native"),
             (CART, {"hidden": (8, 9)}, "different width"),
         ],
     )
@@ -218,7 +222,7 @@ def test_a_changed_config_is_noticed(whole, tmp_path):
 def test_a_policy_file_that_is_none_is_refused(whole, tmp_path):
     file = tmp_path / "policy.safetensors"
     file.write_bytes(find(whole[1]).policy.read_bytes()[:-100])
-    with pytest.raises(NoRun, match="no policy of this program, or was damaged"):
+    with pytest.raises(NoRun, match="no policy of this program, or it is damaged"):
         ascpo.load(file)
 
 

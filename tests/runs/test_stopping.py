@@ -1,4 +1,3 @@
-import os
 import signal
 import threading
 
@@ -13,7 +12,7 @@ def test_work_is_broken_off_at_once(number):
 
     def work():
         with Stopping() as stopping, stopping.work():
-            os.kill(os.getpid(), number)
+            signal.raise_signal(number)
             reached.append("the end of the work")
 
     with pytest.raises(Stopped) as stopped:
@@ -29,7 +28,7 @@ def test_files_are_written_to_their_end_and_the_next_work_does_not_begin():
         with Stopping() as stopping:
             with stopping.work():
                 pass
-            os.kill(os.getpid(), signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)
             reached.append("the end of the files")
             with stopping.work():
                 reached.append("the next work")
@@ -47,7 +46,7 @@ def test_a_signal_after_the_last_work_is_not_lost():
         with Stopping() as stopping:
             with stopping.work():
                 pass
-            os.kill(os.getpid(), signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)
             reached.append("the end of the files")
 
     with pytest.raises(Stopped, match="SIGTERM"):

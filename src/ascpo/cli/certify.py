@@ -1,4 +1,4 @@
-"""`ascpo certify RUN …`: show that a policy is safe, or repeat what was shown."""
+"""`ascpo certify RUN …`: certify that a policy is safe, or repeat a certificate."""
 
 import sys
 import textwrap
@@ -11,54 +11,56 @@ from rich.console import Console
 
 from ascpo.cli.show import counting, plain_table
 from ascpo.evaluation.certificate import Certificate, findings, meaning
-from ascpo.evaluation.certify import FILE, Comparison, Wanted, certify, check
-from ascpo.runs.compiled import keep_compiled_programs
-from ascpo.runs.plain import BadSetting
+from ascpo.evaluation.certify import FILE, Comparison, Request, certify, check
+from ascpo.runs.compilation_cache import keep_compiled_programs
+from ascpo.runs.serialization import BadSetting
 
 
 @dataclass(frozen=True)
 class Certify:
     """Bound the probability that a policy keeps every state within its limits, exactly, from fresh episodes.
 
-    With several runs, all statements hold together with the confidence asked for, and every pair is compared on the
-    same scenes. Ends with status 1 if a policy is not certified.
+    With several runs, all statements hold at once with the confidence that you ask for, and every pair is compared on
+    the same scenes. The exit status is 1 if a policy is not certified.
     """
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Runs' directories; with --check, certificates."""
+    """The runs' directories. With --check: certificates, or the directories that hold them."""
     check: bool = False
-    """Repeat certificates from scratch instead: same policy, same seeds, same figures."""
+    """Repeat certificates from scratch, with the same policy and the same seeds, and compare all figures."""
     policy: Path | None = None
-    """With --check: where the policy is, if not beside the certificate."""
+    """The policy that --check uses, if it does not lie beside the certificate."""
     threads: int = 0
-    """Threads of the simulator, 0 for one per core."""
-    wanted: Annotated[Wanted, tyro.conf.arg(name="")] = field(default_factory=Wanted)
+    """Number of threads that simulate a suite. 0 uses one per core."""
+    request: Annotated[Request, tyro.conf.arg(name="")] = field(default_factory=Request)
 
 
 def main(words: list[str]) -> None:
-    wanted = tyro.cli(Certify, args=words, prog="ascpo certify")
-    if not wanted.runs:
-        raise BadSetting("Name a run's directory.")
+    asked = tyro.cli(Certify, args=words, prog="ascpo certify")
+    if not asked.runs:
+        raise BadSetting("Name the directory of a run.")
+    if asked.policy and not asked.check:
+        raise BadSetting("--policy is for --check. To certify a policy, name the directory of its run.")
     keep_compiled_programs()
-    if wanted.check:
-        for path in wanted.runs:
-            _say(path, check(path, wanted.policy, threads=wanted.threads))
-            print("Confirmed: played again from scratch, every figure is the same.\n")
+    if asked.check:
+        for path in asked.runs:
+            _show(path, check(path, asked.policy, threads=asked.threads))
+            print("Confirmed: the repeated episodes give the same figures.\n")
         return
-    with counting("episodes", wanted.wanted.episodes * len(wanted.runs)) as watch:
-        certificates, comparisons = certify(wanted.runs, wanted.wanted, threads=wanted.threads, watch=watch)
-    for run, certificate in zip(wanted.runs, certificates, strict=True):
-        _say(run, certificate)
-        _theory(certificate)
+    with counting("episodes", asked.request.episodes * len(asked.runs)) as report:
+        certificates, comparisons = certify(asked.runs, asked.request, threads=asked.threads, report=report)
+    for run, certificate in zip(asked.runs, certificates, strict=True):
+        _show(run, certificate)
+        _show_theory(certificate)
         print(f"Certificate: {run / FILE}\nRepeat it: ascpo certify --check {run / FILE}\n")
     for comparison in comparisons:
         print(_compared(comparison))
-    _print(meaning(wanted.wanted.confidence))
+    _print(meaning(asked.request.confidence))
     if not all(certificate.certified for certificate in certificates):
         sys.exit(1)
 
 
-def _say(path: Path, certificate: Certificate) -> None:
+def _show(path: Path, certificate: Certificate) -> None:
     Console(highlight=False, markup=False).print(str(path), style="bold")
     _print(findings(certificate))
 
@@ -68,8 +70,8 @@ def _print(lines: list[str]) -> None:
         print(textwrap.fill(line, 110, subsequent_indent="  "))
 
 
-def _theory(certificate: Certificate) -> None:
-    """What mean and variance promise, beside what was counted."""
+def _show_theory(certificate: Certificate) -> None:
+    """What mean and variance guarantee, beside what was counted."""
     k = certificate.plan.k
     table = plain_table("theory", "E", "V", f"E + {k:g}V", "Cantelli's p", "within", "at the limit", "held")
     for one in certificate.constraints:
@@ -80,7 +82,7 @@ def _theory(certificate: Certificate) -> None:
 
 
 def _compared(found: Comparison) -> str:
-    counts = f"{found.only_first} scenes in which {found.first} alone violates a limit, {found.only_second} in which "
-    end = f"{found.second} alone does (p = {found.p_value:.3g}, tried at {found.level:.3g})."
+    counts = f"only {found.first} violates a limit in {found.only_first} scenes, only {found.second} in "
+    end = f"{found.only_second} (p = {found.p_value:.3g}, tested at {found.level:.3g})."
     verdict = f"{found.safer} is safer" if found.safer else "No difference is shown"
     return textwrap.fill(f"{verdict}: {counts}{end}", 110, subsequent_indent="  ")

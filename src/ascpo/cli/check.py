@@ -1,4 +1,4 @@
-"""`ascpo check ENV`: find out whether an environment can be trained on."""
+"""`ascpo check ENV`: test whether an environment can be trained on."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -11,24 +11,24 @@ from ascpo.runs.environment import name_of
 
 @dataclass(frozen=True)
 class Check:
-    """Try an environment out: what it has, what it lacks, and what to do about that."""
+    """Test an environment: print its sizes and constraints, or what is wrong with it and how to mend that."""
 
     env: Annotated[str, tyro.conf.Positional]
-    """A suite, a Gymnasium id, or package.module:factory."""
+    """The environment: a suite, a Gymnasium id, or package.module:factory."""
 
 
 def main(words: list[str]) -> None:
-    wanted = tyro.cli(Check, args=words, prog="ascpo check")
-    name = name_of(wanted.env)
+    asked = tyro.cli(Check, args=words, prog="ascpo check")
+    name = name_of(asked.env)
     make = resolve(name) or resolve(f"ascpo/{name}-v0")
     if make is None:
-        print(f"{name} is a suite of this package: it can be trained on.")
+        print(f"{name} is a suite of this package. It can be trained on.")
         return
     found = inspect(make)
-    print(f"{name} can be trained on: ascpo train --env {wanted.env}")
+    print(f"{name} can be trained on: ascpo train --env {asked.env}")
     print(f"  observations   {found.observation_size} numbers")
     bounds = zip(found.low, found.high, strict=True)
     print(f"  actions        {', '.join(f'{low:g} to {high:g}' for low, high in bounds)}")
     print(f"  constraints    {', '.join(found.cost_names)}")
     for remark in found.remarks:
-        print(f"  but: {remark}")
+        print(f"  note: {remark}")

@@ -1,4 +1,4 @@
-"""`ascpo evaluate RUN`: judge a run's policy on fresh episodes."""
+"""`ascpo evaluate RUN`: evaluate a run's policy on fresh episodes."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,37 +6,37 @@ from typing import Annotated
 
 import tyro
 
-from ascpo.cli.show import judged
-from ascpo.evaluation.judge import Actions
-from ascpo.runs.compiled import keep_compiled_programs
+from ascpo.cli.show import show_evaluation
+from ascpo.evaluation.evaluate import Actions
+from ascpo.runs.compilation_cache import keep_compiled_programs
 
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Judge a run's policy on fresh episodes. Figures, all episodes and the worst of them are kept with the run."""
+    """Evaluate a run's policy on fresh episodes. The run's directory keeps figures, episodes and the worst of them."""
 
     run: Annotated[Path, tyro.conf.Positional]
     """The run's directory."""
     episodes: int = 1000
-    """How many."""
+    """The number of episodes."""
     actions: Actions = "sampled"
-    """As the policy draws them, its mean ones, or one after the other."""
+    """Which actions the policy takes: those that it samples, its mean actions, or first the one and then the other."""
     seed: int = 0
-    """Of the episodes; the same seed, the same episodes. Training has seen none of them."""
+    """The seed of the episodes. The same seed gives the same episodes. Training has seen none of them."""
     keep: int = 10
-    """How many of the worst episodes to keep for `ascpo replay`."""
+    """The number of worst episodes that are kept for `ascpo replay`."""
     threads: int = 0
-    """Threads of the simulator, 0 for one per core."""
+    """Number of threads that simulate a suite. 0 uses one per core."""
 
 
 def main(words: list[str]) -> None:
-    wanted = tyro.cli(Evaluate, args=words, prog="ascpo evaluate")
+    asked = tyro.cli(Evaluate, args=words, prog="ascpo evaluate")
     keep_compiled_programs()
-    judged(
-        wanted.run,
-        wanted.episodes,
-        seed=wanted.seed,
-        threads=wanted.threads,
-        actions=wanted.actions,
-        keep=wanted.keep,
+    show_evaluation(
+        asked.run,
+        asked.episodes,
+        seed=asked.seed,
+        threads=asked.threads,
+        actions=asked.actions,
+        keep=asked.keep,
     )

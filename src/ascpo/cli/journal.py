@@ -11,7 +11,7 @@ import tyro
 from ascpo.report.data import Run, one_run
 from ascpo.report.journal import entry, index_of
 from ascpo.report.timeline import milestones, timeline
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`ascpo list`: algorithms, suites, runs."""
+"""`ascpo list`: list algorithms, suites or runs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,29 +8,31 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from ascpo.runs.plain import BadSetting, nearest
-
-_KINDS = ("algorithms", "suites", "runs")
+from ascpo.runs.serialization import BadSetting, nearest
 
 
 @dataclass(frozen=True)
 class List:
-    """Show what there is."""
+    """List the algorithms, the suites, or the runs in a directory."""
 
     what: Annotated[str, tyro.conf.Positional] = "algorithms"
-    """algorithms, suites or runs."""
+    """What to list: algorithms, suites or runs."""
     directory: Annotated[Path, tyro.conf.Positional] = Path("runs")
-    """Where to look for runs."""
+    """The directory that is searched for runs."""
 
 
 def main(words: list[str]) -> None:
-    wanted = tyro.cli(List, args=words, prog="ascpo list")
-    if wanted.what not in _KINDS:
-        raise BadSetting(f"There is no list of {wanted.what!r}. {nearest(wanted.what, _KINDS)}")
+    asked = tyro.cli(List, args=words, prog="ascpo list")
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    {"algorithms": _algorithms, "suites": _suites, "runs": lambda table: _runs(table, wanted.directory)}[wanted.what](
-        table
-    )
+    match asked.what:
+        case "algorithms":
+            _algorithms(table)
+        case "suites":
+            _suites(table)
+        case "runs":
+            _runs(table, asked.directory)
+        case other:
+            raise BadSetting(f"There is no list of {other!r}. {nearest(other, ('algorithms', 'suites', 'runs'))}")
     Console(highlight=False).print(table)
 
 
@@ -60,7 +62,7 @@ def _runs(table: Table, directory: Path) -> None:
 
     found = runs_in(directory)
     if not found:
-        raise NoRun(f"There is no run in {directory}. `ascpo train --out {directory}` would make one.")
+        raise NoRun(f"There is no run in {directory}. `ascpo train --out {directory}` makes one.")
     for title in ("run", "epochs", "J_r", "M_c", "within limits"):
         table.add_column(title, justify="left" if title == "run" else "right", overflow="fold")
     for run in found:

@@ -19,7 +19,7 @@ from ascpo.paper.pages import page_of
 from ascpo.paper.plans import Wish, carry_out_plan, plans
 from ascpo.paper.shelf import Shelf
 from ascpo.paper.tables import Table, print_table, to_markdown, write_csv
-from ascpo.runs.plain import BadSetting, nearest
+from ascpo.runs.serialization import BadSetting, nearest
 from ascpo.runs.stopping import Stopped, Stopping
 
 _VERBS = {

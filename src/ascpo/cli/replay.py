@@ -12,7 +12,7 @@ import tyro
 
 from ascpo.replay.serve import Replay
 from ascpo.replay.worst import Actions, worst_records
-from ascpo.runs.compiled import keep_compiled_programs
+from ascpo.runs.compilation_cache import keep_compiled_programs
 
 
 @dataclass(frozen=True)

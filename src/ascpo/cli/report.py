@@ -7,7 +7,7 @@ from typing import Annotated
 import tyro
 
 from ascpo.report.document import write_report
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 
 
 @dataclass(frozen=True)

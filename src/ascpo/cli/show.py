@@ -1,4 +1,4 @@
-"""What verbs print alike."""
+"""What several commands print in the same way."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -9,19 +9,19 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from ascpo.evaluation.judge import Actions, judge_run
+from ascpo.evaluation.evaluate import Actions, evaluate_run
 from ascpo.evaluation.metrics import MEANINGS
 
 _WIDE = 120
-"""Terminals of this width have room for what the figures mean."""
+"""From this width on a terminal has room for what the figures mean."""
 
 
-def judged(
+def show_evaluation(
     run: Path, episodes: int, *, seed: int = 0, threads: int = 0, actions: Actions = "sampled", keep: int = 10
 ) -> None:
-    """Judge a policy on fresh episodes, and print what came out."""
-    with counting("episodes", episodes) as watch:
-        found = judge_run(run, episodes, seed=seed, threads=threads, actions=actions, keep=keep, watch=watch)
+    """Evaluate a policy on fresh episodes, and print the figures."""
+    with counting("episodes", episodes) as report:
+        found = evaluate_run(run, episodes, seed=seed, threads=threads, actions=actions, keep=keep, report=report)
     ways = {way: found[way] for way in ("sampled", "mean") if actions in (way, "both")}
     console = Console(highlight=False)
     table = plain_table(f"{episodes} fresh episodes", *(f"{way} actions" for way in ways))
@@ -36,7 +36,7 @@ def judged(
 
 
 def plain_table(first: str, *others: str) -> Table:
-    """Without lines. All columns but the first are numbers."""
+    """A table without lines. All columns but the first are numbers."""
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), title_justify="left")
     table.add_column(first, no_wrap=True)
     for name in others:
@@ -46,7 +46,7 @@ def plain_table(first: str, *others: str) -> Table:
 
 @contextlib.contextmanager
 def counting(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on the terminal, to be told how many are done."""
+    """A progress bar. The function that it yields takes the number that are done."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:

@@ -1,4 +1,4 @@
-"""`ascpo train`: train a policy, or go on with a run, and judge it at the end."""
+"""`ascpo train`: train a policy, or continue a run, and evaluate it at the end."""
 
 import argparse
 import dataclasses
@@ -11,27 +11,27 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 import tyro
 
 from ascpo.algorithms import Method
-from ascpo.cli.show import judged
-from ascpo.runs.conduct import Seat
+from ascpo.cli.show import show_evaluation
+from ascpo.runs.api import Options, Result, launch, relaunch
 from ascpo.runs.config import Config, method_class
 from ascpo.runs.directory import NoRun, RunDirectory, find
 from ascpo.runs.environment import engine_name, name_of
-from ascpo.runs.plain import BadSetting, flat, to_plain
-from ascpo.runs.run import Options, Result, launch, relaunch
+from ascpo.runs.serialization import BadSetting, flat, to_plain
 from ascpo.runs.stopping import Stopped
+from ascpo.runs.trainer import Run
 from ascpo.training.settings import Settings
 
 M = TypeVar("M", bound=Method)
 
 
 def _steps(text: str) -> float:
-    """A number of steps as people write it."""
+    """Read a number of steps as people write it."""
     try:
         return float(text.replace("_", "").replace(",", ""))
     except ValueError:
         number, unit = text[:-1], {"k": "e3", "m": "e6", "g": "e9", "b": "e9"}.get(text[-1:].lower())
         offer = f"Did you mean {number}{unit}?" if unit and number.replace(".", "").isdigit() else "Try 6e6."
-        raise ValueError(f"{text!r} is no number of steps. {offer}") from None
+        raise ValueError(f"{text!r} is not a number of steps. {offer}") from None
 
 
 _STEPS = tyro.constructors.PrimitiveConstructorSpec[float](
@@ -45,47 +45,46 @@ _STEPS = tyro.constructors.PrimitiveConstructorSpec[float](
 
 @dataclass(frozen=True)
 class Train(Generic[M]):
-    """Train a policy. The settings below are those of the algorithm chosen by --algo."""
+    """Train a policy. The settings below are those of the algorithm that --algo names."""
 
     method: Annotated[M, tyro.conf.arg(name="")]
     env: str = "Point-8-Hazard"
-    """A suite (robot-number-obstacles), a Gymnasium id, or package.module:factory."""
+    """The environment: a suite (robot-number-obstacles), a Gymnasium id, or package.module:factory."""
     algo: str = "ascpo"
-    """One of those that `ascpo list algorithms` shows."""
+    """The algorithm. `ascpo list algorithms` lists all of them."""
     seed: int = 0
-    """The same seed, the same numbers."""
+    """The seed of everything random. The same seed gives the same numbers."""
     seeds: str = ""
-    """Several at once, each as if it were alone: 0..7, or 0,3,5."""
+    """Train several seeds at the same time, each in its own directory: 0..7, or 0,3,5."""
     engine: Literal["native", "mjx", "mjx-jax", "mjx-warp"] = "native"
-    """What moves a suite's robots: the host's cores, or MJX on an accelerator (mjx takes what suits it best)."""
+    """What simulates a suite: `native` uses the host's cores, the others use MJX on an accelerator. `mjx` picks the
+    implementation that suits the suite and the machine."""
     total_steps: Annotated[float, _STEPS] = 6e6
-    """Steps of all environments together."""
+    """The length of the training, in steps of all environments together."""
     out: Path = Path("runs")
-    """Where the run's directory goes."""
+    """The directory in which the run's directory is made."""
     name: str | None = None
-    """What it is called; made of environment, algorithm and seed if not given."""
+    """The name of the run's directory. The default is made of environment, algorithm and seed."""
     resume: tuple[Path, ...] = ()
-    """Go on with the run in this directory, or with several that are trained together. Only --total-steps may be
-    changed."""
+    """Continue the run in this directory, or several runs at the same time. Only --total-steps may be changed."""
     config: Path | None = None
-    """Take the settings from the config.json of another run; what else is given here goes before."""
+    """Take the settings from the config.json of another run. Flags on the command line override it."""
     evaluate: int = 500
-    """Fresh episodes to judge the last policy with; 0 for none."""
+    """Evaluate the final policy on this many fresh episodes. 0 skips the evaluation."""
     options: Annotated[Options, tyro.conf.arg(name="")] = field(default_factory=Options)
     settings: Annotated[Settings, tyro.conf.arg(name="")] = field(default_factory=Settings)
 
     def __post_init__(self) -> None:
         if self.evaluate < 0:
-            raise BadSetting(f"evaluate={self.evaluate}: ask for some episodes, or for 0.")
+            raise BadSetting(f"evaluate={self.evaluate}: use a number of episodes, or 0 for none.")
 
     def as_configs(self) -> list[Config]:
-        """One, or one for each of several seeds."""
+        """One config, or one for each of several seeds."""
         if self.total_steps != self.total_steps // 1:
             raise BadSetting(f"total_steps={self.total_steps} must be a whole number.")
         env = name_of(self.env)
         first = Config(
             env=env,
-            algo=self.algo,
             seed=self.seed,
             total_steps=int(self.total_steps),
             engine=engine_name(self.engine, env),
@@ -95,7 +94,7 @@ class Train(Generic[M]):
         return [dataclasses.replace(first, seed=seed) for seed in seeds_of(self.seeds)] if self.seeds else [first]
 
     def names(self, configs: Sequence[Config]) -> list[str]:
-        """Of their directories."""
+        """The names of the runs' directories."""
         if self.name is None or len(configs) == 1:
             return [self.name or config.name() for config in configs]
         return [f"{self.name}-seed{config.seed}" for config in configs]
@@ -109,44 +108,45 @@ def seeds_of(text: str) -> list[int]:
         parts = []
     seeds = [seed for part in parts for seed in range(part[0], part[-1] + 1)]
     if not seeds or any(len(part) > 2 for part in parts):
-        raise BadSetting(f"--seeds {text} is no list of seeds. Try 0..7, or 0,3,5.")
+        raise BadSetting(f"--seeds {text} is not a list of seeds. Try 0..7, or 0,3,5.")
     return list(dict.fromkeys(seeds))
 
 
 def main(words: list[str]) -> None:
-    wanted, directories = parse(words)
-    configs = wanted.as_configs()
-    names = wanted.names(configs)
+    asked, directories = parse(words)
+    configs = asked.as_configs()
+    names = asked.names(configs)
     try:
         if directories:
-            seats = [Seat(_lengthened(run.config(), configs[0]), run) for run in directories]
-            results = relaunch(seats, configs[0].env, wanted.options)
+            steps = configs[0].total_steps
+            runs = [Run(dataclasses.replace(run.config(), total_steps=steps), run) for run in directories]
+            results = relaunch(runs, configs[0].env, asked.options)
         else:
-            results = launch(configs, wanted.env, wanted.options, out=wanted.out, names=names)
+            results = launch(configs, asked.env, asked.options, out=asked.out, names=names)
     except Stopped as stopped:
-        where = [run.path for run in directories] or [wanted.out / name for name in names]
-        command = " ".join(["ascpo train --resume", *map(str, where)])
-        print(f"Stopped by {stopped}. All finished epochs are saved. To go on:\n  {command}")
+        paths = [run.path for run in directories] or [asked.out / name for name in names]
+        command = " ".join(["ascpo train --resume", *map(str, paths)])
+        print(f"Stopped by {stopped}. All finished epochs are saved. To continue:\n  {command}")
         sys.exit(128 + stopped.number)
     for result in results:
-        _finish(result, wanted.evaluate)
+        _finish(result, asked.evaluate)
 
 
 def parse(words: list[str]) -> tuple[Train[Any], list[RunDirectory]]:
-    """What is wanted, and the runs to go on with, if it is that."""
+    """The command line, and the runs that it continues."""
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for flag in ("--algo", "--config"):
         early.add_argument(flag)
     early.add_argument("--resume", nargs="*", default=[])
-    said, _ = early.parse_known_args(words)
-    directories = [find(Path(path)) for path in said.resume]
+    given, _ = early.parse_known_args(words)
+    directories = [find(Path(path)) for path in given.resume]
     base = Config("Point-8-Hazard")
     if directories:
         base = directories[0].config()
-    elif said.config:
-        base = _config_of(Path(said.config))
-    if said.algo and said.algo != base.algo and not directories:
-        base = dataclasses.replace(base, algo=said.algo, method=method_class(said.algo)())
+    elif given.config:
+        base = _config_of(Path(given.config))
+    if given.algo and given.algo != base.algo and not directories:
+        base = dataclasses.replace(base, method=method_class(given.algo)())
     default = Train(
         base.method,
         base.env,
@@ -156,46 +156,50 @@ def parse(words: list[str]) -> tuple[Train[Any], list[RunDirectory]]:
         total_steps=base.total_steps,
         settings=base.settings,
     )
-    wanted = tyro.cli(Train[type(base.method)], default=default, args=words, prog="ascpo train")
+    asked = tyro.cli(Train[type(base.method)], default=default, args=words, prog="ascpo train")
     if directories:
-        _refuse_changes(base, wanted)
-    return wanted, directories
-
-
-def _lengthened(config: Config, wanted: Config) -> Config:
-    return dataclasses.replace(config, total_steps=wanted.total_steps)
+        _refuse_changes(base, asked)
+    return asked, directories
 
 
 def _config_of(path: Path) -> Config:
     if path.is_dir():
         return find(path).config()
     if not path.exists():
-        raise NoRun(f"{path} is not there. --config takes the config.json of a run.")
+        raise NoRun(f"{path} does not exist. --config takes the config.json of a run.")
     return Config.from_json(path.read_text())
 
 
-def _refuse_changes(base: Config, wanted: Train[Any]) -> None:
-    """A run goes on as it began."""
-    asked = dataclasses.replace(base, env=wanted.env, algo=wanted.algo, seed=wanted.seed, settings=wanted.settings)
-    asked = dataclasses.replace(asked, method=wanted.method, engine=engine_name(wanted.engine, base.env))
-    if wanted.seeds:
-        raise BadSetting("--seeds are of new runs. To go on with several, name their directories after --resume.")
-    was, now = flat(to_plain(base)), flat(to_plain(asked))
-    for name, before in was.items():
-        if now.get(name) != before:
-            raise BadSetting(
-                f"{name} is {before} in this run, and {now.get(name)} was asked for. A run goes on with the settings "
-                f"it began with; for others, begin a new one with --config {wanted.resume[0]}."
-            )
+def _refuse_changes(base: Config, asked: Train[Any]) -> None:
+    """A run continues with the settings it started with."""
+    if asked.seeds:
+        raise BadSetting("--seeds is for new runs. To continue several runs, name their directories after --resume.")
+    now = dataclasses.replace(
+        base,
+        env=asked.env,
+        seed=asked.seed,
+        settings=asked.settings,
+        method=asked.method,
+        engine=engine_name(asked.engine, base.env),
+    )
+    before, after = flat(to_plain(base)), flat(to_plain(now))
+    changed = {name: after[name] for name in before if after[name] != before[name]}
+    if asked.algo != base.algo:
+        before, changed = before | {"algo": base.algo}, {"algo": asked.algo}
+    for name, value in changed.items():
+        raise BadSetting(
+            f"{name} is {before[name]} in this run, and you asked for {value}. A run continues with the settings it "
+            f"started with. For other settings, start a new run with --config {asked.resume[0]}."
+        )
 
 
 def _finish(result: Result, episodes: int) -> None:
-    """Judge the policy, write the report, and say where everything is."""
+    """Evaluate the policy, write the report, and say where everything is."""
     run = result.directory
     print(f"Log: {run / 'metrics.csv'}")
     if episodes:
         from ascpo.report.document import write_report
 
-        judged(run, episodes)
+        show_evaluation(run, episodes)
         print(f"Report: {write_report([run])}")
         print(f"Replay of the worst episodes: ascpo replay {run}")

@@ -9,9 +9,9 @@ import tyro
 from ascpo.replay.story import title
 from ascpo.replay.video import write_video
 from ascpo.replay.worst import Actions, worst_records
-from ascpo.runs.compiled import keep_compiled_programs
+from ascpo.runs.compilation_cache import keep_compiled_programs
 from ascpo.runs.directory import find
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 
 
 @dataclass(frozen=True)

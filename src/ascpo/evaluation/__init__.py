@@ -1,1 +1,1 @@
-"""What can be said about a trained policy."""
+"""Evaluation: figures, records and certificates of a trained policy."""

@@ -1,4 +1,4 @@
-"""What counting says about a probability: the exact one-sided bound of Clopper and Pearson.
+"""A lower bound of a probability from a count: the exact one-sided bound of Clopper and Pearson.
 
 Of N independent episodes k violate a limit. Whatever the true probability p of keeping all limits is, the bound
 
@@ -14,7 +14,9 @@ import math
 def lower_bound(violations: int, episodes: int, confidence: float) -> float:
     """L: the probability of keeping all limits is at least this."""
     if not 0 <= violations <= episodes or episodes < 1:
-        raise ValueError(f"{violations} violations in {episodes} episodes: there must be one episode, and no more.")
+        raise ValueError(
+            f"{violations} violations in {episodes} episodes: use 0 to {episodes} violations, and at least 1 episode."
+        )
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence={confidence} must lie between 0 and 1. Try 0.95.")
     from scipy import stats
@@ -24,7 +26,7 @@ def lower_bound(violations: int, episodes: int, confidence: float) -> float:
 
 
 def allowed_violations(episodes: int, probability: float, confidence: float) -> int:
-    """The largest number of violations that still shows the probability; -1 if not even none does."""
+    """The largest number of violations that still shows the probability; -1 if even 0 is too many."""
     fewest, too_many = -1, episodes + 1
     while too_many - fewest > 1:
         middle = (fewest + too_many) // 2
@@ -34,7 +36,7 @@ def allowed_violations(episodes: int, probability: float, confidence: float) -> 
 
 
 def episodes_needed(probability: float, confidence: float) -> int:
-    """How many episodes show the probability if none of them violates a limit."""
+    """The number of episodes that show the probability if none of them violates a limit."""
     if not 0.0 < probability < 1.0:
         raise ValueError(f"probability={probability} must lie between 0 and 1. Try 0.98.")
     few = math.ceil(math.log(1.0 - confidence) / math.log(probability) - 1e-9)
@@ -42,5 +44,5 @@ def episodes_needed(probability: float, confidence: float) -> int:
 
 
 def each_of(confidence: float, statements: int) -> float:
-    """How sure each of several statements must be, so that all of them hold together (Bonferroni)."""
+    """The confidence of each of several statements, so that all of them hold at once (Bonferroni)."""
     return 1.0 - (1.0 - confidence) / statements

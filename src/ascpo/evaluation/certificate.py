@@ -1,8 +1,8 @@
-"""A certificate: what was planned, what was counted, what follows from it, and what does not.
+"""A certificate: the plan, the counts, what follows from them, and what does not.
 
-It is plain JSON. `digest` is a checksum of all the rest, so that a slip of an editor does not go unnoticed; a forger
-can compute it too. What makes a certificate worth something is that everybody can repeat it: the seeds follow from the
-plan, so that nobody can choose them, and with the same policy the same episodes come out.
+It is plain JSON. `digest` is a checksum of the rest, which notices an accidental edit; a forger can compute it too. A
+certificate has its worth because everybody can repeat it: the seeds follow from the plan, so that nobody can choose
+them, and the same policy gives the same episodes.
 """
 
 import hashlib
@@ -16,33 +16,33 @@ import numpy as np
 from ascpo.evaluation.bound import allowed_violations, each_of, episodes_needed, lower_bound
 from ascpo.evaluation.episodes import Episodes
 from ascpo.runs.directory import write_whole
-from ascpo.runs.plain import BadSetting, from_plain, to_plain
+from ascpo.runs.serialization import BadSetting, from_plain, to_plain
 from ascpo.theory.cantelli import confidence_of_variance, variance_bound
 
 _FORMAT = "ascpo certificate 1"
 _FIRST_SEED = 2**31
-"""Certificates have seeds of their own, beyond those of trainings and evaluations."""
+"""The seeds of certificates begin here, beyond those of trainings and evaluations."""
 _MOST = 2**20
-"""Episodes of a plan, a seed each."""
+"""The largest number of episodes in a plan. Each has its own seed."""
 
 
 class BadCertificate(ValueError):
-    """A certificate that is not to be believed."""
+    """A certificate that is not valid."""
 
 
 @dataclass(frozen=True)
-class Plan:
-    """All that is fixed before the first episode."""
+class CertificatePlan:
+    """All that is fixed before the first episode. The seed is a checksum of these names and values."""
 
     env: str = ""
     world: str = ""
-    """A fingerprint of what is simulated."""
+    """A fingerprint of the simulated world."""
     policy: str = ""
-    """Its digest."""
+    """The policy's digest."""
     family: tuple[str, ...] = ()
-    """Digests of all policies that are certified together; each is bounded so that all bounds hold together."""
+    """Digests of all policies that are certified at once. Their bounds hold at once."""
     looks: int = 1
-    """Certificates that this policy may get; the confidence is corrected for them."""
+    """The number of certificates that this policy may get. The confidence is corrected for it."""
     cost_names: tuple[str, ...] = ()
     limits: tuple[float, ...] = ()
     actions: Literal["sampled", "mean"] = "sampled"
@@ -51,48 +51,48 @@ class Plan:
     episodes: int = 3000
     num_envs: int = 1
     k: float = 7.0
-    """Factor of the variance in the paper's bound."""
+    """The factor of the variance in the paper's bound."""
 
     def __post_init__(self) -> None:
         for name in ("probability", "confidence"):
             if not 0.0 < getattr(self, name) < 1.0:
                 raise BadSetting(f"{name}={getattr(self, name)} must lie between 0 and 1.")
         if self.looks < 1:
-            raise BadSetting(f"looks={self.looks}: a certificate is one look at least.")
+            raise BadSetting(f"looks={self.looks} must be at least 1.")
         if self.episodes > _MOST:
-            raise BadSetting(f"episodes={self.episodes}: at most {_MOST} have seeds of their own.")
+            raise BadSetting(f"episodes={self.episodes}: use at most {_MOST}.")
         if self.episodes < 1 or self.allowed < 0:
             raise BadSetting(
                 f"{self.episodes} episodes cannot show {self.probability:.4g} with confidence {self.each:.4g}, even "
-                f"without a violation. Ask for at least {episodes_needed(self.probability, self.each)}."
+                f"without a violation. Use at least {episodes_needed(self.probability, self.each)}."
             )
 
     @property
     def each(self) -> float:
-        """The confidence of this one statement."""
+        """The confidence of this statement by itself."""
         return each_of(self.confidence, max(len(self.family), 1) * self.looks)
 
     @property
     def allowed(self) -> int:
-        """So many episodes may violate a limit, and the policy is still certified."""
+        """The largest number of violations with which the policy is still certified."""
         return allowed_violations(self.episodes, self.probability, self.each)
 
     @property
     def experiment(self) -> str:
-        """What decides the episodes. The same for two plans that only ask for another probability or confidence."""
+        """A checksum of what decides the episodes. Another probability or confidence does not change it."""
         free = {"probability": 0.5, "confidence": 0.5, "looks": 1, "k": 0.0, "policy": ""}
         plain = to_plain(self) | free | {"family": sorted(self.family)}
         return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
     @property
     def seed(self) -> int:
-        """It follows from the plan: whoever could choose it could try until it fits."""
+        """The seed follows from the plan. If it could be chosen, one could try seeds until one fits."""
         return _FIRST_SEED + int(self.experiment[:8], 16) % (2**31 - _MOST)
 
 
 @dataclass(frozen=True)
 class Theory:
-    """What mean and variance of the largest cost promise, from one half of the episodes, tried on the other half."""
+    """What mean and variance of the largest cost guarantee: from one half of the episodes, tested on the other half."""
 
     mean: float = 0.0
     """ℰ."""
@@ -103,16 +103,16 @@ class Theory:
     promised: float = 0.0
     """Cantelli's p: an episode's largest cost is at most ℬ_k with at least this probability."""
     within: float = 0.0
-    """Share of the other half that was."""
+    """The share of the other half within ℬ_k."""
     held: bool = False
-    """Whether that is consistent with the promise."""
+    """Whether this share is consistent with Cantelli's p."""
     at_the_limit: float = 0.0
-    """What the same inequality promises of the limit itself."""
+    """What the same inequality guarantees for the limit itself."""
 
 
 @dataclass(frozen=True)
 class OfConstraint:
-    """What was counted for one constraint, and what follows. All constraints' bounds hold together."""
+    """The count of one constraint, and its bound. The bounds of all constraints hold at once."""
 
     name: str = ""
     limit: float = 0.0
@@ -123,11 +123,11 @@ class OfConstraint:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The plan, and what came out."""
+    """The plan and its result."""
 
-    plan: Plan
+    plan: CertificatePlan
     violations: int
-    """Episodes in which some state was over some limit."""
+    """The number of episodes in which some state broke a limit."""
     constraints: tuple[OfConstraint, ...]
 
     @property
@@ -157,29 +157,29 @@ class Certificate:
 
     @staticmethod
     def from_json(text: str) -> "Certificate":
-        """A certificate whose parts agree with each other; others are refused."""
+        """Read a certificate, and refuse it if its parts do not agree."""
         try:
             plain = json.loads(text)
             digest = plain.pop("digest")
             if plain["format"] != _FORMAT:
                 raise BadCertificate(f"its format is {plain['format']!r}, not {_FORMAT!r}.")
-            plan = from_plain(Plan, plain["plan"])
+            plan = from_plain(CertificatePlan, plain["plan"])
             constraints = tuple(from_plain(OfConstraint, one) for one in plain["constraints"])
             found = Certificate(plan, plain["violations"], constraints)
             whole = _digest(plain) == digest and json.loads(found.to_json())["digest"] == digest and _agrees(found)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise BadCertificate(f"This is no certificate of this program: {error}") from error
+            raise BadCertificate(f"This is not a certificate of this program: {error}") from error
         if not whole:
             raise BadCertificate(
-                "The certificate was changed after it was made: its parts do not agree. Ask for the original, or make "
-                "another with `ascpo certify`."
+                "The certificate was changed after it was made: its parts do not agree. Use the original, or make "
+                "another one with `ascpo certify`."
             )
         return found
 
 
 def read_certificate(path: Path) -> Certificate:
     if not path.exists():
-        raise BadCertificate(f"{path} is not there. `ascpo certify {path.parent}` makes one.")
+        raise BadCertificate(f"{path} does not exist. `ascpo certify {path.parent}` makes one.")
     return Certificate.from_json(path.read_text())
 
 
@@ -187,8 +187,8 @@ def write_certificate(path: Path, certificate: Certificate) -> None:
     write_whole(path, certificate.to_json())
 
 
-def certificate_of(plan: Plan, episodes: Episodes) -> Certificate:
-    """What the episodes of a plan show."""
+def certificate_of(plan: CertificatePlan, episodes: Episodes) -> Certificate:
+    """The certificate that the episodes of a plan give."""
     if len(episodes) != plan.episodes:
         raise ValueError(f"{len(episodes)} episodes were played, and {plan.episodes} were planned.")
     each = each_of(plan.each, len(plan.cost_names))
@@ -201,7 +201,7 @@ def certificate_of(plan: Plan, episodes: Episodes) -> Certificate:
 
 
 def _agrees(certificate: Certificate) -> bool:
-    """Whether what can be worked out again without the episodes comes out the same."""
+    """Whether all that can be computed without the episodes comes out the same."""
     plan = certificate.plan
     each = each_of(plan.each, max(len(plan.cost_names), 1))
     return plan.policy in plan.family and all(
@@ -210,36 +210,36 @@ def _agrees(certificate: Certificate) -> bool:
     )
 
 
-def theory_of(maximum: np.ndarray, limit: float, plan: Plan) -> Theory:
-    """Tried on other episodes than it was made of: on the same ones Cantelli's inequality cannot fail."""
-    made_of, tried_on = maximum[::2], maximum[1::2]
-    if len(tried_on) == 0:
-        tried_on = made_of
-    mean, variance = float(made_of.mean()), float(made_of.var())
+def theory_of(maximum: np.ndarray, limit: float, plan: CertificatePlan) -> Theory:
+    """Tested on other episodes than those it comes from: on the same ones Cantelli's inequality cannot fail."""
+    fitted, tested = maximum[::2], maximum[1::2]
+    if len(tested) == 0:
+        tested = fitted
+    mean, variance = float(fitted.mean()), float(fitted.var())
     bound = variance_bound(mean, variance, plan.k)
     promised = confidence_of_variance(variance, plan.k)
-    within = int((tried_on <= bound).sum())
-    # The share that was within has an error of its own; the promise fails if even the upper end of it is below.
-    upper = 1.0 - lower_bound(within, len(tried_on), plan.confidence)
+    within = int((tested <= bound).sum())
+    # The share itself is uncertain: the inequality fails only if the upper end of its interval is below p.
+    upper = 1.0 - lower_bound(within, len(tested), plan.confidence)
     gap = max(limit - mean, 0.0)
     return Theory(
         mean=mean,
         variance=variance,
         bound=bound,
         promised=promised,
-        within=within / len(tried_on),
+        within=within / len(tested),
         held=upper >= promised,
         at_the_limit=gap**2 / (variance + gap**2) if gap > 0 else 0.0,
     )
 
 
 def statement(certificate: Certificate) -> list[str]:
-    """In words: what was done, what it shows, and what it does not."""
+    """The certificate in words. They are part of the format: certificates of earlier versions have the same."""
     return [*findings(certificate), *meaning(certificate.plan.confidence)]
 
 
 def findings(certificate: Certificate) -> list[str]:
-    """What was done, and what it shows."""
+    """What was done and what it shows."""
     plan = certificate.plan
     limits = " and ".join(f"{name} ≤ {limit:g}" for name, limit in zip(plan.cost_names, plan.limits, strict=True))
     how = "drawn by the policy" if plan.actions == "sampled" else "the policy's mean ones"
@@ -274,7 +274,7 @@ def meaning(confidence: float) -> list[str]:
 
 
 def _down(probability: float) -> str:
-    """Never rounded up."""
+    """Rounded down."""
     return f"{np.floor(probability * 1e4) / 1e4:.4f}"
 
 

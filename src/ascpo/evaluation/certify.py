@@ -12,7 +12,7 @@ from ascpo.evaluation.bound import each_of
 from ascpo.evaluation.certificate import (
     BadCertificate,
     Certificate,
-    Plan,
+    CertificatePlan,
     certificate_of,
     read_certificate,
     write_certificate,
@@ -22,73 +22,73 @@ from ascpo.guard.model import SUBSTEPS, mjcf
 from ascpo.guard.suites import UnknownSuite, suite
 from ascpo.runs.directory import find
 from ascpo.runs.environment import Environment, open_engine, side_by_side
-from ascpo.runs.plain import BadSetting
-from ascpo.runs.policy import PolicyFile, read_policy
+from ascpo.runs.serialization import BadSetting
+from ascpo.runs.trained_policy import PolicyFile, read_policy
 
 FILE = "certificate.json"
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What shall be shown."""
+class Request:
+    """What a certificate should show."""
 
     probability: float = 0.98
-    """That an episode keeps every state within its limits."""
+    """The probability to show: that an episode keeps every state within its limits."""
     confidence: float = 0.95
-    """Of the statement, or of all statements together if there are several."""
+    """The confidence of the statement, or of all statements at once if there are several policies."""
     episodes: int = 3000
-    """How many are played, whatever comes out."""
+    """The number of episodes. It is fixed before the first one, whatever comes out."""
     limits: tuple[float, ...] | None = None
-    """Of each constraint; those of the training if not given."""
+    """The limit of each constraint. The default is the limits of the training."""
     actions: Literal["sampled", "mean"] = "sampled"
-    """As the policy draws them, or its mean ones."""
+    """Which actions the policy takes: those that it samples, or its mean actions."""
     looks: int = 1
-    """How many certificates with different plans the same policy may get, this one included."""
+    """The number of certificates with different plans that this policy may get, this one included."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two policies on the same scenes."""
+    """A comparison of two policies on the same scenes."""
 
     first: str
     second: str
     only_first: int
-    """Scenes in which the first one alone violated a limit."""
+    """Scenes in which only the first policy violated a limit."""
     only_second: int
     p_value: float
-    """Of no difference, two-sided (McNemar's exact test)."""
+    """McNemar's exact test against no difference, two-sided."""
     level: float
-    """A smaller p-value shows a difference; corrected for the number of pairs."""
+    """A smaller p-value shows a difference. The level is corrected for the number of pairs."""
 
     @property
     def safer(self) -> str | None:
-        """The name of the safer one, if that is shown."""
+        """The name of the safer policy, if the test shows it."""
         if self.p_value >= self.level:
             return None
         return self.second if self.only_first > self.only_second else self.first
 
 
 def certify(
-    runs: Sequence[Path], wanted: Wanted, *, threads: int = 0, watch: Callable[[int], None] | None = None
+    runs: Sequence[Path], request: Request, *, threads: int = 0, report: Callable[[int], None] | None = None
 ) -> tuple[list[Certificate], list[Comparison]]:
-    """A certificate for every policy, written beside it, and what the same scenes say about each pair of them."""
+    """Certify every policy, write the certificates beside them, and compare each pair on the same scenes."""
     policies = [read_policy(run) for run in runs]
-    plans = make_plans(policies, wanted)
+    plans = make_plans(policies, request)
     for run, plan in zip(runs, plans, strict=True):
         _refuse_another_look(_place(run), plan)
     certificates, found = [], []
     for number, (run, policy, plan) in enumerate(zip(runs, policies, plans, strict=True)):
-        told = None if watch is None else _after(watch, number * plan.episodes)
-        found.append(_episodes(policy, plan, threads=threads, watch=told))
+        counted = None if report is None else _after(report, number * plan.episodes)
+        found.append(_episodes(policy, plan, threads=threads, report=counted))
         certificates.append(certificate_of(plan, found[-1]))
         _keep_earlier(_place(run), plan)
         write_certificate(_place(run), certificates[-1])
     names = [str(run) for run in runs]
-    return certificates, compare(names, found, 1.0 - wanted.confidence)
+    return certificates, compare(names, found, 1.0 - request.confidence)
 
 
-def make_plans(policies: Sequence[PolicyFile], wanted: Wanted) -> list[Plan]:
-    """One for each policy; their episodes begin in the same scenes."""
+def make_plans(policies: Sequence[PolicyFile], request: Request) -> list[CertificatePlan]:
+    """A plan for each policy. All of them have the same scenes."""
     if len({policy.digest for policy in policies}) < len(policies):
         raise BadSetting("The same policy is named twice. Name each one once.")
     if len({(policy.config.env, policy.cost_names) for policy in policies}) > 1:
@@ -97,37 +97,39 @@ def make_plans(policies: Sequence[PolicyFile], wanted: Wanted) -> list[Plan]:
     plans = []
     for policy in policies:
         names, settings = policy.cost_names, policy.config.settings
-        limits = settings.limits_for(names) if wanted.limits is None else _limits(wanted.limits, names)
+        limits = settings.limits_for(names) if request.limits is None else _limits(request.limits, names)
         plans.append(
-            Plan(
+            CertificatePlan(
                 env=policy.config.env,
                 world=world_of(policy.config.env),
                 policy=policy.digest,
                 family=family,
-                looks=wanted.looks,
+                looks=request.looks,
                 cost_names=names,
                 limits=limits,
-                actions=wanted.actions,
-                probability=wanted.probability,
-                confidence=wanted.confidence,
-                episodes=wanted.episodes,
-                num_envs=side_by_side(policy.config.env, wanted.episodes),
+                actions=request.actions,
+                probability=request.probability,
+                confidence=request.confidence,
+                episodes=request.episodes,
+                num_envs=side_by_side(policy.config.env, request.episodes),
                 k=float(getattr(policy.config.method, "k", 7.0)),
             )
         )
     if len({plan.limits for plan in plans}) > 1:
-        raise BadSetting("The policies were trained with different limits. Give --limits, to judge all by the same.")
+        raise BadSetting(
+            "The policies were trained with different limits. Give --limits to hold all to the same limits."
+        )
     return plans
 
 
 def check(path: Path, policy: Path | None = None, *, env: Environment | None = None, threads: int = 0) -> Certificate:
-    """Repeat a certificate from scratch. Whatever does not agree is refused."""
+    """Repeat a certificate from scratch, and refuse it if a figure differs."""
     certificate = read_certificate(path / FILE if path.is_dir() else path)
     plan = certificate.plan
     found = read_policy(policy or (path if path.is_dir() else path.parent))
     if found.digest != plan.policy or plan.policy not in plan.family:
         raise BadCertificate(
-            f"The certificate is for another policy: its digest is {plan.policy[:16]}…, that of the one at hand is "
+            f"The certificate is for another policy: its digest is {plan.policy[:16]}…, this policy's is "
             f"{found.digest[:16]}…. Name the policy that was certified, or certify this one."
         )
     if found.config.env != plan.env or found.cost_names != plan.cost_names:
@@ -135,16 +137,16 @@ def check(path: Path, policy: Path | None = None, *, env: Environment | None = N
     again = certificate_of(plan, _episodes(found, plan, env=env, threads=threads))
     if again != certificate:
         here = world_of(plan.env)
-        why = f"It was made with {plan.world}, and here is {here}. " if here != plan.world else ""
+        why = f"It was made with {plan.world}, and this machine has {here}. " if here != plan.world else ""
         raise BadCertificate(
-            f"Played again, {again.violations} of {plan.episodes} episodes violate a limit, where the certificate says "
-            f"{certificate.violations}, or its other figures differ. {why}It is not confirmed."
+            f"In the repetition {again.violations} of {plan.episodes} episodes violate a limit. The certificate says "
+            f"{certificate.violations}, or other figures differ. {why}The certificate is not confirmed."
         )
     return again
 
 
 def compare(names: Sequence[str], found: Sequence[Episodes], error: float) -> list[Comparison]:
-    """Every pair. All that is said to differ does, but for a probability of `error`."""
+    """Compare every pair. With probability 1 − `error`, all differences that it names are real."""
     from scipy import stats
 
     pairs = list(combinations(range(len(names)), 2))
@@ -158,7 +160,7 @@ def compare(names: Sequence[str], found: Sequence[Episodes], error: float) -> li
 
 
 def world_of(env: str) -> str:
-    """What is simulated, and by what."""
+    """The simulated world: versions of the programs, and a checksum of the model."""
     try:
         known = suite(env)
     except UnknownSuite:
@@ -169,21 +171,21 @@ def world_of(env: str) -> str:
 
 def _episodes(
     policy: PolicyFile,
-    plan: Plan,
+    plan: CertificatePlan,
     *,
     env: Environment | None = None,
     threads: int = 0,
-    watch: Callable[[int], None] | None = None,
+    report: Callable[[int], None] | None = None,
 ) -> Episodes:
     engine = open_engine(env or plan.env, plan.num_envs, threads=threads)
     played = play(
         engine,
-        policy.learner().actor(),
+        policy.actor(),
         policy.theta,
         seeded(plan.seed, plan.episodes),
         limits=plan.limits,
         mean_action=plan.actions == "mean",
-        watch=watch,
+        report=report,
     )
     engine.close()
     return played.episodes
@@ -193,8 +195,8 @@ def _place(run: Path) -> Path:
     return find(run).path / FILE
 
 
-def _earlier(place: Path, plan: Plan) -> set[str]:
-    """Other experiments that the same policy was put to."""
+def _earlier(place: Path, plan: CertificatePlan) -> set[str]:
+    """Other experiments with the same policy."""
     found = set()
     for path in place.parent.glob("certificate*.json"):
         certificate = read_certificate(path)
@@ -203,19 +205,19 @@ def _earlier(place: Path, plan: Plan) -> set[str]:
     return found - {plan.experiment}
 
 
-def _refuse_another_look(place: Path, plan: Plan) -> None:
-    """Who tries until it fits has shown nothing."""
+def _refuse_another_look(place: Path, plan: CertificatePlan) -> None:
+    """Refuse a further plan: testing until a result fits shows nothing."""
     earlier = len(_earlier(place, plan))
     if earlier >= plan.looks:
         raise BadSetting(
             f"This policy has {earlier} certificate{'s' if earlier > 1 else ''} with another plan already (see "
-            f"{place.parent}). Whoever tests until it fits shows nothing; so say --looks {earlier + 1}, and the "
-            f"confidence is corrected for as many."
+            f"{place.parent}). Testing until a result fits shows nothing. Use --looks {earlier + 1}: the confidence is "
+            f"then corrected for so many certificates."
         )
 
 
-def _keep_earlier(place: Path, plan: Plan) -> None:
-    """Move a certificate of the same policy with another plan aside."""
+def _keep_earlier(place: Path, plan: CertificatePlan) -> None:
+    """Keep a certificate of the same policy with another plan under another name."""
     if place.exists():
         before = read_certificate(place)
         if before.plan.policy == plan.policy and before.plan.experiment != plan.experiment:
@@ -228,5 +230,5 @@ def _limits(limits: tuple[float, ...], names: tuple[str, ...]) -> tuple[float, .
     return limits * len(names) if len(limits) == 1 else limits
 
 
-def _after(watch: Callable[[int], None], before: int) -> Callable[[int], None]:
-    return lambda done: watch(before + done)
+def _after(report: Callable[[int], None], before: int) -> Callable[[int], None]:
+    return lambda done: report(before + done)

@@ -1,5 +1,4 @@
-"""Fresh episodes, in a number fixed beforehand: every one is played to its end, so that long ones count as often as
-short ones."""
+"""Play a fixed list of fresh episodes, each to its end, so that long episodes count as often as short ones."""
 
 import heapq
 from collections.abc import Callable, Sequence
@@ -13,12 +12,12 @@ from ascpo.engines.rollout import Actor, Origin, Playlist, Repeatable, Rollout
 from ascpo.guard.layout import AnyArray
 
 _CHANGED = 1e-6
-"""A shield has changed an action that it moved by more than this."""
+"""A shield counts as active where it moves an action by more than this."""
 
 
 @dataclass(frozen=True)
 class Episodes:
-    """Whole episodes, a row each, in the order of their list."""
+    """Whole episodes, one per row, in the order of their list."""
 
     reward: Float[np.ndarray, " n"]
     cost: Float[np.ndarray, "n m"]
@@ -29,7 +28,7 @@ class Episodes:
     first_violation: Int[np.ndarray, "n m"]
     """The first step whose cost was over the limit, counted from 0; -1 where none was."""
     violating: Int[np.ndarray, "n m"]
-    """How many steps were."""
+    """The number of steps over the limit."""
     interventions: Int[np.ndarray, " n"]
     """Steps whose action a shield changed."""
 
@@ -44,17 +43,17 @@ class Episodes:
 
 @dataclass(frozen=True)
 class Kept:
-    """An episode to be looked at again."""
+    """An episode that is kept for a replay."""
 
     row: int
-    """Among the episodes."""
+    """Its place among the episodes."""
     actions: Float[np.ndarray, "time act"]
-    """As they were taken."""
+    """As the environment took them."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """Episodes, and the worst of them, the very worst first."""
+    """Episodes, and the worst of them, the worst first."""
 
     episodes: Episodes
     worst: tuple[Kept, ...]
@@ -69,30 +68,33 @@ def play(
     limits: tuple[float, ...],
     mean_action: bool = False,
     keep: int = 0,
-    watch: Callable[[int], None] | None = None,
+    report: Callable[[int], None] | None = None,
 ) -> Played:
-    """Play a list of episodes, and keep the actions of the worst. Which ones count is known before the first step."""
+    """Play a list of episodes, fixed before the first step, and keep the actions of the worst.
+
+    `report` gets the number of finished episodes.
+    """
     engine.begin_at(actor, origins)
     score = _Score(len(origins), engine.num_envs, engine.action_size, np.array(limits, float), keep)
     rng, chunk = np.random.default_rng(origins[0][0]), 25
     while (finished := score.finished) < len(origins):
-        if watch is not None:
-            watch(finished)
+        if report is not None:
+            report(finished)
         noise = rng.standard_normal((chunk, engine.num_envs, engine.action_size)).astype(np.float32)
         rollout = engine.collect(theta, np.zeros_like(noise) if mean_action else noise)
         score.add(jax.tree.map(np.asarray, rollout))
-    if watch is not None:
-        watch(len(origins))
+    if report is not None:
+        report(len(origins))
     return score.played()
 
 
 def seeded(seed: int, episodes: int) -> list[Origin]:
-    """The first episodes of the seeds from this one on."""
+    """The first episode of each seed from this one on."""
     return [(seed + i, 0) for i in range(episodes)]
 
 
 class _Score:
-    """Keeps count of episodes while they run."""
+    """Sums up episodes while they run."""
 
     def __init__(self, episodes: int, num_envs: int, actions: int, limits: Float[np.ndarray, " m"], keep: int) -> None:
         m = len(limits)
@@ -133,7 +135,7 @@ class _Score:
         now.length[:] += 1
 
     def _finish(self, envs: Int[np.ndarray, " n"]) -> None:
-        """Copy the episodes that count, and begin anew."""
+        """Copy the finished episodes, and reset their sums."""
         rows = self._playlist.current[envs]
         counting, rows = envs[rows < self._wanted], rows[rows < self._wanted]
         blank = _blank(1, len(self._limits))
@@ -147,7 +149,7 @@ class _Score:
         self.finished += len(rows)
 
     def _consider(self, env: int, row: int) -> None:
-        """Keep the episode if it is one of the worst: by how far it went beyond a limit, then by cost and return."""
+        """Keep the episode if it is one of the worst: by its excess over a limit, then by cost and return."""
         if not self._keep:
             return
         now = self._running
@@ -160,7 +162,7 @@ class _Score:
 
 
 def _blank(n: int, m: int) -> Episodes:
-    """Of episodes about to begin."""
+    """The sums of episodes that are about to begin."""
     return Episodes(
         reward=np.zeros(n),
         cost=np.zeros((n, m)),

@@ -1,7 +1,7 @@
-"""Figures of episodes, under the names of the log, with intervals.
+"""Figures of episodes, under the names of the log, with intervals of 95 %.
 
-Means, quantiles and rates get a bootstrap interval of 95 %, shares an exact one. The worst of all has none: nothing in
-a sample says how much worse it may get.
+Means, quantiles and rates have a bootstrap interval, shares an exact one. The worst cost has none: a sample does not
+say how much worse it may get.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,19 +14,19 @@ from ascpo.engines.rollout import Origin
 from ascpo.evaluation.episodes import Episodes
 
 LEVEL = 0.95
-"""Of the intervals."""
+"""The level of the intervals."""
 _RESAMPLES = 1000
 
 MEANINGS = {
-    "Episodes": "how many were played",
+    "Episodes": "number of episodes",
     "EpRet": "mean return",
     "EpCost": "mean sum of costs, all constraints together",
     "EpLen": "mean number of steps",
     "CostRate": "cost per step",
     "EpMaxCost": "mean of an episode's largest cost, of the worst constraint",
-    "EpMaxCostMedian": "its median",
-    "EpMaxCost95": "what 95 % of the episodes stay under",
-    "EpMaxCost99": "what 99 % of them stay under",
+    "EpMaxCostMedian": "median of the largest cost",
+    "EpMaxCost95": "largest cost that 95 % of the episodes stay under",
+    "EpMaxCost99": "largest cost that 99 % of the episodes stay under",
     "EpMaxCostWorst": "the largest cost of any state",
     "SafeRate": "share of episodes that kept every limit in every state",
     "TimeoutRate": "share of episodes that the time limit ended",
@@ -39,10 +39,10 @@ Figures = dict[str, Any]
 
 
 def measure(episodes: Episodes, names: tuple[str, ...]) -> Figures:
-    """All figures, and their intervals under `intervals`. Of several constraints each has some of its own."""
+    """All figures, and their intervals under `intervals`. With several constraints, each also has its own figures."""
     found: Figures = {}
     intervals: dict[str, list[float]] = {}
-    from scipy import stats  # Not before: it takes a second, and a command may end with a sentence sooner.
+    from scipy import stats  # Imported here because it takes a second.
 
     def note(name: str, statistic: Callable[..., Any], *samples: Float[np.ndarray, " n"]) -> None:
         found[name] = float(statistic(*samples, axis=-1))
@@ -82,7 +82,7 @@ def measure(episodes: Episodes, names: tuple[str, ...]) -> Figures:
 
 
 def table(episodes: Episodes, names: tuple[str, ...], origins: Sequence[Origin]) -> list[dict[str, float]]:
-    """A row an episode, for `episodes-*.csv`."""
+    """A row per episode, for `episodes-*.csv`."""
     rows = []
     for i, (seed, number) in enumerate(origins):
         row: dict[str, float] = {
@@ -113,7 +113,7 @@ def _bootstrap(
         return [value, value]
     from scipy import stats
 
-    # Percentiles: the corrected methods divide by zero where most episodes cost nothing.
+    # The corrected methods divide by zero where most episodes cost nothing, so plain percentiles.
     interval = stats.bootstrap(
         samples,
         statistic,
@@ -133,5 +133,5 @@ def _rate(amount: np.ndarray, steps: np.ndarray, axis: int = -1) -> np.ndarray:
 
 
 def _quantile(share: float) -> Callable[..., Any]:
-    # Of the sample itself: a value between two episodes was never seen.
+    # A value of the sample: no episode had a value between two of them.
     return lambda sample, axis=-1: np.quantile(sample, share, axis=axis, method="inverted_cdf")

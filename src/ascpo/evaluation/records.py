@@ -1,6 +1,6 @@
-"""Records of episodes: where one began, and its actions. It takes no more to play it again, to the bit.
+"""Records of episodes: the seed and the actions. An episode can be repeated from them, bit for bit.
 
-A file holds arrays and plain data; nothing in it is executed.
+A file holds arrays and plain data; loading it executes nothing.
 """
 
 import json
@@ -27,12 +27,12 @@ class Record:
     episode: int
     """Its number among those of the seed."""
     actions: Float[np.ndarray, "time act"]
-    """As they were taken, in the policy's units."""
+    """As the environment took them, in the policy's units."""
     reward: float
     maximum: tuple[float, ...]
     """The largest cost of each constraint."""
     first_violation: tuple[int, ...]
-    """The first step over the limit of each constraint, counted from 0; -1 where none was."""
+    """The first step over the limit of each constraint, counted from 0; -1 where there is none."""
     mean_action: bool = False
 
     @property
@@ -41,7 +41,7 @@ class Record:
 
     @property
     def violated(self) -> tuple[str, ...]:
-        """The constraints that were, the first one first."""
+        """The violated constraints, the first violation first."""
         steps = {name: step for name, step in zip(self.cost_names, self.first_violation, strict=True) if step >= 0}
         return tuple(sorted(steps, key=lambda name: steps[name]))
 
@@ -50,7 +50,7 @@ class Record:
 
 
 def write_records(path: Path, records: list[Record]) -> None:
-    """One file for all, of some kilobytes."""
+    """Write all records into one file of some kilobytes."""
     from safetensors.numpy import save
 
     about = {"format": _FORMAT, "episodes": [_plain(record) for record in records]}
@@ -59,11 +59,11 @@ def write_records(path: Path, records: list[Record]) -> None:
 
 
 def read_records(path: Path) -> list[Record]:
-    """In the order in which they were written: the worst first."""
+    """Read the records in the order in which they were written: the worst first."""
     from safetensors import SafetensorError, safe_open
 
     if not path.exists():
-        raise NoRun(f"{path} is not there. `ascpo evaluate {path.parent}` keeps the worst episodes.")
+        raise NoRun(f"{path} does not exist. `ascpo evaluate {path.parent}` keeps the worst episodes.")
     try:
         with safe_open(path, framework="numpy") as opened:
             about = json.loads((opened.metadata() or {}).get("ascpo", "{}"))
@@ -71,7 +71,7 @@ def read_records(path: Path) -> list[Record]:
                 raise ValueError(f"its format is {about.get('format')!r}")
             return [_record(data, opened.get_tensor(f"actions{i}")) for i, data in enumerate(about["episodes"])]
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise NoRun(f"{path} holds no episodes of this program, or was damaged: {error}.") from error
+        raise NoRun(f"{path} holds no episodes of this program, or it is damaged: {error}.") from error
 
 
 def _plain(record: Record) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Play a recorded episode again, to the bit, and write down where everything was."""
+"""Repeat a recorded episode, bit for bit, and write down where everything was."""
 
 from dataclasses import dataclass
 
@@ -13,20 +13,20 @@ from ascpo.evaluation.records import Record
 from ascpo.guard.layout import Layout
 from ascpo.guard.task import Task
 from ascpo.runs.directory import NoRun
-from ascpo.runs.environment import Environment, open_engine
+from ascpo.runs.environment import Environment, is_suite, open_engine
 
 
 @dataclass(frozen=True)
 class Path3D:
-    """Where everything was in an episode of a suite: first at its start, then after every step."""
+    """Positions in an episode of a suite: at its start, then after every step."""
 
     task: Task
     qpos: Float[np.ndarray, "time+1 nq"]
-    """Of the robot, in the frame of its start."""
+    """The robot's, in the frame of its start."""
     mocap_pos: Float[np.ndarray, "time+1 pillars 3"]
-    """Of the pillars, in the same frame."""
+    """The pillars', in the same frame."""
     layouts: tuple[Layout, ...]
-    """In the world: where the robot started, and where goal and obstacles are. Ghosts move."""
+    """The scene in the world's frame: the robot's start, the goal and the obstacles. Ghosts move."""
 
 
 @dataclass(frozen=True)
@@ -37,36 +37,37 @@ class Trajectory:
     reward: Float[np.ndarray, " time"]
     cost: Float[np.ndarray, "time m"]
     path: Path3D | None
-    """None for environments that are not of this package."""
+    """None for your own environments."""
 
 
 def retrace(record: Record, env: Environment | None = None) -> Trajectory:
-    """Step by step. `env` is needed if its name alone does not find it."""
-    engine = open_engine(record.env if env is None else env, 1, threads=1)
+    """Repeat the episode. `env` is needed if its name alone does not find it."""
+    env = record.env if env is None else env
+    engine = open_engine(env, 1, threads=1 if is_suite(env) else 0)
     engine.begin_at(SCRIPTED, [record.origin])
-    watcher = _Watcher(engine) if isinstance(engine, NativeEngine) else None
-    rollout = _play(engine, record, watcher)
+    camera = _Camera(engine) if isinstance(engine, NativeEngine) else None
+    rollout = _play(engine, record, camera)
     engine.close()
     trajectory = Trajectory(
-        record, np.asarray(rollout.reward[:, 0], float), np.asarray(rollout.cost[:, 0], float), watcher and watcher.path
+        record, np.asarray(rollout.reward[:, 0], float), np.asarray(rollout.cost[:, 0], float), camera and camera.path
     )
     _check(trajectory, np.asarray(rollout.done[:, 0]))
     return trajectory
 
 
-def _play(engine: Repeatable, record: Record, watcher: "_Watcher | None") -> Rollout:
-    if watcher is None or not watcher.ghosts:
+def _play(engine: Repeatable, record: Record, camera: "_Camera | None") -> Rollout:
+    if camera is None or not camera.ghosts:
         return engine.collect(jnp.zeros(0), record.actions[:, None])
-    # Where ghosts are is known between two calls alone.
+    # The engine shows where the ghosts are only between two calls.
     steps = []
     for action in record.actions:
         steps.append(jax.tree.map(np.asarray, engine.collect(jnp.zeros(0), action[None, None])))
-        watcher.look()
+        camera.look()
     return jax.tree.map(lambda *parts: np.concatenate(parts), *steps)
 
 
-class _Watcher:
-    """Copies what moves, from the start of an episode on."""
+class _Camera:
+    """Copies the positions of all that moves, from the start of an episode on."""
 
     def __init__(self, engine: NativeEngine) -> None:
         self._engine = engine
@@ -79,7 +80,7 @@ class _Watcher:
         engine.after_physics = self._copy
 
     def look(self) -> None:
-        """After an episode's last step the engine shows the next one: there, ghosts are left where they were."""
+        """After the last step of an episode the engine shows the next one: the ghosts then stay where they were."""
         memory = self._engine.memory
         now = Layout(*(np.asarray(part[0]) for part in vars(memory.layout).values()))
         over = bool(self._layouts) and int(memory.step[0]) == 0
@@ -100,8 +101,8 @@ def _check(trajectory: Trajectory, done: np.ndarray) -> None:
     again = (float(trajectory.reward.sum()), tuple(cost.max(axis=0, initial=0.0).tolist()))
     if again != (record.reward, record.maximum) or not done[-1] or done[:-1].any():
         raise NoRun(
-            f"The episode (seed {record.seed}, number {record.episode}) went another way when it was played again: "
-            f"return {again[0]:.6g} instead of {record.reward:.6g}, largest costs {again[1]} instead of "
-            f"{record.maximum}. It was recorded on another machine or with other versions, or the environment does not "
-            f"repeat itself. Run `ascpo evaluate` again."
+            f"The episode (seed {record.seed}, number {record.episode}) does not repeat: return {again[0]:.6g} instead "
+            f"of {record.reward:.6g}, largest costs {again[1]} instead of {record.maximum}. It was recorded on another "
+            f"machine or with other versions, or the environment is not decided by its seed and its actions. Run "
+            f"`ascpo evaluate` again."
         )

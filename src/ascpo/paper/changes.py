@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ascpo.algorithms import ALGORITHMS
-from ascpo.runs.plain import BadSetting, to_plain
+from ascpo.runs.serialization import BadSetting, to_plain
 
 Changes = Mapping[str, Any]
 """Settings by their names; those of a group, or of one algorithm, after its name and a dot."""

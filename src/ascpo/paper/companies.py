@@ -12,7 +12,7 @@ from typing import Protocol
 from ascpo.paper.orders import Order
 from ascpo.paper.queue import PATIENCE, Done, Queue, attempt, sentence
 from ascpo.paper.sweep import Watcher
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 
 
 class Trainer(Protocol):
@@ -80,12 +80,12 @@ def in_companies(
 
 def can_share(orders: Sequence[Order]) -> bool:
     """Whether one engine serves them all. Those of which only episodes are missing need none."""
-    from ascpo.runs.conduct import check_company
+    from ascpo.runs.trainer import check_can_share
 
     if any(order.is_trained() for order in orders):
         return False
     try:
-        check_company([order.config for order in orders])
+        check_can_share([order.config for order in orders])
     except BadSetting:
         return False
     return True

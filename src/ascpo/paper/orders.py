@@ -9,9 +9,9 @@ from ascpo.algorithms import Method
 from ascpo.paper.experiments import Play
 from ascpo.paper.playing import is_played, play_episodes
 from ascpo.paper.shelf import check_settings, epochs_done, is_trained
+from ascpo.runs.callbacks.callback import EpochRecord, TrainingPlan
 from ascpo.runs.config import Config
 from ascpo.runs.directory import NoRun, RunDirectory
-from ascpo.runs.watching import News, Plan
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,13 @@ def train(
     orders: Sequence[Order], *, threads: int = 0, progress: bool = False, look: Callable[[], None] | None = None
 ) -> None:
     """One, or several together. Those that there are go on. `look` is called after every epoch."""
-    from ascpo.runs.conduct import Seat
-    from ascpo.runs.run import Options, relaunch
+    from ascpo.runs.api import Options, relaunch
+    from ascpo.runs.trainer import Run
 
+    threads = threads if orders[0].config.engine == "native" else 0
     options = Options(threads=threads, progress=progress, checkpoint_every=orders[0].checkpoint_every)
-    seats = [Seat(order.config, order.run) for order in orders]
-    relaunch(seats, orders[0].config.env, options, [_Looker(look)] if look else [])
+    runs = [Run(order.config, order.run) for order in orders]
+    relaunch(runs, orders[0].config.env, options, [_Looker(look)] if look else [])
 
 
 @dataclass(frozen=True)
@@ -105,12 +106,12 @@ class _Looker:
 
     look: Callable[[], None]
 
-    def begin(self, plan: Plan) -> None: ...
+    def on_training_start(self, plan: TrainingPlan) -> None: ...
 
-    def epoch(self, news: Sequence[News]) -> None:
+    def on_epoch_end(self, epochs: Sequence[EpochRecord]) -> None:
         self.look()
 
-    def end(self) -> None: ...
+    def on_training_end(self) -> None: ...
 
 
 class Here:

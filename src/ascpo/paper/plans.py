@@ -18,7 +18,7 @@ from ascpo.paper.queue import Done
 from ascpo.paper.shelf import Shelf
 from ascpo.paper.sweep import Starter, one_by_one, side_by_side
 from ascpo.runs.config import EngineName
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 
 
 @dataclass(frozen=True)

@@ -55,9 +55,9 @@ def has_played(run: RunDirectory, play: Play) -> bool:
 def play_episodes(run: RunDirectory, play: Play, episodes: int = 0, *, threads: int = 0) -> None:
     """Play them, and keep them in the run's directory."""
     if play == "fresh":
-        from ascpo.evaluation.judge import judge_run
+        from ascpo.evaluation.evaluate import evaluate_run
 
-        judge_run(run.path, wanted(run, play, episodes), threads=threads)
+        evaluate_run(run.path, wanted(run, play, episodes), threads=threads)
     elif play == "starts":
         _play_from_starts(run, wanted(run, play, episodes), threads)
 
@@ -94,7 +94,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _digest(run: RunDirectory) -> str:
-    from ascpo.runs.policy import read_policy
+    from ascpo.runs.trained_policy import read_policy
 
     return read_policy(run.path).digest
 
@@ -102,7 +102,7 @@ def _digest(run: RunDirectory) -> str:
 def _play_from_starts(run: RunDirectory, episodes: int, threads: int) -> None:
     from ascpo.evaluation.episodes import play
     from ascpo.runs.environment import open_engine
-    from ascpo.runs.policy import read_policy
+    from ascpo.runs.trained_policy import read_policy
 
     policy = read_policy(run.path)
     learner = policy.learner()

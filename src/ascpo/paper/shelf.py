@@ -15,7 +15,7 @@ from ascpo.paper.experiments import Experiment, Training, Variant
 from ascpo.paper.playing import has_played
 from ascpo.runs.config import Config
 from ascpo.runs.directory import NoRun, RunDirectory
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ def main() -> None:
         os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
     threading.Thread(target=_watch_lifeline, daemon=True).start()
     from ascpo.paper.orders import Order, carry_out
-    from ascpo.runs.compiled import keep_compiled_programs
+    from ascpo.runs.compilation_cache import keep_compiled_programs
     from ascpo.runs.stopping import Stopped
 
     order = Order.from_json(text)

@@ -14,8 +14,8 @@ from ascpo.replay.page import Page
 from ascpo.replay.player import Player
 from ascpo.replay.story import title
 from ascpo.replay.tale import tell
-from ascpo.runs.plain import BadSetting
-from ascpo.runs.trouble import MENDABLE
+from ascpo.runs.errors import MENDABLE
+from ascpo.runs.serialization import BadSetting
 
 if TYPE_CHECKING:
     import viser

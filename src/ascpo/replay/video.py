@@ -20,7 +20,7 @@ from ascpo.evaluation.retrace import Path3D, retrace
 from ascpo.replay.film import See, film
 from ascpo.replay.story import Story
 from ascpo.replay.trail import trail_colours
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 
 _LINE = 8
 """Height of the line of time, in pixels."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ascpo.runs.plain import BadSetting, nearest
+from ascpo.runs.serialization import BadSetting, nearest
 from ascpo.runs.tables import read_table
 
 Columns = Mapping[str, np.ndarray]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ascpo.report.data import Run
-from ascpo.runs.plain import flat
+from ascpo.runs.serialization import flat
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ascpo.report.data import Run
 from ascpo.report.heeded import Heeded, Way, heeded
 from ascpo.report.wording import change, equals, number, percent, points, promised, steps, times
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 
 INFEASIBLE, RECOVERING, BOUNDED, FREE, NO_GRADIENT = range(5)
 """Values of the column Case."""

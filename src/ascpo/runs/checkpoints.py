@@ -1,11 +1,12 @@
-"""Checkpoints: everything that decides how a training goes on, in Orbax's format, arrays and plain data alone.
+"""Checkpoints: all that decides how a training continues, in Orbax's format, as arrays and plain data.
 
-Beside the arrays each has the fingerprint of its run and a checksum of every array, so that one that was damaged, or
-that belongs to another run, is known before anything goes wrong.
+A checkpoint also holds the fingerprint of its run and a checksum of every array. So a damaged checkpoint, or one of
+another run, is refused before anything goes wrong.
 """
 
 import logging
 import zlib
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +17,27 @@ import numpy as np
 from ascpo.training.train import Standing
 
 _KEPT = 2
+RENAMED: dict[str, str] = {}
+"""Fields of the training state: the earlier path → today's, as `state/value/arrays`. For checkpoints whose names do not
+fit; what lies below a path moves with it."""
 
 
 class BadCheckpoint(RuntimeError):
-    """A checkpoint that cannot be read or does not belong here, with what to do about it."""
+    """A checkpoint that cannot be read or belongs elsewhere. The message says what to do about it."""
 
 
 class Checkpoints:
-    """Those of one run."""
+    """The checkpoints of one run."""
 
     def __init__(self, path: Path, fingerprint: str) -> None:
-        # Orbax takes a second to import, and logs what nobody asked for.
+        # Orbax takes a second to import, and logs a lot.
         import orbax.checkpoint as ocp
 
         logging.getLogger("absl").setLevel(logging.ERROR)
         self._ocp = ocp
         self._path = path
         self._fingerprint = fingerprint
-        # Orbax would have the processes of several hosts write together, and wait for each other. Each has its own.
+        # By default Orbax lets several processes write one checkpoint together. Here each writes its own.
         me, kind = jax.process_index(), ocp.options.MultiprocessingOptions
         who = kind(me, {me}, f"process{me}") if jax.process_count() > 1 else kind()
         path.mkdir(exist_ok=True)
@@ -47,12 +51,12 @@ class Checkpoints:
         self._manager = ocp.CheckpointManager(path.absolute(), options=options)
 
     def epochs(self) -> list[int]:
-        """After which epochs there is one, the latest last."""
+        """The epochs after which there is a checkpoint, the latest last."""
         return sorted(self._manager.all_steps())
 
-    def save(self, standing: Standing) -> None:
-        """Write one. Earlier ones stay until it is whole."""
-        arrays = _named(standing)
+    def save(self, state: Standing) -> None:
+        """Write a checkpoint. Earlier ones stay until it is whole."""
+        arrays = _named(state)
         about = {
             "fingerprint": self._fingerprint,
             "checksums": {name: _checksum(array) for name, array in arrays.items()},
@@ -62,21 +66,20 @@ class Checkpoints:
         full = {name: array for name, array in arrays.items() if array.size}
         try:
             self._manager.save(
-                standing.epochs,
+                state.epochs,
                 args=ocp.args.Composite(arrays=ocp.args.StandardSave(full), about=ocp.args.JsonSave(about)),
                 force=True,
             )
         except Exception as error:
-            kept = (
-                f"The one after epoch {self.epochs()[-1]} is still good." if self.epochs() else "There is no earlier."
-            )
+            earlier = self.epochs()
+            kept = f"The one after epoch {earlier[-1]} is still good." if earlier else "There is no earlier one."
             raise BadCheckpoint(
-                f"The checkpoint after epoch {standing.epochs} could not be written to {self._path}: {_brief(error)}. "
+                f"The checkpoint after epoch {state.epochs} could not be written to {self._path}: {_brief(error)}. "
                 f"{kept} Is the disk full?"
             ) from error
 
     def load(self, example: Standing) -> Standing:
-        """The latest one. `example` has the same shape: that of a training which has just begun."""
+        """Read the latest checkpoint. `example` has the same shape: the state of a training that has just begun."""
         latest = self.epochs()[-1]
         ocp = self._ocp
         try:
@@ -85,11 +88,11 @@ class Checkpoints:
             )
             about, arrays = found["about"], dict(found["arrays"])
             arrays |= {name: np.zeros(shape, dtype) for name, (dtype, shape) in about["empty"].items()}
-            wrong = sorted(name for name, sum_ in about["checksums"].items() if _checksum(arrays[name]) != sum_)
+            changed = sorted(name for name, sum_ in about["checksums"].items() if _checksum(arrays[name]) != sum_)
         except Exception as error:
             raise BadCheckpoint(f"{self._unreadable(latest)} ({_brief(error)}). {self._way_out(latest)}") from error
-        if wrong:
-            raise BadCheckpoint(f"{self._unreadable(latest)} ({wrong[0]} was changed). {self._way_out(latest)}")
+        if changed:
+            raise BadCheckpoint(f"{self._unreadable(latest)} ({changed[0]} was changed). {self._way_out(latest)}")
         if about["fingerprint"] != self._fingerprint:
             raise BadCheckpoint(
                 f"The checkpoint {self._path / str(latest)} belongs to a run with other settings than this directory's "
@@ -101,17 +104,32 @@ class Checkpoints:
         self._manager.close()
 
     def _unreadable(self, epoch: int) -> str:
-        return f"The checkpoint {self._path / str(epoch)} is damaged or was not made by this program"
+        return f"The checkpoint {self._path / str(epoch)} is damaged, or another program wrote it"
 
     def _way_out(self, epoch: int) -> str:
         earlier = [e for e in self.epochs() if e < epoch]
-        then = f"go on from the one after epoch {earlier[-1]}" if earlier else "begin the run anew"
+        then = f"continue from the one after epoch {earlier[-1]}" if earlier else "start the run again"
         return f"Remove that directory to {then}."
 
 
-def _named(standing: Standing) -> dict[str, np.ndarray]:
-    paths, _ = jax.tree_util.tree_flatten_with_path(standing)
-    return {jax.tree_util.keystr(path, simple=True, separator="/"): _array(leaf) for path, leaf in paths}
+def renamed(arrays: Mapping[str, np.ndarray], names: Set[str], table: Mapping[str, str]) -> dict[str, np.ndarray]:
+    """The arrays of an earlier version under today's names. Arrays whose names fit are left alone."""
+    out = {}
+    for name, array in arrays.items():
+        moved = name
+        for old, new in table.items():
+            if name not in names and f"{moved}/".startswith(f"{old}/"):
+                moved = new + moved[len(old) :]
+        out[moved] = array
+    return out
+
+
+def _path_name(path: Any) -> str:
+    return jax.tree_util.keystr(path, simple=True, separator="/")
+
+
+def _named(state: Standing) -> dict[str, np.ndarray]:
+    return {_path_name(path): _array(leaf) for path, leaf in jax.tree_util.tree_flatten_with_path(state)[0]}
 
 
 def _array(leaf: Any) -> np.ndarray:
@@ -121,22 +139,21 @@ def _array(leaf: Any) -> np.ndarray:
 
 
 def _rebuilt(arrays: dict[str, np.ndarray], example: Standing) -> Standing:
-    """Arrays in the example's place. An engine's may have other shapes than at its start."""
+    """The arrays in the example's place. Arrays of an engine may have other shapes than at its start."""
     paths, structure = jax.tree_util.tree_flatten_with_path(example)
-    names = [jax.tree_util.keystr(path, simple=True, separator="/") for path, _ in paths]
+    names = [_path_name(path) for path, _ in paths]
+    arrays = renamed(arrays, set(names), RENAMED)
     if missing := sorted(set(names) ^ set(arrays)):
-        raise BadCheckpoint(f"The checkpoint was made by another version of this program: {missing[0]} does not fit.")
+        raise BadCheckpoint(f"Another version of this program wrote the checkpoint: {missing[0]} does not fit.")
     leaves = []
     for name, (_, leaf) in zip(names, paths, strict=True):
         array = arrays[name]
         if not isinstance(leaf, jax.Array):
             leaves.append(array if isinstance(leaf, np.ndarray) else type(leaf)(array))
             continue
-        wanted = _array(leaf)
-        if (array.shape, array.dtype) != (wanted.shape, wanted.dtype):
-            raise BadCheckpoint(
-                f"The checkpoint was made for other sizes: {name} is {array.shape}, not {wanted.shape}."
-            )
+        expected = _array(leaf)
+        if (array.shape, array.dtype) != (expected.shape, expected.dtype):
+            raise BadCheckpoint(f"The checkpoint has other sizes: {name} is {array.shape}, not {expected.shape}.")
         is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
         leaves.append(jax.random.wrap_key_data(jnp.asarray(array)) if is_key else jnp.asarray(array))
     return jax.tree_util.tree_unflatten(structure, leaves)
@@ -147,6 +164,6 @@ def _checksum(array: np.ndarray) -> int:
 
 
 def _brief(error: Exception) -> str:
-    """The first line of what a library says, not all of it."""
+    """The first line of a library's message."""
     text = f"{type(error).__name__}: {error}".splitlines()[0]
     return text if len(text) < 200 else text[:200] + " …"

@@ -1,4 +1,4 @@
-"""What a run is made of, as frozen data: with the same, the same numbers."""
+"""A run's configuration, as frozen data: the same configuration gives the same numbers."""
 
 import dataclasses
 import hashlib
@@ -9,7 +9,8 @@ from functools import lru_cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from ascpo.algorithms import ALGORITHMS, Algorithm, Method
-from ascpo.runs.plain import BadSetting, changed, from_plain, nearest, to_plain
+from ascpo.runs.migration import RENAMED, migrate
+from ascpo.runs.serialization import BadSetting, changed, from_plain, nearest, to_plain
 from ascpo.training.settings import Settings
 
 EngineName = Literal["native", "mjx-jax", "mjx-warp"]
@@ -22,22 +23,33 @@ class Config:
     """All that decides the numbers of a run."""
 
     env: str
-    algo: str = "ascpo"
     seed: int = 0
     total_steps: int = 6_000_000
     engine: EngineName = "native"
-    """What moves a suite's robots: native on the host's cores, or MJX on an accelerator."""
+    """What moves a suite's robots: `native` uses the host's cores, MJX an accelerator."""
     settings: Settings = field(default_factory=Settings)
     method: Method = field(default_factory=ALGORITHMS["ascpo"])
-    """The algorithm's own settings."""
+    """The algorithm's own settings. Their class decides which algorithm it is."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < HELD_OUT:
-            raise BadSetting(f"seed={self.seed} must lie between 0 and {HELD_OUT - 1}: others are kept for evaluation.")
+            raise BadSetting(
+                f"seed={self.seed} must lie between 0 and {HELD_OUT - 1}: evaluation keeps the others for itself."
+            )
         if self.engine not in get_args(EngineName):
             raise BadSetting(f"engine={self.engine!r} is no engine. {nearest(str(self.engine), get_args(EngineName))}")
         if self.total_steps < 1:
             raise BadSetting(f"total_steps={self.total_steps} leaves nothing to train. Try 6e6.")
+        if type(self.method) not in ALGORITHMS.values():
+            raise BadSetting(
+                f"method={self.method!r} belongs to no algorithm. Use configure(env, algo), or add its class to "
+                f"ascpo.algorithms.ALGORITHMS."
+            )
+
+    @property
+    def algo(self) -> str:
+        """The algorithm's name."""
+        return next(name for name, kind in ALGORITHMS.items() if kind is type(self.method))
 
     @property
     def epochs(self) -> int:
@@ -46,15 +58,14 @@ class Config:
 
     @property
     def fingerprint(self) -> str:
-        """The same for runs that may go on from each other's checkpoints: all but the length counts."""
-        plain = self.plain() | {"total_steps": None}
-        return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
+        """Runs with the same fingerprint can continue from each other's checkpoints."""
+        return fingerprint_of(self.plain())
 
     def algorithm(self) -> Algorithm:
         return _built(self.method, self.settings.probability)
 
     def name(self) -> str:
-        """For the run's directory: environment, algorithm, its mode if that is not the usual one, seed."""
+        """The default name of the run's directory: environment, algorithm, its mode if that is unusual, seed."""
         default, hints = type(self.method)(), get_type_hints(type(self.method))
         modes = [
             getattr(self.method, name)
@@ -65,26 +76,41 @@ class Config:
         return "-".join([env.strip("-"), self.algo, *modes, f"seed{self.seed}"])
 
     def plain(self) -> dict[str, Any]:
-        """As plain data. The native engine goes without saying: runs of it are known by what they were before."""
-        plain = to_plain(self)
+        """Plain data for JSON. `native` is left out: configs from before there were other engines have no engine."""
+        plain = {"env": self.env, "algo": self.algo, **to_plain(self)}
         return {name: value for name, value in plain.items() if (name, value) != ("engine", "native")}
 
     def to_json(self) -> str:
-        return json.dumps(self.plain(), indent=2) + "\n"
+        return to_json(self.plain())
+
+    @staticmethod
+    def from_plain(plain: Mapping[str, Any]) -> "Config":
+        """Read the plain data of this version or of an earlier one."""
+        if not isinstance(plain, Mapping):
+            raise BadSetting("the settings are no dictionary.")
+        plain = migrate(plain)
+        method = from_plain(method_class(plain.pop("algo", "ascpo")), plain.pop("method"))
+        settings = from_plain(Settings, plain.pop("settings"))
+        return changed(Config("", settings=settings, method=method), plain)
 
     @staticmethod
     def from_json(text: str) -> "Config":
-        data = json.loads(text)
-        if not isinstance(data, dict):
-            raise BadSetting("the settings are no dictionary.")
-        settings = from_plain(Settings, data.pop("settings", {}))
-        method = from_plain(method_class(data.get("algo", "ascpo")), data.pop("method", {}))
-        return changed(Config("", settings=settings, method=method), data)
+        return Config.from_plain(json.loads(text))
+
+
+def to_json(plain: Mapping[str, Any]) -> str:
+    """The text of a config.json."""
+    return json.dumps(plain, indent=2) + "\n"
+
+
+def fingerprint_of(plain: Mapping[str, Any]) -> str:
+    """A checksum of a config's plain data. The length does not count: a run may be made longer."""
+    return hashlib.sha256(json.dumps({**plain, "total_steps": None}, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @lru_cache(maxsize=64)
 def _built(method: Method, probability: float) -> Algorithm:
-    """One object for the same settings, so that what is compiled for it is compiled once."""
+    """One object for the same settings, so that its programs are compiled once."""
     return method.build(probability)
 
 
@@ -102,12 +128,9 @@ def configure(
     shared, own = {f.name for f in dataclasses.fields(Settings)}, {f.name for f in dataclasses.fields(method)}
     for name in chosen:
         if name not in shared | own:
-            others = [other for other, kind in ALGORITHMS.items() if name in kind.__dataclass_fields__]
-            hint = f"{' and '.join(others)} {'has' if len(others) == 1 else 'have'} it." if others else ""
-            raise BadSetting(f"{algo} has no setting {name!r}. {hint or nearest(name, sorted(shared | own))}")
+            raise BadSetting(f"{algo} has no setting {name!r}. {_hint(name, shared | own)}")
     return Config(
         env=env,
-        algo=algo,
         seed=_whole("seed", seed),
         total_steps=_whole("total_steps", total_steps),
         engine=engine,
@@ -118,8 +141,19 @@ def configure(
 
 def method_class(algo: str) -> type[Method]:
     if algo not in ALGORITHMS:
-        raise BadSetting(f"{algo!r} is no algorithm. {nearest(algo, ALGORITHMS)}")
+        raise BadSetting(f"{algo!r} is no algorithm. {nearest(str(algo), ALGORITHMS)}")
     return ALGORITHMS[algo]
+
+
+def _hint(name: str, known: set[str]) -> str:
+    if RENAMED.get(name) in known:
+        return f"It is called {RENAMED[name]} now."
+    others = [other for other, kind in ALGORITHMS.items() if name in kind.__dataclass_fields__]
+    return (
+        f"{' and '.join(others)} {'has' if len(others) == 1 else 'have'} it."
+        if others
+        else nearest(name, sorted(known))
+    )
 
 
 def _only(chosen: Mapping[str, Any], names: set[str]) -> dict[str, Any]:

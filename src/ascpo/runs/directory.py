@@ -1,11 +1,11 @@
-"""A run's directory: what lies where, and who may write to it.
+"""A run's directory: its files, and the lock of the process that writes them.
 
 config.json          all that decides the numbers
-metrics.csv          a row an epoch; the same bytes for the same config, however often the run was stopped
-timing.csv           seconds, a row an epoch
-checkpoints/         the last two, each all that is needed to go on
+metrics.csv          a row per epoch; the same bytes for the same config, however often the run was stopped
+timing.csv           seconds, a row per epoch
+checkpoints/         the last two; each holds all that is needed to continue
 policy.safetensors   the latest policy
-versions.json        of the packages, the interpreter and the machine
+versions.json        versions of the packages, the interpreter and the machine
 """
 
 import contextlib
@@ -13,14 +13,15 @@ import json
 import os
 import platform
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import filelock
 
 from ascpo.runs.config import Config
-from ascpo.runs.plain import nearest
+from ascpo.runs.serialization import nearest
 
 _PACKAGES = ("ascpo", "equinox", "gymnasium", "jax", "jaxlib", "mujoco", "numpy", "optax", "orbax-checkpoint")
 
@@ -56,28 +57,40 @@ class RunDirectory:
         return self.path / "policy.safetensors"
 
     def check_free(self) -> None:
-        """A new run must not be put where there is one."""
+        """Refuse a new run where there is one already."""
         if self.config_file.exists():
             raise NoRun(
-                f"{self.path} holds a run already. Go on with it by --resume {self.path}, or choose another --name or "
+                f"{self.path} holds a run already. Continue it with --resume {self.path}, or choose another --name or "
                 f"--out."
             )
 
     def config(self) -> Config:
         try:
-            return Config.from_json(self.config_file.read_text())
+            return Config.from_plain(self._stored())
         except ValueError as error:
             raise NoRun(f"{self.config_file} cannot be used: {error}") from error
 
+    def plain_config(self, config: Config) -> dict[str, Any]:
+        """The config as this directory spells it.
+
+        A run that an earlier version began keeps its words: checksums of them are in its checkpoints and certificates.
+        """
+        if self.config_file.exists() and replace(self.config(), total_steps=config.total_steps) == config:
+            return self._stored() | {"total_steps": config.total_steps}
+        return config.plain()
+
+    def _stored(self) -> dict[str, Any]:
+        return json.loads(self.config_file.read_text())
+
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep others from writing here. A process that dies lets go."""
+        """Keep other processes from writing here. The lock of a process that dies is gone with it."""
         lock = filelock.FileLock(self.path / ".lock")
         try:
             lock.acquire(timeout=0)
         except filelock.Timeout:
             raise NoRun(
-                f"{self.path} is being written to by another training. Wait for it, stop it, or choose another --out."
+                f"Another training is writing to {self.path}. Wait for it, stop it, or choose another --out."
             ) from None
         try:
             yield
@@ -86,7 +99,7 @@ class RunDirectory:
 
 
 def create(out: Path, config: Config, name: str | None = None) -> RunDirectory:
-    """A new directory for a run that has not begun."""
+    """Make the directory of a new run."""
     directory = RunDirectory(out / (name or config.name()))
     directory.check_free()
     directory.path.mkdir(parents=True, exist_ok=True)
@@ -96,13 +109,13 @@ def create(out: Path, config: Config, name: str | None = None) -> RunDirectory:
 
 
 def find(path: Path) -> RunDirectory:
-    """The directory of a run that there is."""
+    """The directory of an existing run."""
     path = path.parent if path.is_file() else path
     if (path / "config.json").exists():
         return RunDirectory(path)
     beside = runs_in(path if path.is_dir() else path.parent)
     if not beside:
-        raise NoRun(f"{path} holds no run. `ascpo list runs DIRECTORY` shows those there are.")
+        raise NoRun(f"{path} holds no run. `ascpo list runs DIRECTORY` lists the runs in a directory.")
     raise NoRun(f"{path} holds no run. {nearest(path.name, {str(run.path): None for run in beside})}")
 
 
@@ -112,7 +125,7 @@ def runs_in(directory: Path) -> list[RunDirectory]:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file so that it is there as a whole or not at all."""
+    """Write a file so that it appears whole or not at all."""
     part = path.with_name(path.name + ".part")
     part.write_bytes(content.encode() if isinstance(content, str) else content)
     os.replace(part, path)

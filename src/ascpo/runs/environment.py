@@ -1,4 +1,4 @@
-"""From what a person types to an engine: a suite of this package, a Gymnasium id, or a factory of their own."""
+"""From an environment's name to an engine: a suite of this package, a Gymnasium id, or your own factory."""
 
 import difflib
 import importlib.util
@@ -16,18 +16,17 @@ from ascpo.environments.spaces import make_task
 from ascpo.guard.suites import UnknownSuite, suite
 from ascpo.guard.task import Task
 from ascpo.runs.config import EngineName
-from ascpo.runs.plain import BadSetting
+from ascpo.runs.serialization import BadSetting
 
 Environment = str | Callable[[], gymnasium.Env[Any, Any]]
 
 
 def name_of(env: Environment) -> str:
-    """The name that a run's config keeps: with it the run can go on, if it can be found again."""
+    """The name that a run's config keeps. A resumed run finds its environment by it."""
     if not isinstance(env, str):
         return f"{getattr(env, '__module__', '?')}:{getattr(env, '__qualname__', type(env).__name__)}"
-    short = env.removeprefix("ascpo/").removesuffix("-v0")
     try:
-        return suite(short).name
+        return suite(_short(env)).name
     except UnknownSuite as no_suite:
         if resolve(env) is not None:
             return env
@@ -38,9 +37,9 @@ def name_of(env: Environment) -> str:
 
 
 def engine_name(wanted: str, env: Environment) -> EngineName:
-    """As a config keeps it: `mjx` is the implementation that suits the suite and the machine."""
+    """The engine as a config keeps it. `mjx` stands for the implementation that suits the suite and the machine."""
     if wanted != "mjx":
-        return wanted  # pyright: ignore[reportReturnType] (a config says what is wrong with it)
+        return wanted  # pyright: ignore[reportReturnType] (Config refuses other names)
     task = _task(env)
     from ascpo.engines.mjx.physics import best_implementation
 
@@ -48,13 +47,13 @@ def engine_name(wanted: str, env: Environment) -> EngineName:
 
 
 def _task(env: Environment) -> Task:
-    """Of a suite that MJX is to move."""
+    """The task of a suite that MJX simulates."""
     if importlib.util.find_spec("mujoco.mjx") is None:
         raise BadSetting("MJX is not installed: pip install 'ascpo[gpu]'. Or use --engine native.")
     try:
         return make_task(name_of(env), "paper", "closest", MAX_EPISODE_STEPS)
     except UnknownSuite:
-        raise BadSetting(f"{name_of(env)} is no suite: MJX moves these alone. Use --engine native.") from None
+        raise BadSetting(f"{name_of(env)} is no suite, and MJX simulates suites only. Use --engine native.") from None
 
 
 def open_mjx(env: Environment, num_envs: int, engine: EngineName, devices: int = 1) -> Shared:
@@ -66,30 +65,45 @@ def open_mjx(env: Environment, num_envs: int, engine: EngineName, devices: int =
 
     found = jax.devices()
     if devices > len(found):
-        raise BadSetting(f"devices={devices}: there are {len(found)} ({found[0].platform}).")
+        raise BadSetting(f"devices={devices}: this machine has {len(found)} ({found[0].platform}).")
     return MjxEngine(task, num_envs, "warp" if engine == "mjx-warp" else "jax", found[: devices or None])
 
 
 def open_engine(env: Environment, num_envs: int, *, threads: int = 0, processes: bool = False) -> Repeatable:
-    """Environments side by side, on the host."""
+    """Environments on the host. Options that the engine does not have are refused."""
     name = name_of(env)
+    if not is_suite(env):
+        if threads:
+            raise BadSetting(
+                f"threads={threads} has no effect on your own environments, which run one after the other. Leave it "
+                f"out, or use --processes."
+            )
+        return GymnasiumEngine(name if isinstance(env, str) else env, num_envs, processes=processes)
+    if processes:
+        raise BadSetting(f"processes is for your own environments, and {name} is a suite. Use --threads.")
+    return NativeEngine(make_task(name, "paper", "closest", MAX_EPISODE_STEPS), num_envs, threads)
+
+
+def is_suite(env: Environment) -> bool:
+    """Whether the environment is one of this package."""
     if not isinstance(env, str):
-        return GymnasiumEngine(env, num_envs, processes=processes)
+        return False
     try:
-        task = make_task(name, "paper", "closest", MAX_EPISODE_STEPS)
+        suite(_short(env))
     except UnknownSuite:
-        return GymnasiumEngine(name, num_envs, processes=processes)
-    return NativeEngine(task, num_envs, threads)
+        return False
+    return True
+
+
+def _short(env: str) -> str:
+    """A suite's Gymnasium id is its name with a namespace and a version."""
+    return env.removeprefix("ascpo/").removesuffix("-v0")
 
 
 def side_by_side(env: str, episodes: int) -> int:
-    """How many environments to play so many episodes in.
+    """How many environments play so many episodes.
 
-    A suite's are small, a user's own may be large. More would stand idle while the last episode comes to its end; fewer
-    would not keep the cores busy.
+    A suite's environments are small, your own may be large. More environments would stand idle while the last episode
+    ends; fewer would not keep the cores busy.
     """
-    try:
-        suite(env)
-    except UnknownSuite:
-        return max(1, min(episodes // 10, 32))
-    return min(episodes, 100)
+    return min(episodes, 100) if is_suite(env) else max(1, min(episodes // 10, 32))

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: work is broken off at once, files never are."""
+"""Ctrl-C and SIGTERM: they stop work at once, and never in the middle of writing a file."""
 
 import contextlib
 import signal
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Stopped(KeyboardInterrupt):
-    """A person or the system asked for an end."""
+    """A person or the system asked the training to stop."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -17,7 +17,7 @@ class Stopped(KeyboardInterrupt):
 
 
 class Stopping:
-    """Turns the signals into `Stopped`: at once within `work`, otherwise at its next beginning or at the end."""
+    """Turns the signals into `Stopped`: at once within `work`, otherwise when work begins again or at the end."""
 
     def __init__(self) -> None:
         self._asked: int | None = None
@@ -25,22 +25,22 @@ class Stopping:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> "Stopping":
-        # Only the main thread hears signals; a training in another one is stopped as that thread is.
+        # Only the main thread receives signals. A training in another thread stops with that thread.
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
-                self._before[number] = signal.signal(number, self._hear)
+                self._before[number] = signal.signal(number, self._receive)
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         if kind is None and self._asked is not None:
-            # Heard after the last work: what comes next is not to begin.
+            # The signal came after the last work: whatever follows must not begin.
             raise Stopped(self._asked)
 
     @contextlib.contextmanager
     def work(self) -> Iterator[None]:
-        """What may be broken off anywhere."""
+        """Code that may be interrupted anywhere."""
         self._working = True
         try:
             if self._asked is not None:
@@ -49,7 +49,7 @@ class Stopping:
         finally:
             self._working = False
 
-    def _hear(self, number: int, _: FrameType | None) -> None:
+    def _receive(self, number: int, _: FrameType | None) -> None:
         self._asked = number
         if self._working:
             self._working = False

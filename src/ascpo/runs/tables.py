@@ -1,4 +1,4 @@
-"""Tables on disk, written row by row, that can be cut back to what a checkpoint knows."""
+"""Tables on disk: CSV files, written row by row, which can be cut back to the epoch of a checkpoint."""
 
 import csv
 import os
@@ -10,7 +10,7 @@ Row = dict[str, float]
 
 
 class Table:
-    """A CSV file. Begun with `rows` to keep, it loses those after them."""
+    """A CSV file. It keeps the first `rows` rows and drops the others."""
 
     def __init__(self, path: Path, rows: int = 0) -> None:
         if rows:
@@ -32,7 +32,7 @@ class Table:
 
 
 def read_table(path: Path) -> dict[str, np.ndarray]:
-    """The columns, by name. A last row that was not written to its end is left out."""
+    """The columns by name. A last row that is not complete is left out."""
     with path.open(newline="") as file:
         lines = [line for line in file if line.endswith("\n")]
     header, *rows = csv.reader(lines) if lines else [[]]
@@ -41,13 +41,13 @@ def read_table(path: Path) -> dict[str, np.ndarray]:
 
 
 def _cut(path: Path, rows: int) -> None:
-    """Keep the header and so many rows. The old file stays until the new one is whole."""
+    """Keep the header and so many rows. The old file stays until the new one is complete."""
     with path.open("rb") as file:
         lines = [line for line, _ in zip(file, range(rows + 1), strict=False)]
     if len(lines) < rows + 1 or not lines[-1].endswith(b"\n"):
         raise ValueError(
-            f"{path} has {max(len(lines) - 1, 0)} rows, but the checkpoint was made after {rows}: the file was changed "
-            f"since. Put it back, or begin another run."
+            f"{path} has {max(len(lines) - 1, 0)} rows, but the checkpoint was made after {rows}: somebody changed the "
+            f"file. Restore it, or start another run."
         )
     shorter = path.with_suffix(".part")
     shorter.write_bytes(b"".join(lines))

@@ -3,18 +3,18 @@ import json
 import numpy as np
 import pytest
 
-from ascpo.evaluation.judge import judge_run
+from ascpo.evaluation.evaluate import evaluate_run
 from ascpo.evaluation.records import read_records
 from ascpo.evaluation.retrace import retrace
-from ascpo.runs.plain import BadSetting
-from ascpo.runs.policy import read_policy
+from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import read_table
+from ascpo.runs.trained_policy import read_policy
 from tests.evaluation.untrained import untrained
 
 
 def test_figures_episodes_and_the_worst_of_them_are_kept_with_the_run(tmp_path):
     run = untrained(tmp_path)
-    found = judge_run(run, 25, keep=3)
+    found = evaluate_run(run, 25, keep=3)
     assert json.loads((run / "evaluation.json").read_text())["sampled"] == found["sampled"]
     rows = read_table(run / "episodes-sampled.csv")
     assert len(rows["EpRet"]) == 25
@@ -28,11 +28,11 @@ def test_figures_episodes_and_the_worst_of_them_are_kept_with_the_run(tmp_path):
 
 def test_the_same_seed_gives_the_same_episodes_and_another_gives_others(tmp_path):
     run = untrained(tmp_path)
-    first = judge_run(run, 10)["sampled"]["EpRet"]
-    assert judge_run(run, 10)["sampled"]["EpRet"] == first
-    judge_run(run, 10, seed=1)
+    first = evaluate_run(run, 10)["sampled"]["EpRet"]
+    assert evaluate_run(run, 10)["sampled"]["EpRet"] == first
+    evaluate_run(run, 10, seed=1)
     other = read_table(run / "episodes-sampled.csv")["Seed"]
-    judge_run(run, 10, seed=0)
+    evaluate_run(run, 10, seed=0)
     assert not set(other) & set(read_table(run / "episodes-sampled.csv")["Seed"])
 
 
@@ -40,33 +40,33 @@ def test_seeds_of_neighbouring_evaluations_share_no_episode_of_a_suite(tmp_path)
     run = untrained(tmp_path, env="Point-1-Hazard")
     seeds = []
     for seed in (0, 1):
-        judge_run(run, 3, seed=seed, actions="mean")
+        evaluate_run(run, 3, seed=seed, actions="mean")
         seeds.append(set(read_table(run / "episodes-mean.csv")["Seed"]))
     assert not seeds[0] & seeds[1]
     assert min(seeds[0] | seeds[1]) >= 2**30
 
 
-def test_both_ways_of_acting_can_be_judged(tmp_path):
+def test_sampled_and_mean_actions_can_both_be_evaluated(tmp_path):
     run = untrained(tmp_path)
-    found = judge_run(run, 10, actions="both")
+    found = evaluate_run(run, 10, actions="both")
     assert found["sampled"]["EpRet"] != found["mean"]["EpRet"]
     assert read_records(run / "worst-mean.safetensors")[0].mean_action
 
 
-def test_one_way_of_acting_may_be_judged_after_the_other(tmp_path):
+def test_mean_actions_may_be_evaluated_after_sampled_ones(tmp_path):
     run = untrained(tmp_path)
-    first = judge_run(run, 10)["sampled"]
-    found = judge_run(run, 10, actions="mean")
+    first = evaluate_run(run, 10)["sampled"]
+    found = evaluate_run(run, 10, actions="mean")
     assert found["sampled"] == first
-    assert "sampled" not in judge_run(run, 10, actions="mean", seed=1), "those were other scenes"
+    assert "sampled" not in evaluate_run(run, 10, actions="mean", seed=1), "those were other scenes"
 
 
 def test_a_shields_interventions_are_reported(tmp_path):
     """In its warm-up a safety layer does nothing. Switched on, it changes what it expects to cost."""
-    asleep = judge_run(untrained(tmp_path, algo="trpo-sl"), 10)["sampled"]["Interventions"]
+    asleep = evaluate_run(untrained(tmp_path, algo="trpo-sl"), 10)["sampled"]["Interventions"]
     switch = np.zeros(untrained_size(tmp_path), np.float32)
     switch[-1] = 1.0
-    awake = judge_run(untrained(tmp_path, algo="trpo-sl", seed=1, shift=switch), 10)["sampled"]["Interventions"]
+    awake = evaluate_run(untrained(tmp_path, algo="trpo-sl", seed=1, shift=switch), 10)["sampled"]["Interventions"]
     assert asleep == 0.0
     assert 0.01 < awake <= 1.0
 
@@ -78,4 +78,4 @@ def untrained_size(out):
 @pytest.mark.parametrize("bad", [{"episodes": 0}, {"episodes": 5, "keep": -1}, {"episodes": 5, "seed": -1}])
 def test_impossible_wishes_are_refused(tmp_path, bad):
     with pytest.raises(BadSetting):
-        judge_run(untrained(tmp_path), bad.pop("episodes"), **bad)
+        evaluate_run(untrained(tmp_path), bad.pop("episodes"), **bad)

@@ -1,12 +1,12 @@
-"""A trained policy as one file, and how to fly with it.
+"""A trained policy as one file, and how to act with it.
 
-    pilot = ascpo.load("runs/Point-8-Hazard-ascpo-seed0")
+    policy = ascpo.load("runs/Point-8-Hazard-ascpo-seed0")
     observation, info = env.reset()
-    pilot.start()
+    policy.start()
     while ...:
-        observation, reward, terminated, truncated, info = env.step(pilot.act(observation, info))
+        observation, reward, terminated, truncated, info = env.step(policy.act(observation, info))
 
-The file holds arrays and plain data; nothing in it is executed.
+The file holds arrays and plain data; loading it executes nothing.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ascpo.engines.rollout import Engine, scaled
+from ascpo.engines.rollout import Actor, Engine, scaled
 from ascpo.runs.config import Config
 from ascpo.runs.directory import NoRun, find, write_whole
 from ascpo.training.learner import Learner
@@ -33,9 +33,11 @@ _FORMAT = "ascpo policy 1"
 
 @dataclass(frozen=True)
 class PolicyFile:
-    """What a file says."""
+    """The content of a file."""
 
     config: Config
+    plain_config: Mapping[str, Any]
+    """The config as the file spells it."""
     theta: Float[Array, " p"]
     epochs: int
     """Of training so far."""
@@ -46,30 +48,38 @@ class PolicyFile:
 
     @property
     def digest(self) -> str:
-        """Of all that decides what the policy does: the same for the same policy, whatever file it came from."""
+        """A checksum of all that decides what the policy does.
+
+        It covers the config as the file spells it, so that a policy keeps its digest when settings get other names.
+        """
         hashed = hashlib.sha256()
         for array in (self.theta, self.low, self.high):
             hashed.update(np.ascontiguousarray(array, np.float32).tobytes())
-        plain = self.config.plain() | {"total_steps": None, "cost_names": self.cost_names}
+        plain = {**self.plain_config, "total_steps": None, "cost_names": self.cost_names}
         hashed.update(json.dumps(plain, sort_keys=True).encode())
         return hashed.hexdigest()
 
     def learner(self) -> Learner:
-        """One that the policy's parameters fit."""
+        """A learner that the policy's parameters fit."""
         settings = self.config.settings
         sizes = Sizes(settings.num_envs, self.observation_size, len(self.low), len(self.cost_names))
         learner = learner_for(self.config.algorithm(), settings, sizes, settings.limits_for(self.cost_names))
         learner.start(0)
         return learner
 
+    def actor(self) -> Actor:
+        return self.learner().actor()
 
-def save_policy(path: Path, config: Config, engine: Engine, theta: Float[Array, " p"], epochs: int) -> None:
+
+def save_policy(
+    path: Path, plain_config: Mapping[str, Any], engine: Engine, theta: Float[Array, " p"], epochs: int
+) -> None:
     from safetensors.numpy import save
 
     low, high = engine.action_bounds
     about = {
         "format": _FORMAT,
-        "config": json.loads(config.to_json()),
+        "config": plain_config,
         "epochs": epochs,
         "observation_size": engine.observation_size,
         "cost_names": list(engine.cost_names),
@@ -79,22 +89,23 @@ def save_policy(path: Path, config: Config, engine: Engine, theta: Float[Array, 
 
 
 def read_policy(path: Path) -> PolicyFile:
-    """Of a run's directory, or of a file."""
+    """Read the policy of a run's directory, or a file."""
     from safetensors import SafetensorError, safe_open
 
     file = path if path.is_file() else find(path).policy
     if not file.exists():
-        raise NoRun(f"{file} is not there yet: the run was stopped before its first checkpoint.")
+        raise NoRun(f"{file} does not exist yet: the run was stopped before its first checkpoint.")
     try:
         with safe_open(file, framework="numpy") as opened:
             about = json.loads((opened.metadata() or {}).get("ascpo", "{}"))
             theta, low, high = (opened.get_tensor(name) for name in ("theta", "low", "high"))
     except (SafetensorError, ValueError) as error:
-        raise NoRun(f"{file} is no policy of this program, or was damaged: {error}.") from error
+        raise NoRun(f"{file} is no policy of this program, or it is damaged: {error}.") from error
     if about.get("format") != _FORMAT:
-        raise NoRun(f"{file} is no policy of this program, but {about.get('format', 'of another')!r}.")
+        raise NoRun(f"{file} is no policy of this program: its format is {about.get('format')!r}, not {_FORMAT!r}.")
     return PolicyFile(
-        config=Config.from_json(json.dumps(about["config"])),
+        config=Config.from_plain(about["config"]),
+        plain_config=about["config"],
         epochs=about["epochs"],
         observation_size=about["observation_size"],
         cost_names=tuple(about["cost_names"]),
@@ -104,33 +115,34 @@ def read_policy(path: Path) -> PolicyFile:
     )
 
 
-class Pilot:
+class TrainedPolicy:
     """A policy that acts in one environment, in the environment's own units."""
 
     def __init__(self, file: PolicyFile) -> None:
         self.config, self.cost_names = file.config, file.cost_names
         self._file = file
-        actor = file.learner().actor()
-        self._act, self._after, self._fresh = jax.jit(actor.both), jax.jit(actor.after), actor.fresh()
+        actor = file.actor()
+        self._decide, self._remember, self._initial = jax.jit(actor.both), jax.jit(actor.after), actor.fresh()
         self.start()
 
     def start(self) -> None:
-        """An episode begins: what was remembered of the last one is forgotten."""
-        self._memory = self._fresh
+        """Call this when an episode begins: the policy forgets the last one."""
+        self._augmentation = self._initial
 
     def act(
         self, observation: Any, info: Mapping[str, Any] | None = None, *, rng: np.random.Generator | None = None
     ) -> Float[np.ndarray, " act"]:
-        """What to do. `info` is what the last step gave, with its costs; with `rng` the action is drawn."""
+        """The action. `info` comes from the last step and holds its costs; with `rng` the action is sampled."""
         seen = np.ravel(np.asarray(observation, np.float32))
         if seen.size != self._file.observation_size:
             raise ValueError(
                 f"The policy knows observations of {self._file.observation_size} numbers, not {seen.size}."
             )
-        self._memory = self._after(self._memory, self._costs(info)) if info else self._memory
+        if info:
+            self._augmentation = self._remember(self._augmentation, self._costs(info))
         act = len(self._file.low)
         noise = np.zeros(act, np.float32) if rng is None else rng.standard_normal(act).astype(np.float32)
-        _, action = self._act(self._file.theta, jnp.concatenate([jnp.asarray(seen), self._memory]), noise)
+        _, action = self._decide(self._file.theta, jnp.concatenate([jnp.asarray(seen), self._augmentation]), noise)
         return scaled(np.asarray(action), self._file.low, self._file.high)
 
     def _costs(self, info: Mapping[str, Any]) -> Float[Array, " m"]:
@@ -144,9 +156,9 @@ class Pilot:
         return jnp.asarray(costs)
 
     def __repr__(self) -> str:
-        return f"Pilot({self.config.algo} on {self.config.env}, {self._file.epochs} epochs)"
+        return f"TrainedPolicy({self.config.algo} on {self.config.env}, {self._file.epochs} epochs)"
 
 
-def load(run: "str | Path") -> Pilot:
+def load(run: "str | Path") -> TrainedPolicy:
     """The policy of a run's directory, or of a file `policy.safetensors`."""
-    return Pilot(read_policy(Path(run)))
+    return TrainedPolicy(read_policy(Path(run)))

@@ -1,4 +1,4 @@
-"""Settings to plain data and back: what JSON can hold, checked on the way in."""
+"""Settings as plain data for JSON, and back. Values are checked on the way in."""
 
 import dataclasses
 import difflib
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class BadSetting(ValueError):
-    """A setting that does not exist, or a value that it cannot have."""
+    """A setting that does not exist, or a value that is not allowed."""
 
 
 def to_plain(settings: Any) -> Any:
@@ -21,12 +21,12 @@ def to_plain(settings: Any) -> Any:
 
 
 def from_plain(kind: type[T], data: Mapping[str, Any], name: str = "") -> T:
-    """A dataclass from a dictionary. What is missing keeps its default."""
+    """A dataclass from a dictionary. Missing fields keep their defaults."""
     return changed(kind(), data, name)
 
 
 def changed(settings: T, changes: Mapping[str, Any], name: str = "") -> T:
-    """The settings, with some of them changed: by values, or by dictionaries for those that are dataclasses."""
+    """The settings with some of them changed. Nested settings are changed by a dictionary."""
     hints = get_type_hints(type(settings))
     prefix = f"{name}." if name else ""
     fitted = {}
@@ -38,7 +38,7 @@ def changed(settings: T, changes: Mapping[str, Any], name: str = "") -> T:
 
 
 def flat(plain: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """A config's plain data by the names that the command line knows: `cost_fit.window`."""
+    """A config's plain data under the names of the command line's flags: `cost_fit.window`."""
     out: dict[str, Any] = {}
     for name, value in plain.items():
         path = prefix if name in ("settings", "method") and not prefix else f"{prefix}{name}"
@@ -47,21 +47,21 @@ def flat(plain: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The words that come closest, as an offer, or else all there are."""
+    """A sentence that offers the closest words, or lists all of them."""
     known = list(known)
-    plain = {_plain(name): name for name in known}
-    close = difflib.get_close_matches(_plain(word), plain, n=3, cutoff=0.5)
+    plain = {_letters(name): name for name in known}
+    close = difflib.get_close_matches(_letters(word), plain, n=3, cutoff=0.5)
     if close:
         return f"Did you mean {' or '.join(plain[match] for match in close)}?"
     return f"There are: {', '.join(known)}." if known else ""
 
 
-def _plain(word: str) -> str:
+def _letters(word: str) -> str:
     return "".join(letter for letter in word.lower() if letter.isalnum())
 
 
 def _fit(hint: Any, value: Any, default: Any, name: str) -> Any:
-    """The value as the hint wants it, or an error that says what it wants."""
+    """The value as the type hint wants it. An error says what the hint wants."""
     origin, inside = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         if value is None:
@@ -76,7 +76,7 @@ def _fit(hint: Any, value: Any, default: Any, name: str) -> Any:
     if origin is Literal and isinstance(value, str) and value not in inside:
         raise BadSetting(f"{name}={value!r} is not known. {nearest(value, inside)}")
     if not _is(value, hint):
-        raise BadSetting(f"{name}={value!r} must be {_words(hint)}.")
+        raise BadSetting(f"{name}={value!r} must be {_describe(hint)}.")
     return value if origin is Literal else hint(value)
 
 
@@ -85,7 +85,7 @@ def _fit_group(kind: Any, value: Any, default: Any, name: str) -> Any:
         return changed(default, value, name)
     if isinstance(value, kind):
         return value
-    raise BadSetting(f"{name}={value!r} must be a {_words(kind)}, or a dictionary of its settings.")
+    raise BadSetting(f"{name}={value!r} must be of type {_describe(kind)}, or a dictionary of its settings.")
 
 
 def _is(value: Any, hint: Any) -> bool:
@@ -98,10 +98,10 @@ def _is(value: Any, hint: Any) -> bool:
     return isinstance(hint, type) and isinstance(value, hint)
 
 
-def _words(hint: Any) -> str:
+def _describe(hint: Any) -> str:
     names = {float: "a number", int: "a whole number", bool: "True or False", str: "text"}
     if get_origin(hint) is tuple:
-        return f"a list, of {_words(get_args(hint)[0])} each"
+        return f"a list of {_describe(get_args(hint)[0]).removeprefix('a ')}s"
     if get_origin(hint) is Literal:
         return f"one of {', '.join(get_args(hint))}"
     return names.get(hint, getattr(hint, "__name__", str(hint)))

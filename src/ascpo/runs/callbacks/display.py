@@ -1,4 +1,4 @@
-"""The progress of a run on a terminal: the last epochs as a table, a bar, the time left. Elsewhere a line an epoch."""
+"""The progress of a training. A terminal shows the last epochs as a table, and a bar; a file gets a line per epoch."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -8,15 +8,15 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from ascpo.runs.callbacks.callback import EpochRecord, TrainingPlan
 from ascpo.runs.tables import Row
-from ascpo.runs.watching import News, Plan
 
 _SHOWN = 10
-"""Epochs in the table."""
+"""How many epochs the table shows."""
 
 
 class Display:
-    """A watcher that shows."""
+    """A callback that prints the progress."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False)
@@ -29,24 +29,26 @@ class Display:
             TimeElapsedColumn(), expand=True,
         )  # fmt: skip
 
-    def begin(self, plan: Plan) -> None:
+    def on_training_start(self, plan: TrainingPlan) -> None:
         first, *rest = plan.sentences()
         self._console.print(first, style="bold", markup=False)
         for sentence in rest:
             self._console.print(sentence, markup=False)
         self._epochs = plan.config.epochs
-        self._task = self._bar.add_task("", total=self._epochs, completed=plan.done, left="compiling the first epoch")
+        self._task = self._bar.add_task(
+            "", total=self._epochs, completed=plan.epochs_done, left="compiling the first epoch"
+        )
         if self._console.is_terminal:
             self._live = Live(self._picture(), console=self._console, refresh_per_second=4)
             self._live.start()
 
-    def epoch(self, news: Sequence[News]) -> None:
-        """Of several runs, their mean."""
-        row, timing = _mean([each.row for each in news]), _mean([each.timing for each in news])
-        timing |= {name: len(news) * value for name, value in timing.items() if name in _OF_ALL}
+    def on_epoch_end(self, epochs: Sequence[EpochRecord]) -> None:
+        """Several runs are shown as their mean."""
+        row, timing = _mean([epoch.metrics for epoch in epochs]), _mean([epoch.timing for epoch in epochs])
+        timing |= {name: len(epochs) * value for name, value in timing.items() if name in _SHARED}
         self._rows.append(row | timing)
         done = int(row["Epoch"]) + 1
-        # The first epoch compiles, and says nothing about the others.
+        # The first epoch compiles: it says nothing about how long the others take.
         self._seconds.append(sum(timing[name] for name in timing if name.startswith("Time")))
         later = list(self._seconds)[1:] or list(self._seconds)
         left = f"{_duration(sum(later) / len(later) * (self._epochs - done))} left"
@@ -57,7 +59,7 @@ class Display:
             cells = "  ".join(f"{title} {show(row | timing)}" for title, show in _COLUMNS.items() if title != "epoch")
             self._console.print(f"{done:>4}/{self._epochs}  {cells}  {left}", soft_wrap=True, markup=False)
 
-    def end(self) -> None:
+    def on_training_end(self) -> None:
         if self._live is not None:
             self._live.stop()
 
@@ -75,8 +77,8 @@ def _mean(rows: Sequence[Row]) -> Row:
     return {name: sum(row[name] for row in rows) / len(rows) for name in common}
 
 
-_OF_ALL = ("TimeRollout", "TimeJudge", "TimePolicy", "TimeCritics", "TimeOther", "TimeSaved", "StepsPerSecond")
-"""Of what runs share, each has its part."""
+_SHARED = ("TimeRollout", "TimeJudge", "TimePolicy", "TimeCritics", "TimeOther", "TimeSaved", "StepsPerSecond")
+"""Runs share these: the table of each run holds its part."""
 _COLUMNS = {
     "epoch": lambda row: f"{row['Epoch'] + 1:.0f}",
     "J_r": lambda row: f"{row['EpRet']:.3f}",
@@ -87,7 +89,7 @@ _COLUMNS = {
     "time-outs": lambda row: f"{row['TimeoutRate']:.1%}",
     "steps/s": lambda row: f"{row['StepsPerSecond']:,.0f}",
 }
-"""Title → how a row shows it. J_r is an episode's mean return, M_c its mean cost, `largest` the mean of its largest."""
+"""Title → text of a row. J_r is the mean return of an episode, M_c its mean cost, `largest` its mean largest cost."""
 
 
 def _duration(seconds: float) -> str:

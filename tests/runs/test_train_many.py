@@ -1,4 +1,4 @@
-"""Runs that train together: each leaves what it would have left alone."""
+"""Runs that train at the same time: each leaves what it would have left alone."""
 
 import subprocess
 import sys
@@ -8,21 +8,21 @@ import pytest
 from numpy.testing import assert_allclose
 
 import ascpo
-from ascpo.runs.conduct import Seat
+from ascpo.runs.api import Options, relaunch, train_many, with_length
 from ascpo.runs.directory import find
-from ascpo.runs.plain import BadSetting
-from ascpo.runs.policy import read_policy
-from ascpo.runs.run import Options, configure_length, relaunch, train_together
+from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import read_table
+from ascpo.runs.trained_policy import read_policy
+from ascpo.runs.trainer import Run
 from tests.own import make as make_cart
 from tests.runs.helpers import EPOCH, POINT, TINY
 
 QUIET = TINY | {"progress": False, "checkpoint_every": 0.0}
 
 
-def together(out, engine, epochs=2, seeds=(0, 1), **more):
+def train_seeds(out, engine, epochs=2, seeds=(0, 1), **more):
     chosen = QUIET | {"engine": engine} | more
-    results = train_together(POINT, seeds=seeds, total_steps=epochs * EPOCH, out=out, **chosen)
+    results = train_many(POINT, seeds=seeds, total_steps=epochs * EPOCH, out=out, **chosen)
     return [result.directory for result in results]
 
 
@@ -32,12 +32,12 @@ def files(run):
 
 @pytest.fixture(scope="module")
 def native(tmp_path_factory):
-    return together(tmp_path_factory.mktemp("native"), "native")
+    return train_seeds(tmp_path_factory.mktemp("native"), "native")
 
 
 @pytest.fixture(scope="module")
 def mjx(tmp_path_factory):
-    return together(tmp_path_factory.mktemp("mjx"), "mjx-jax")
+    return train_seeds(tmp_path_factory.mktemp("mjx"), "mjx-jax")
 
 
 @pytest.mark.parametrize("engine", ["native", "mjx"])
@@ -49,7 +49,7 @@ def test_every_run_has_a_directory_of_its_own_with_all_that_belongs_there(engine
         assert list(read_table(directory.metrics)["TotalEnvInteracts"]) == [EPOCH, 2 * EPOCH]
         assert (read_table(directory.timing)["StepsPerSecond"] > 0).all()
         assert len(list(directory.checkpoints.iterdir())) == 2
-        assert str(ascpo.load(run)) == "Pilot(ascpo on Point-1-Hazard, 2 epochs)"
+        assert str(ascpo.load(run)) == "TrainedPolicy(ascpo on Point-1-Hazard, 2 epochs)"
         assert (run / "versions.json").exists()
 
 
@@ -69,29 +69,29 @@ def test_by_mjx_runs_are_those_of_their_seeds(mjx, native):
 
 
 @pytest.mark.parametrize("engine", ["native", "mjx"])
-def test_runs_that_were_stopped_go_on_together(engine, request, tmp_path):
+def test_runs_that_were_stopped_continue_at_the_same_time(engine, request, tmp_path):
     whole = request.getfixturevalue(engine)
     config = find(whole[0]).config()
-    runs = [find(run) for run in together(tmp_path, config.engine, epochs=1)]
-    seats = [Seat(configure_length(run.config(), 2 * EPOCH), run) for run in runs]
-    relaunch(seats, POINT, Options(progress=False, checkpoint_every=0.0))
-    assert [files(run.path) for run in runs] == [files(run) for run in whole]
+    directories = [find(run) for run in train_seeds(tmp_path, config.engine, epochs=1)]
+    runs = [Run(with_length(run.config(), 2 * EPOCH), run) for run in directories]
+    relaunch(runs, POINT, Options(progress=False, checkpoint_every=0.0))
+    assert [files(run.path) for run in directories] == [files(run) for run in whole]
 
 
-def test_environments_of_ones_own_are_trained_one_seed_at_a_time(tmp_path):
-    with pytest.raises(BadSetting, match="Environments of one's own are trained one seed at a time"):
-        train_together(make_cart, seeds=(0, 1), total_steps=EPOCH, out=tmp_path, **QUIET)
+def test_your_own_environments_train_one_seed_at_a_time(tmp_path):
+    with pytest.raises(BadSetting, match="Your own environments train one seed at a time"):
+        train_many(make_cart, seeds=(0, 1), total_steps=EPOCH, out=tmp_path, **QUIET)
     assert not list(tmp_path.iterdir())
 
 
 def test_the_same_run_twice_is_refused(tmp_path):
-    with pytest.raises(BadSetting, match="Point-1-Hazard-ascpo-seed3 was asked for twice"):
-        together(tmp_path, "native", seeds=(3, 3))
+    with pytest.raises(BadSetting, match="Point-1-Hazard-ascpo-seed3 is given twice"):
+        train_seeds(tmp_path, "native", seeds=(3, 3))
 
 
 def test_more_devices_than_there_are_are_refused(tmp_path):
-    with pytest.raises(BadSetting, match="devices=99: there are 1"):
-        together(tmp_path, "mjx-jax", devices=99)
+    with pytest.raises(BadSetting, match="devices=99: this machine has 1"):
+        train_seeds(tmp_path, "mjx-jax", devices=99)
     assert not list(tmp_path.iterdir())
 
 

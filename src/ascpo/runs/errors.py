@@ -1,4 +1,4 @@
-"""What a person can mend: errors that are answered with a sentence, not with a trace of the program."""
+"""Errors that a person can mend: the command line answers them with a sentence, not with a traceback."""
 
 from ascpo.engines.inspection import Faulty
 from ascpo.runs.checkpoints import BadCheckpoint

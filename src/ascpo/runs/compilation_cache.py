@@ -1,4 +1,4 @@
-"""Compiled programs are kept on disk, so that the second run of a kind begins at once."""
+"""Compiled programs are kept on disk, so that the second run of a kind starts at once."""
 
 import hashlib
 import os
@@ -9,7 +9,7 @@ import jax
 
 
 def keep_compiled_programs() -> None:
-    """Unless told otherwise: by JAX's own setting, or by ASCPO_CACHE=off."""
+    """Turn the cache on, unless JAX has a cache directory already or ASCPO_CACHE=off."""
     if jax.config.values["jax_compilation_cache_dir"] or os.environ.get("ASCPO_CACHE", "").lower() == "off":
         return
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -19,7 +19,7 @@ def keep_compiled_programs() -> None:
 
 
 def _machine() -> str:
-    """Programs of one processor may not run on another that shares its home directory."""
+    """A program for one processor may not run on another that shares its home directory."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         cpu = "".join(sorted({line for line in lines if line.startswith(("model name", "flags", "Features"))}))

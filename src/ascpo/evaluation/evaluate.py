@@ -1,10 +1,10 @@
-"""Judge a run: its policy on episodes that no training has seen.
+"""Evaluate a run: its policy on episodes that no training has seen.
 
 evaluation.json       figures, with intervals
-episodes-*.csv        a row an episode
-worst-*.safetensors   the worst episodes, to be played again
+episodes-*.csv        a row per episode
+worst-*.safetensors   the worst episodes, for `ascpo replay`
 
-The star is `sampled` or `mean`: whether the policy's actions were drawn, or the mean ones taken.
+The star is `sampled` or `mean`: whether the policy's actions were sampled, or its mean actions taken.
 """
 
 import json
@@ -18,19 +18,19 @@ from ascpo.evaluation.metrics import Figures, measure, table
 from ascpo.evaluation.records import Record, write_records
 from ascpo.runs.directory import RunDirectory, find, write_whole
 from ascpo.runs.environment import Environment, open_engine, side_by_side
-from ascpo.runs.plain import BadSetting
-from ascpo.runs.policy import PolicyFile, read_policy
+from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import Table
+from ascpo.runs.trained_policy import PolicyFile, read_policy
 
 Actions = Literal["sampled", "mean", "both"]
 _FIRST_SEED = 2**30
-"""Evaluation's seeds begin here, beyond all that trainings may have."""
+"""The seeds of evaluations begin here, beyond those of trainings."""
 _STRIDE = 2**16
-"""From one seed to the next, and the most episodes: so that seeds share no episode."""
+"""Distance between two seeds, and the largest number of episodes: seeds share no episode."""
 _SEEDS = 2**30 // _STRIDE
 
 
-def judge_run(
+def evaluate_run(
     run: Path,
     episodes: int,
     *,
@@ -39,11 +39,14 @@ def judge_run(
     threads: int = 0,
     actions: Actions = "sampled",
     keep: int = 10,
-    watch: Callable[[int], None] | None = None,
+    report: Callable[[int], None] | None = None,
 ) -> dict[str, Any]:
-    """Figures by the way of acting. They are kept in the run's directory, with the worst episodes."""
+    """Figures for each kind of actions. The run's directory keeps them, with the worst episodes.
+
+    `report` gets the number of finished episodes.
+    """
     if not 1 <= episodes <= _STRIDE or keep < 0:
-        raise BadSetting(f"episodes={episodes}, keep={keep}: ask for 1 to {_STRIDE} episodes, and keep some or none.")
+        raise BadSetting(f"episodes={episodes}, keep={keep}: use 1 to {_STRIDE} episodes, and keep at least 0 of them.")
     if not 0 <= seed < _SEEDS:
         raise BadSetting(f"seed={seed} must lie between 0 and {_SEEDS - 1}.")
     directory = find(run)
@@ -53,26 +56,20 @@ def judge_run(
     about = {"policy": policy.digest, "cost_names": list(policy.cost_names), "limits": list(limits), "seed": seed}
     found = _earlier(file, about)
     engine = open_engine(env or policy.config.env, side_by_side(policy.config.env, episodes), threads=threads)
-    learner, origins = policy.learner(), seeded(_FIRST_SEED + seed * _STRIDE, episodes)
-    for way in ("sampled", "mean") if actions == "both" else (actions,):
+    actor, origins = policy.actor(), seeded(_FIRST_SEED + seed * _STRIDE, episodes)
+    for kind in ("sampled", "mean") if actions == "both" else (actions,):
+        mean_action = kind == "mean"
         played = play(
-            engine,
-            learner.actor(),
-            policy.theta,
-            origins,
-            limits=limits,
-            mean_action=way == "mean",
-            keep=keep,
-            watch=watch,
+            engine, actor, policy.theta, origins, limits=limits, mean_action=mean_action, keep=keep, report=report
         )
-        found[way] = _write(directory, policy, origins, played, way)
+        found[kind] = _write(directory, policy, origins, played, kind)
     engine.close()
     write_whole(file, json.dumps(found, indent=2) + "\n")
     return found
 
 
 def _earlier(file: Path, about: dict[str, Any]) -> dict[str, Any]:
-    """What is known of the same policy: drawn and mean actions may be judged one after the other."""
+    """Earlier figures of the same policy: sampled and mean actions may be evaluated one after the other."""
     before = json.loads(file.read_text()) if file.exists() else {}
     return before if {name: before.get(name) for name in about} == about else dict(about)
 
@@ -86,7 +83,7 @@ def records_of(
     limits: tuple[float, ...],
     mean_action: bool,
 ) -> list[Record]:
-    """The episodes that were kept, the worst first."""
+    """Records of the kept episodes, the worst first."""
     episodes = played.episodes
     return [
         Record(
@@ -105,10 +102,12 @@ def records_of(
     ]
 
 
-def _write(directory: RunDirectory, policy: PolicyFile, origins: Sequence[Origin], played: Played, way: str) -> Figures:
-    """The episodes' files; their figures."""
+def _write(
+    directory: RunDirectory, policy: PolicyFile, origins: Sequence[Origin], played: Played, kind: str
+) -> Figures:
+    """Write the episodes' files. Returns their figures."""
     episodes, names = played.episodes, policy.cost_names
-    rows = Table(directory.path / f"episodes-{way}.csv")
+    rows = Table(directory.path / f"episodes-{kind}.csv")
     for row in table(episodes, names, origins):
         rows.write(row)
     rows.close()
@@ -118,7 +117,7 @@ def _write(directory: RunDirectory, policy: PolicyFile, origins: Sequence[Origin
         env=policy.config.env,
         cost_names=names,
         limits=policy.config.settings.limits_for(names),
-        mean_action=way == "mean",
+        mean_action=kind == "mean",
     )
-    write_records(directory.path / f"worst-{way}.safetensors", records)
+    write_records(directory.path / f"worst-{kind}.safetensors", records)
     return measure(episodes, names)

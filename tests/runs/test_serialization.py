@@ -3,7 +3,7 @@ from typing import Literal
 
 import pytest
 
-from ascpo.runs.plain import BadSetting, changed, from_plain, nearest, to_plain
+from ascpo.runs.serialization import BadSetting, changed, from_plain, nearest, to_plain
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ def test_a_whole_number_will_do_for_a_number_and_one_limit_for_a_list():
         ({"count": True}, "must be a whole number"),
         ({"mode": "papr"}, "mode='papr' is not known. Did you mean paper"),
         ({"limits": ["a"]}, "limits='a' must be a number"),
-        ({"limits": "a"}, "must be a list, of a number each"),
-        ({"inner": 3}, "inner=3 must be a Inner, or a dictionary"),
+        ({"limits": "a"}, "must be a list of numbers"),
+        ({"inner": 3}, "inner=3 must be of type Inner, or a dictionary"),
         ({"inner": {"on": 1}}, r"inner\.on=1 must be True or False"),
     ],
 )

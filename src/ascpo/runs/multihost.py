@@ -1,12 +1,12 @@
-"""One training on the accelerators of several hosts: a process on each, all in lock-step over one mesh.
+"""One training on the accelerators of several hosts: one process per host, all in lock-step over one mesh.
 
-On every host the same program, with its own number:
+Every host runs the same program, with its own number:
 
-    hosts.join("first-host:8476", processes=4, number=0)
-    hosts.train("Ant-8-Hazard", engine="mjx-jax", num_envs=4096, out="runs")
+    multihost.join("first-host:8476", processes=4, number=0)
+    multihost.train("Ant-8-Hazard", engine="mjx-jax", num_envs=4096, out="runs")
 
-Every process goes through the whole training; the first one alone keeps the run's directory. What the others would
-write goes to a directory that is thrown away.
+Every process goes through the whole training. The first process keeps the run's directory; the others write to a
+temporary one.
 """
 
 import contextlib
@@ -21,38 +21,38 @@ from typing import Any
 import jax
 import numpy as np
 
-from ascpo.runs import run as runs
+from ascpo.runs import api
+from ascpo.runs.api import Result
 from ascpo.runs.directory import find
 from ascpo.runs.environment import Environment
-from ascpo.runs.plain import BadSetting
-from ascpo.runs.run import Result
+from ascpo.runs.serialization import BadSetting
 from ascpo.runs.stopping import Stopped
 
 _NEVER = 1e12
-"""Seconds between checkpoints that nobody will read."""
+"""Seconds between checkpoints where nobody reads them."""
 
 
 def join(coordinator: str, processes: int, number: int) -> None:
-    """Meet the other processes at the first one's address (host:port). Before anything else is done with JAX."""
+    """Connect to the other processes at the first one's address (host:port). Call this before any other use of JAX."""
     if not 0 <= number < processes:
         raise BadSetting(f"number={number}: {processes} processes are counted from 0 to {processes - 1}.")
     if jax.config.values["jax_platforms"] == "cpu":
-        # Hosts without accelerators have to be told how to add numbers up.
+        # Without an accelerator JAX needs a library for sums over hosts.
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
     jax.distributed.initialize(coordinator, processes, number)
 
 
 def train(env: Environment, algo: str = "ascpo", *, out: str | Path = "runs", **chosen: Any) -> Result | None:
-    """As `ascpo.train` by MJX, on all devices of all hosts. The result is the first process's."""
-    with _place(Path(out)) as mine, _stopped_at_once():
-        result = runs.train(env, algo, out=mine, **_chosen(chosen | {"engine": chosen.get("engine", "mjx")}))
+    """Like `ascpo.train` with MJX, on all devices of all hosts. The first process gets the result."""
+    with _output(Path(out)) as mine, _exit_when_stopped():
+        result = api.train(env, algo, out=mine, **_with_devices(chosen | {"engine": chosen.get("engine", "mjx")}))
     return result if _first() else None
 
 
 def resume(run: str | Path, **chosen: Any) -> Result | None:
-    """As `ascpo.resume`. Only the first host needs to have the run."""
-    with _copied(run) as mine, _stopped_at_once():
-        result = runs.resume(mine, **_chosen(chosen))
+    """Like `ascpo.resume`. Only the first host needs to have the run."""
+    with _copied(run) as mine, _exit_when_stopped():
+        result = api.resume(mine, **_with_devices(chosen))
     return result if _first() else None
 
 
@@ -60,14 +60,14 @@ def _first() -> bool:
     return jax.process_index() == 0
 
 
-def _chosen(chosen: dict[str, Any]) -> dict[str, Any]:
+def _with_devices(chosen: dict[str, Any]) -> dict[str, Any]:
     chosen = {"devices": 0} | chosen
     return chosen if _first() else chosen | {"progress": False, "tensorboard": False, "checkpoint_every": _NEVER}
 
 
 @contextlib.contextmanager
-def _stopped_at_once() -> Iterator[None]:
-    """All finished epochs are saved by now; what the devices are at would wait for processes that may be gone."""
+def _exit_when_stopped() -> Iterator[None]:
+    """End the process at once: the devices would wait for other processes that may be gone. All epochs are saved."""
     try:
         yield
     except Stopped as stopped:
@@ -76,8 +76,8 @@ def _stopped_at_once() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _place(out: Path) -> Iterator[Path]:
-    """Where this process writes."""
+def _output(out: Path) -> Iterator[Path]:
+    """The directory that this process writes to."""
     if _first():
         yield out
         return
@@ -87,7 +87,7 @@ def _place(out: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _copied(run: str | Path) -> Iterator[Path]:
-    """The run's directory, sent to all processes by the first."""
+    """The run's directory. The first process sends it to the others."""
     content = b""
     if _first():
         packed = io.BytesIO()
@@ -95,16 +95,16 @@ def _copied(run: str | Path) -> Iterator[Path]:
             for name in ("config.json", "metrics.csv", "timing.csv", "checkpoints"):
                 archive.add(find(Path(run)).path / name, name)
         content = packed.getvalue()
-    content = _sent(content)
-    with _place(Path(run)) as mine:
+    content = _broadcast(content)
+    with _output(Path(run)) as mine:
         if not _first():
             with tarfile.open(fileobj=io.BytesIO(content)) as archive:
                 archive.extractall(mine, filter="data")
         yield mine
 
 
-def _sent(content: bytes) -> bytes:
-    """By the first process, to all."""
+def _broadcast(content: bytes) -> bytes:
+    """The first process's content, in every process."""
     from jax.experimental.multihost_utils import broadcast_one_to_all
 
     size = int(broadcast_one_to_all(np.int32(len(content))))

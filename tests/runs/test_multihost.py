@@ -14,11 +14,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import ascpo
 import ascpo.engines.mjx.engine as module
-from ascpo.runs import hosts
+from ascpo.runs import multihost
 from ascpo.runs.directory import find
-from ascpo.runs.plain import BadSetting
-from ascpo.runs.policy import read_policy
+from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import read_table
+from ascpo.runs.trained_policy import read_policy
 from tests.runs.helpers import EPOCH, POINT, TINY
 from tests.slow import slow
 
@@ -69,13 +69,13 @@ module._over_devices = lambda physics, mesh: (lambda moving, actions: moving, ph
 
 BY_HOSTS = f"""
 import sys
-from ascpo.runs import hosts
+from ascpo.runs import multihost
 
 address, number, out = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-hosts.join(address, 2, number)
+multihost.join(address, 2, number)
 chosen = dict(engine="mjx-jax", total_steps={EPOCH}, out=out, checkpoint_every=0.0)
-first = hosts.train({POINT!r}, **chosen, **{TINY!r})
-then = hosts.resume(f"{{out}}/{NAME}", total_steps={2 * EPOCH})
+first = multihost.train({POINT!r}, **chosen, **{TINY!r})
+then = multihost.resume(f"{{out}}/{NAME}", total_steps={2 * EPOCH})
 assert (first is None) == (then is None) == (number > 0)
 """
 
@@ -112,7 +112,7 @@ def test_several_devices_train_the_same_policy_up_to_rounding(tmp_path, still):
     assert "on one device" in said
     assert "on 4 devices" in said
     assert_alike(tmp_path / "1", tmp_path / "4", 2 * EPOCH, rounded=1e-4 if still else 0.05)
-    assert str(ascpo.load(tmp_path / "4" / NAME)) == f"Pilot(ascpo on {POINT}, 2 epochs)"
+    assert str(ascpo.load(tmp_path / "4" / NAME)) == f"TrainedPolicy(ascpo on {POINT}, 2 epochs)"
     assert "num_envs=6 cannot be shared by 4 devices. Ask for a multiple of 4." in said
     assert not (tmp_path / "6").exists()
 
@@ -134,7 +134,7 @@ def test_several_hosts_train_the_same_policy_and_the_first_keeps_it(tmp_path, mo
 
     first, second = ended(*processes)
     assert "on 4 devices" in first
-    assert "Going on after epoch 1" in first
+    assert "Continuing after epoch 1" in first
     assert "epoch" not in second
     assert [path.name for path in out.iterdir()] == [NAME]
     assert_alike(tmp_path / "one", out, EPOCH, rounded=1e-4 if still else 0.05)
@@ -143,4 +143,4 @@ def test_several_hosts_train_the_same_policy_and_the_first_keeps_it(tmp_path, mo
 
 def test_a_host_is_counted_from_zero():
     with pytest.raises(BadSetting, match="number=2: 2 processes are counted from 0 to 1"):
-        hosts.join("localhost:1", 2, 2)
+        multihost.join("localhost:1", 2, 2)

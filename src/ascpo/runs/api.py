@@ -1,0 +1,223 @@
+"""Train from Python: start runs, or continue them.
+
+A run that was stopped continues from its last checkpoint. It ends with the same metrics and the same policy, bit for
+bit, as if it had never been stopped.
+"""
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ascpo.engines.rollout import Engine
+from ascpo.runs.callbacks.callback import Callback
+from ascpo.runs.compilation_cache import keep_compiled_programs
+from ascpo.runs.config import Config, configure
+from ascpo.runs.device_memory import check_memory
+from ascpo.runs.directory import RunDirectory, create, find
+from ascpo.runs.environment import Environment, engine_name, name_of, open_engine, open_mjx
+from ascpo.runs.serialization import BadSetting, changed
+from ascpo.runs.tables import read_table
+from ascpo.runs.trained_policy import TrainedPolicy, load
+from ascpo.runs.trainer import Run, agent_of, check_can_share, check_engine, train_runs
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options that change no number of a run."""
+
+    threads: int = 0
+    """Number of threads that simulate a suite with the native engine. 0 uses one per core."""
+    devices: int = 1
+    """Number of accelerators that share the environments of an MJX engine. 0 uses all of them. With several, sums are
+    taken in another order, so that results differ by rounding."""
+    processes: bool = False
+    """Run each of your own environments in its own process. This pays if a step takes long."""
+    checkpoint_every: float = 60.0
+    """Seconds between two checkpoints. 0 writes one after every epoch."""
+    tensorboard: bool = False
+    """Also write the metrics as files for TensorBoard."""
+    progress: bool = True
+    """Show the progress of the training."""
+
+    def __post_init__(self) -> None:
+        if self.threads < 0:
+            raise BadSetting(f"threads={self.threads}: use at least one, or 0 for one per core.")
+        if self.devices < 0:
+            raise BadSetting(f"devices={self.devices}: use at least one, or 0 for all.")
+        if not self.checkpoint_every >= 0:
+            raise BadSetting(f"checkpoint_every={self.checkpoint_every} must be at least 0 seconds.")
+
+    def check(self, config: Config) -> None:
+        """Refuse options that this run's engine does not have."""
+        if config.engine == "native" and self.devices != 1:
+            raise BadSetting(f"devices={self.devices} is for --engine mjx. The native engine runs on the host.")
+        if config.engine != "native" and (self.threads or self.processes):
+            name = "threads" if self.threads else "processes"
+            raise BadSetting(f"{name}={getattr(self, name)} is for --engine native. {config.engine} does not use it.")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run has left behind."""
+
+    directory: Path
+
+    @cached_property
+    def history(self) -> dict[str, np.ndarray]:
+        """The columns of `metrics.csv`."""
+        return read_table(RunDirectory(self.directory).metrics)
+
+    @cached_property
+    def policy(self) -> TrainedPolicy:
+        """The last policy, ready to act."""
+        return load(self.directory)
+
+
+def train(
+    env: Environment,
+    algo: str = "ascpo",
+    *,
+    seed: int = 0,
+    total_steps: float = 6e6,
+    out: str | Path = "runs",
+    name: str | None = None,
+    **chosen: Any,
+) -> Result:
+    """Train a policy on a suite, a Gymnasium id, or a factory of environments.
+
+    All other arguments are settings by their names: those of `Options`, of `Settings`, and the algorithm's own.
+    """
+    options, chosen = _options(chosen)
+    config = configure(name_of(env), algo, seed=seed, total_steps=total_steps, **_with_engine(chosen, env))
+    return launch([config], env, options, out=Path(out), names=[name])[0]
+
+
+def train_many(
+    env: Environment,
+    algos: Sequence[str] = ("ascpo",),
+    *,
+    seeds: Sequence[int] = (0,),
+    total_steps: float = 6e6,
+    out: str | Path = "runs",
+    **chosen: Any,
+) -> list[Result]:
+    """Train every algorithm from every seed, all at the same time. Each run has its own directory.
+
+    All other arguments are as in `train`, and the same for all runs.
+    """
+    options, chosen = _options(chosen)
+    chosen = _with_engine(chosen, env)
+    configs = [
+        configure(name_of(env), algo, seed=seed, total_steps=total_steps, **chosen) for algo in algos for seed in seeds
+    ]
+    return launch(configs, env, options, out=Path(out))
+
+
+train_together = train_many
+"""An earlier name of `train_many`, kept for scripts that use it."""
+
+
+def resume(
+    run: str | Path, *, env: Environment | None = None, total_steps: float | None = None, **chosen: Any
+) -> Result:
+    """Continue a run that was stopped, or make it longer. `env` is needed if its name alone does not find it."""
+    options, rest = _options(chosen)
+    directory = find(Path(run))
+    config = directory.config()
+    if rest:
+        raise BadSetting(f"{next(iter(rest))} cannot be changed: a run continues with the settings it started with.")
+    if env is None and "<" in config.env:
+        raise BadSetting(f"{config.env} cannot be found by its name. Give it: ascpo.resume(run, env=...).")
+    longer = config if total_steps is None else with_length(config, total_steps)
+    return relaunch([Run(longer, directory)], env or config.env, options)[0]
+
+
+def launch(
+    configs: Sequence[Config],
+    env: Environment,
+    options: Options,
+    *,
+    out: Path,
+    names: Sequence[str | None] = (),
+) -> list[Result]:
+    """Train new runs, all at the same time."""
+    names = [name or config.name() for name, config in zip(names or [None] * len(configs), configs, strict=True)]
+    if len(set(names)) < len(names):
+        raise BadSetting(f"{next(name for name in names if names.count(name) > 1)} is given twice.")
+    runs = [Run(config, RunDirectory(out / name)) for config, name in zip(configs, names, strict=True)]
+    for run in runs:
+        run.directory.check_free()
+    return relaunch(runs, env, options)
+
+
+def relaunch(
+    runs: Sequence[Run], env: Environment, options: Options, callbacks: Sequence[Callback] = ()
+) -> list[Result]:
+    """Train runs, all at the same time. Those that exist continue from their last checkpoints, the others start.
+
+    Mistakes are found before anything is written.
+    """
+    keep_compiled_programs()
+    configs = [run.config for run in runs]
+    check_can_share(configs)
+    options.check(configs[0])
+    with _engine_for(len(runs), env, configs[0], options) as engine:
+        check_engine(engine, len(runs))
+        check_memory([agent_of(config, engine) for config in configs], options.devices)
+        callbacks = [*_callbacks(options, [run.directory.path for run in runs]), *callbacks]
+        for run in runs:
+            if not run.directory.config_file.exists():
+                create(run.directory.path.parent, run.config, run.directory.path.name)
+
+        @contextlib.contextmanager
+        def opened(count: int) -> Iterator[Engine]:
+            if count == len(runs):
+                yield engine
+            else:
+                with _engine_for(count, env, configs[0], options) as smaller:
+                    yield smaller
+
+        train_runs(runs, opened, options.checkpoint_every, callbacks)
+    return [Result(run.directory.path) for run in runs]
+
+
+@contextlib.contextmanager
+def _engine_for(runs: int, env: Environment, config: Config, options: Options) -> Iterator[Engine]:
+    num_envs = config.settings.num_envs
+    if config.engine == "native":
+        engine: Engine = open_engine(env, num_envs * runs, threads=options.threads, processes=options.processes)
+    else:
+        engine = open_mjx(env, num_envs, config.engine, options.devices)
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def _with_engine(chosen: dict[str, Any], env: Environment) -> dict[str, Any]:
+    return chosen | {"engine": engine_name(chosen.get("engine", "native"), env)}
+
+
+def with_length(config: Config, total_steps: float) -> Config:
+    """The same run, longer or shorter."""
+    return dataclasses.replace(config, total_steps=configure(config.env, total_steps=total_steps).total_steps)
+
+
+def _options(chosen: dict[str, Any]) -> tuple[Options, dict[str, Any]]:
+    names = {f.name for f in dataclasses.fields(Options)}
+    mine = {name: value for name, value in chosen.items() if name in names}
+    return changed(Options(), mine), {name: value for name, value in chosen.items() if name not in names}
+
+
+def _callbacks(options: Options, directories: Sequence[Path]) -> list[Callback]:
+    from ascpo.runs.callbacks.display import Display
+    from ascpo.runs.callbacks.tensorboard import TensorBoard
+
+    shown: list[Callback] = [Display()] if options.progress else []
+    return [*shown, *(TensorBoard(path) for path in directories)] if options.tensorboard else shown

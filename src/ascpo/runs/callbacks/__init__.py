@@ -1,0 +1,1 @@
+"""What listens to a training: displays and logs. They change nothing."""

@@ -1,0 +1,63 @@
+"""Callbacks: what a training tells displays and logs. They change nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from ascpo.runs.config import Config
+from ascpo.runs.tables import Row
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """What a training is about to do."""
+
+    config: Config
+    directory: Path
+    epochs_done: int
+    description: str
+    """What the algorithm does about costs."""
+    limits: dict[str, float]
+    notes: tuple[str, ...] = ()
+    """What a person should know about the environment, a sentence each."""
+    other_runs: tuple[Path, ...] = ()
+    """Directories of the runs that train at the same time."""
+
+    def sentences(self) -> list[str]:
+        """The run and its target, for a person."""
+        config, settings = self.config, self.config.settings
+        limits = ", ".join(f"{name} at or under {limit:g}" for name, limit in self.limits.items())
+        length = f"{config.total_steps:,} steps: {config.epochs} epochs of {settings.num_envs} × {settings.horizon}"
+        margin = f"; margin {settings.margin:g}" if settings.margin else ""
+        lines = [
+            f"{config.env}, {config.algo}, seed {config.seed}, {length}",
+            f"Target: the largest cost of any state in an episode stays within its limit ({limits}) "
+            f"in {100 * settings.probability:.4g} % of all episodes",
+            f"Method: {config.algo} {self.description}{margin}",
+            f"Directory: {self.directory}",
+            *([f"At the same time: {', '.join(path.name for path in self.other_runs)}"] if self.other_runs else ()),
+            *(f"Note: {note}" for note in self.notes),
+        ]
+        return [*lines, f"Continuing after epoch {self.epochs_done}"] if self.epochs_done else lines
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """What one run did in its last epoch."""
+
+    directory: Path
+    metrics: Row
+    timing: Row
+
+
+class Callback(Protocol):
+    """Listens to a training."""
+
+    def on_training_start(self, plan: TrainingPlan) -> None: ...
+
+    def on_epoch_end(self, epochs: Sequence[EpochRecord]) -> None:
+        """One record for each run that has just finished an epoch."""
+        ...
+
+    def on_training_end(self) -> None: ...

@@ -1,0 +1,38 @@
+"""The metrics as files for TensorBoard: pip install 'ascpo[tensorboard]'."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ascpo.runs.callbacks.callback import EpochRecord, TrainingPlan
+
+
+class TensorBoard:
+    """A callback that writes event files into the run's directory."""
+
+    def __init__(self, directory: Path) -> None:
+        try:
+            from tensorboardX import SummaryWriter
+        except ImportError:
+            raise ValueError(
+                "TensorBoard's files need the package tensorboardX: pip install 'ascpo[tensorboard]'."
+            ) from None
+        self._directory = directory
+        self._open: Any = SummaryWriter
+        self._writer: Any = None
+
+    def on_training_start(self, plan: TrainingPlan) -> None:
+        # TensorBoard hides what was written after the checkpoint that the run continues from.
+        settings = plan.config.settings
+        first = plan.epochs_done * settings.num_envs * settings.horizon + 1
+        self._writer = self._open(str(self._directory / "tensorboard"), purge_step=first if plan.epochs_done else None)
+
+    def on_epoch_end(self, epochs: Sequence[EpochRecord]) -> None:
+        for epoch in epochs:
+            if epoch.directory == self._directory:
+                for name, value in (epoch.metrics | epoch.timing).items():
+                    self._writer.add_scalar(name, value, int(epoch.metrics["TotalEnvInteracts"]))
+
+    def on_training_end(self) -> None:
+        if self._writer is not None:
+            self._writer.close()

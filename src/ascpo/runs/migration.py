@@ -1,0 +1,66 @@
+"""Configs of earlier versions: the plain dictionary of any of them becomes one that today's settings can read.
+
+A step applies only where today's dataclass lacks the old name and has the new one. So a config of today passes
+unchanged, and a config can be migrated twice.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, get_type_hints
+
+from ascpo.algorithms import ALGORITHMS
+from ascpo.runs.serialization import BadSetting
+from ascpo.training.settings import Settings
+
+RENAMED = {"decay": "gae_lambda", "cost_decay": "cost_gae_lambda"}
+"""Shared settings: the earlier name → today's."""
+_DROPPED = {"value_fit": {"balance": "none", "monotone_weight": 0.0, "window": 1, "forget": 0.9}}
+"""Settings of the reward's critic that had no use there: their default may be dropped, another value may not."""
+_TARGET = {"share": "share", "relief": "timeout_relief", "patience": "timeout_share", "memory": "smoothing"}
+"""Names within the shared setting `ask` → names within the algorithm's own setting `target`."""
+
+
+def migrate(
+    plain: Mapping[str, Any], settings: type = Settings, methods: Mapping[str, type] = ALGORITHMS
+) -> dict[str, Any]:
+    """The config as today's version spells it. `settings` and `methods` are today's dataclasses."""
+    shared, own = dict(plain.get("settings", {})), dict(plain.get("method", {}))
+    known = get_type_hints(settings)
+    for old, new in RENAMED.items():
+        if old in shared and old not in known and new in known:
+            shared[new] = shared.pop(old)
+    for group, defaults in _DROPPED.items():
+        if group in shared and group in known:
+            shared[group] = _without_inert(group, shared[group], defaults, known[group])
+    if "ask" in shared and "ask" not in known:
+        ask = shared.pop("ask")
+        method = methods.get(plain.get("algo", "ascpo"))
+        if method is not None and "target" in _names(method):
+            own.setdefault("target", _target(ask))
+    return {**plain, "settings": shared, "method": own}
+
+
+def _without_inert(group: str, given: Mapping[str, Any], defaults: Mapping[str, Any], kind: type) -> dict[str, Any]:
+    inert = {name: value for name, value in given.items() if name in defaults and name not in _names(kind)}
+    for name, value in inert.items():
+        if value != defaults[name]:
+            raise BadSetting(
+                f"{group}.{name}={value!r} was a setting of an earlier version that this version does not have. Train "
+                f"anew without it, or use the version that wrote this config."
+            )
+    return {name: value for name, value in given.items() if name not in inert}
+
+
+def _target(ask: Mapping[str, Any]) -> dict[str, Any]:
+    """`closed` followed the measured violations; without a share the bound itself decided."""
+    if ask.get("closed", True):
+        kind = "feedback"
+    elif ask.get("share", 0.97) is None:
+        return {"kind": "own"}
+    else:
+        kind = "capped"
+    return {"kind": kind} | {new: ask[old] for old, new in _TARGET.items() if old in ask}
+
+
+def _names(kind: type) -> set[str]:
+    return {field.name for field in dataclasses.fields(kind)}

@@ -19,12 +19,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from ascpo.engines.rollout import SCRIPTED
+from ascpo.engines.simulation import Simulator
 
 from ascpo.cli.train import seeds_of
 from ascpo.engines.native import NativeEngine
 from ascpo.engines.precision import precise
-from ascpo.engines.rollout import SCRIPTED
-from ascpo.engines.simulation import Simulator
 from ascpo.environments.registration import MAX_EPISODE_STEPS
 from ascpo.environments.spaces import make_task
 from ascpo.guard.model import touches

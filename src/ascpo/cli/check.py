@@ -5,7 +5,8 @@ from typing import Annotated
 
 import tyro
 
-from ascpo.engines.inspection import inspect, resolve
+from ascpo.engines.gymnasium.inspection import inspect
+from ascpo.engines.gymnasium.naming import resolve
 from ascpo.runs.environment import name_of
 
 
@@ -30,5 +31,5 @@ def main(words: list[str]) -> None:
     bounds = zip(found.low, found.high, strict=True)
     print(f"  actions        {', '.join(f'{low:g} to {high:g}' for low, high in bounds)}")
     print(f"  constraints    {', '.join(found.cost_names)}")
-    for remark in found.remarks:
-        print(f"  note: {remark}")
+    for note in found.notes:
+        print(f"  note: {note}")

@@ -43,7 +43,7 @@ def _algorithms(table: Table) -> None:
     table.add_column("algorithm")
     table.add_column("what it does about costs")
     for name, kind in ALGORITHMS.items():
-        table.add_row(name, kind().build(Settings().probability).words)
+        table.add_row(name, kind().build(Settings().probability).description)
 
 
 def _suites(table: Table) -> None:

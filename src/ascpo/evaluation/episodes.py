@@ -8,7 +8,9 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from ascpo.engines.rollout import Actor, Origin, Playlist, Repeatable, Rollout
+from ascpo.engines.actor import Actor
+from ascpo.engines.contract import EpisodeId, EpisodePlayer, Rollout
+from ascpo.engines.playlist import Playlist
 from ascpo.guard.layout import AnyArray
 
 _CHANGED = 1e-6
@@ -60,10 +62,10 @@ class Played:
 
 
 def play(
-    engine: Repeatable,
+    engine: EpisodePlayer,
     actor: Actor,
     theta: Float[AnyArray, " p"],
-    origins: Sequence[Origin],
+    origins: Sequence[EpisodeId],
     *,
     limits: tuple[float, ...],
     mean_action: bool = False,
@@ -74,21 +76,22 @@ def play(
 
     `report` gets the number of finished episodes.
     """
-    engine.begin_at(actor, origins)
-    score = _Score(len(origins), engine.num_envs, engine.action_size, np.array(limits, float), keep)
+    engine.start_at(actor, origins)
+    score = _Score(len(origins), engine.envs_per_run, engine.action_size, np.array(limits, float), keep)
+    parameters = np.asarray(theta)[None]
     rng, chunk = np.random.default_rng(origins[0][0]), 25
     while (finished := score.finished) < len(origins):
         if report is not None:
             report(finished)
-        noise = rng.standard_normal((chunk, engine.num_envs, engine.action_size)).astype(np.float32)
-        rollout = engine.collect(theta, np.zeros_like(noise) if mean_action else noise)
-        score.add(jax.tree.map(np.asarray, rollout))
+        noise = rng.standard_normal((chunk, engine.envs_per_run, engine.action_size)).astype(np.float32)
+        (rollout,) = engine.collect([parameters], [(np.zeros_like(noise) if mean_action else noise)[None]])
+        score.add(jax.tree.map(lambda x: np.asarray(x)[0], rollout))
     if report is not None:
         report(len(origins))
     return score.played()
 
 
-def seeded(seed: int, episodes: int) -> list[Origin]:
+def seeded(seed: int, episodes: int) -> list[EpisodeId]:
     """The first episode of each seed from this one on."""
     return [(seed + i, 0) for i in range(episodes)]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from ascpo.engines.rollout import Origin
+from ascpo.engines.contract import EpisodeId
 from ascpo.evaluation.episodes import Played, play, seeded
 from ascpo.evaluation.metrics import Figures, measure, table
 from ascpo.evaluation.records import Record, write_records
@@ -76,7 +76,7 @@ def _earlier(file: Path, about: dict[str, Any]) -> dict[str, Any]:
 
 def records_of(
     played: Played,
-    origins: Sequence[Origin],
+    origins: Sequence[EpisodeId],
     *,
     env: str,
     cost_names: tuple[str, ...],
@@ -103,7 +103,7 @@ def records_of(
 
 
 def _write(
-    directory: RunDirectory, policy: PolicyFile, origins: Sequence[Origin], played: Played, kind: str
+    directory: RunDirectory, policy: PolicyFile, origins: Sequence[EpisodeId], played: Played, kind: str
 ) -> Figures:
     """Write the episodes' files. Returns their figures."""
     episodes, names = played.episodes, policy.cost_names

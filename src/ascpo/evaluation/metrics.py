@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ascpo.engines.rollout import Origin
+from ascpo.engines.contract import EpisodeId
 from ascpo.evaluation.episodes import Episodes
 
 LEVEL = 0.95
@@ -81,7 +81,7 @@ def measure(episodes: Episodes, names: tuple[str, ...]) -> Figures:
     return found | {"intervals": intervals}
 
 
-def table(episodes: Episodes, names: tuple[str, ...], origins: Sequence[Origin]) -> list[dict[str, float]]:
+def table(episodes: Episodes, names: tuple[str, ...], origins: Sequence[EpisodeId]) -> list[dict[str, float]]:
     """A row per episode, for `episodes-*.csv`."""
     rows = []
     for i, (seed, number) in enumerate(origins):

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from ascpo.engines.rollout import Origin
+from ascpo.engines.contract import EpisodeId
 from ascpo.runs.directory import NoRun, write_whole
 
 _FORMAT = "ascpo episodes 1"
@@ -36,7 +36,7 @@ class Record:
     mean_action: bool = False
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> EpisodeId:
         return self.seed, self.episode
 
     @property

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ascpo.engines.native import NativeEngine
-from ascpo.engines.rollout import SCRIPTED, Repeatable, Rollout
+from ascpo.engines.actor import ScriptedActor
+from ascpo.engines.contract import EpisodePlayer, Rollout
+from ascpo.engines.native.engine import NativeEngine
 from ascpo.evaluation.records import Record
 from ascpo.guard.layout import Layout
 from ascpo.guard.task import Task
@@ -44,7 +44,7 @@ def retrace(record: Record, env: Environment | None = None) -> Trajectory:
     """Repeat the episode. `env` is needed if its name alone does not find it."""
     env = record.env if env is None else env
     engine = open_engine(env, 1, threads=1 if is_suite(env) else 0)
-    engine.begin_at(SCRIPTED, [record.origin])
+    engine.start_at(ScriptedActor(), [record.origin])
     camera = _Camera(engine) if isinstance(engine, NativeEngine) else None
     rollout = _play(engine, record, camera)
     engine.close()
@@ -55,15 +55,20 @@ def retrace(record: Record, env: Environment | None = None) -> Trajectory:
     return trajectory
 
 
-def _play(engine: Repeatable, record: Record, camera: "_Camera | None") -> Rollout:
+def _play(engine: EpisodePlayer, record: Record, camera: "_Camera | None") -> Rollout:
     if camera is None or not camera.ghosts:
-        return engine.collect(jnp.zeros(0), record.actions[:, None])
+        return _collect(engine, record.actions)
     # The engine shows where the ghosts are only between two calls.
     steps = []
     for action in record.actions:
-        steps.append(jax.tree.map(np.asarray, engine.collect(jnp.zeros(0), action[None, None])))
+        steps.append(_collect(engine, action[None]))
         camera.look()
     return jax.tree.map(lambda *parts: np.concatenate(parts), *steps)
+
+
+def _collect(engine: EpisodePlayer, actions: Float[np.ndarray, "time act"]) -> Rollout:
+    (rollout,) = engine.collect([np.zeros((1, 0), np.float32)], [actions[None, :, None]])
+    return jax.tree.map(lambda x: np.asarray(x)[0], rollout)
 
 
 class _Camera:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ascpo.engines.rollout import Engine
+from ascpo.engines.contract import Engine
 from ascpo.runs.callbacks.callback import Callback
 from ascpo.runs.compilation_cache import keep_compiled_programs
 from ascpo.runs.config import Config, configure

@@ -14,12 +14,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ascpo.training.train import Standing
+from ascpo.training.state import TrainingState
 
 _KEPT = 2
-RENAMED: dict[str, str] = {}
-"""Fields of the training state: the earlier path → today's, as `state/value/arrays`. For checkpoints whose names do not
-fit; what lies below a path moves with it."""
+RENAMED: dict[str, str] = {
+    "state": "learner",
+    **{f"learner/{name}": f"learner/policy/{name}" for name in ("theta", "multiplier", "nu")},
+    "learner/adam": "learner/policy/step",
+    "learner/trend/exceeding": "learner/policy/target/violation_rates",
+    "learner/trend/time_limited": "learner/policy/target/timeout_rate",
+    "learner/trend/known": "learner/policy/target/weight",
+    "learner/shield/judge": "learner/shield/critic",
+    "learner/shield/begins": "learner/shield/warm_up",
+    **{f"learner/{critic}/arrays": f"learner/{critic}/params" for critic in ("value", "cost", "shield/critic")},
+    **{f"learner/{critic}/adam": f"learner/{critic}/opt_state" for critic in ("value", "cost", "shield/critic")},
+    "learner/window/view": "learner/window/observation",
+    "learner/window/following": "learner/window/next_value",
+    "learner/running/maximum": "learner/running/max_cost",
+}
+"""Fields of the training state: the earlier path → today's. For checkpoints whose names do not fit; what lies below a
+path moves with it, and the table is gone through in its order."""
+_DROPPED = "learner/policy/target/"
+"""Earlier versions kept the measured rates for algorithms that have no use for them, too."""
 
 
 class BadCheckpoint(RuntimeError):
@@ -54,7 +70,7 @@ class Checkpoints:
         """The epochs after which there is a checkpoint, the latest last."""
         return sorted(self._manager.all_steps())
 
-    def save(self, state: Standing) -> None:
+    def save(self, state: TrainingState) -> None:
         """Write a checkpoint. Earlier ones stay until it is whole."""
         arrays = _named(state)
         about = {
@@ -78,7 +94,7 @@ class Checkpoints:
                 f"{kept} Is the disk full?"
             ) from error
 
-    def load(self, example: Standing) -> Standing:
+    def load(self, example: TrainingState) -> TrainingState:
         """Read the latest checkpoint. `example` has the same shape: the state of a training that has just begun."""
         latest = self.epochs()[-1]
         ocp = self._ocp
@@ -120,7 +136,8 @@ def renamed(arrays: Mapping[str, np.ndarray], names: Set[str], table: Mapping[st
         for old, new in table.items():
             if name not in names and f"{moved}/".startswith(f"{old}/"):
                 moved = new + moved[len(old) :]
-        out[moved] = array
+        if moved in names or not moved.startswith(_DROPPED):
+            out[moved] = array
     return out
 
 
@@ -128,7 +145,7 @@ def _path_name(path: Any) -> str:
     return jax.tree_util.keystr(path, simple=True, separator="/")
 
 
-def _named(state: Standing) -> dict[str, np.ndarray]:
+def _named(state: TrainingState) -> dict[str, np.ndarray]:
     return {_path_name(path): _array(leaf) for path, leaf in jax.tree_util.tree_flatten_with_path(state)[0]}
 
 
@@ -138,7 +155,7 @@ def _array(leaf: Any) -> np.ndarray:
     return np.asarray(leaf)
 
 
-def _rebuilt(arrays: dict[str, np.ndarray], example: Standing) -> Standing:
+def _rebuilt(arrays: dict[str, np.ndarray], example: TrainingState) -> TrainingState:
     """The arrays in the example's place. Arrays of an engine may have other shapes than at its start."""
     paths, structure = jax.tree_util.tree_flatten_with_path(example)
     names = [_path_name(path) for path, _ in paths]

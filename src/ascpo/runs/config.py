@@ -5,13 +5,12 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from ascpo.algorithms import ALGORITHMS, Algorithm, Method
 from ascpo.runs.migration import RENAMED, migrate
 from ascpo.runs.serialization import BadSetting, changed, from_plain, nearest, to_plain
-from ascpo.training.settings import Settings
+from ascpo.training.settings import Settings, refuse_inert
 
 EngineName = Literal["native", "mjx-jax", "mjx-warp"]
 HELD_OUT = 2**30 - 2**20
@@ -45,6 +44,7 @@ class Config:
                 f"method={self.method!r} belongs to no algorithm. Use configure(env, algo), or add its class to "
                 f"ascpo.algorithms.ALGORITHMS."
             )
+        refuse_inert(self.settings, self.algorithm())
 
     @property
     def algo(self) -> str:
@@ -62,7 +62,7 @@ class Config:
         return fingerprint_of(self.plain())
 
     def algorithm(self) -> Algorithm:
-        return _built(self.method, self.settings.probability)
+        return self.method.build(self.settings.probability)
 
     def name(self) -> str:
         """The default name of the run's directory: environment, algorithm, its mode if that is unusual, seed."""
@@ -106,12 +106,6 @@ def to_json(plain: Mapping[str, Any]) -> str:
 def fingerprint_of(plain: Mapping[str, Any]) -> str:
     """A checksum of a config's plain data. The length does not count: a run may be made longer."""
     return hashlib.sha256(json.dumps({**plain, "total_steps": None}, sort_keys=True).encode()).hexdigest()[:16]
-
-
-@lru_cache(maxsize=64)
-def _built(method: Method, probability: float) -> Algorithm:
-    """One object for the same settings, so that its programs are compiled once."""
-    return method.build(probability)
 
 
 def configure(

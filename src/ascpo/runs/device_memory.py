@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import jax
 
 from ascpo.runs.serialization import BadSetting
-from ascpo.training.learner import Learner
+from ascpo.training.agent import Agent
 
 _COPIES = 8
-"""Copies of a rollout: the engine's, the learner's, and those that XLA makes in between."""
+"""Copies of a rollout: the engine's, the agent's, and those that XLA makes in between."""
 
 
-def check_memory(agents: Sequence[Learner], devices: int = 1) -> None:
+def check_memory(agents: Sequence[Agent], devices: int = 1) -> None:
     """Refuse runs that do not fit on so many devices (0: all of them). The limit of a host is not known."""
     room = _available()
     needed = sum(bytes_of(agent) for agent in agents) / (devices or jax.device_count())
@@ -29,14 +29,14 @@ def check_memory(agents: Sequence[Learner], devices: int = 1) -> None:
     )
 
 
-def bytes_of(agent: Learner) -> int:
+def bytes_of(agent: Agent) -> int:
     """The memory of one run: a rollout, and the window that its cost critics learn from, in single precision."""
     settings, sizes = agent.settings, agent.sizes
     steps = settings.horizon * sizes.num_envs
-    step = 2 * agent.view_size + 2 * sizes.action + sizes.m + 4
+    step = 2 * agent.observation_size + 2 * sizes.action + sizes.m + 4
     window = 0
     if critics := agent.algorithm.cost_critics:
-        window = settings.cost_fit.window * (agent.view_size + 2 * critics.per_constraint * sizes.m + 2)
+        window = settings.cost_fit.window * (agent.observation_size + 2 * critics.per_constraint * sizes.m + 2)
     # Measured: some 600 MB for a run with 30 000 steps per epoch. The window exists twice while it moves on.
     return 4 * steps * (_COPIES * step + 4 * window)
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import gymnasium
 
-from ascpo.engines.gymnasium import GymnasiumEngine
-from ascpo.engines.inspection import resolve
-from ascpo.engines.native import NativeEngine
-from ascpo.engines.rollout import Repeatable, Shared
+from ascpo.engines.contract import Engine, EpisodePlayer
+from ascpo.engines.gymnasium.engine import GymnasiumEngine
+from ascpo.engines.gymnasium.naming import resolve
+from ascpo.engines.native.engine import NativeEngine
 from ascpo.environments.registration import MAX_EPISODE_STEPS
 from ascpo.environments.spaces import make_task
 from ascpo.guard.suites import UnknownSuite, suite
@@ -56,7 +56,7 @@ def _task(env: Environment) -> Task:
         raise BadSetting(f"{name_of(env)} is no suite, and MJX simulates suites only. Use --engine native.") from None
 
 
-def open_mjx(env: Environment, num_envs: int, engine: EngineName, devices: int = 1) -> Shared:
+def open_mjx(env: Environment, num_envs: int, engine: EngineName, devices: int = 1) -> Engine:
     """A suite's environments on an accelerator."""
     task = _task(env)
     import jax
@@ -69,7 +69,7 @@ def open_mjx(env: Environment, num_envs: int, engine: EngineName, devices: int =
     return MjxEngine(task, num_envs, "warp" if engine == "mjx-warp" else "jax", found[: devices or None])
 
 
-def open_engine(env: Environment, num_envs: int, *, threads: int = 0, processes: bool = False) -> Repeatable:
+def open_engine(env: Environment, num_envs: int, *, threads: int = 0, processes: bool = False) -> EpisodePlayer:
     """Environments on the host. Options that the engine does not have are refused."""
     name = name_of(env)
     if not is_suite(env):

@@ -1,7 +1,7 @@
 """Errors that a person can mend: the command line answers them with a sentence, not with a traceback."""
 
-from ascpo.engines.inspection import Faulty
+from ascpo.engines.gymnasium.errors import Faulty
 from ascpo.runs.checkpoints import BadCheckpoint
-from ascpo.training.train import Broken
+from ascpo.training.loop import TrainingDiverged
 
-MENDABLE = (ValueError, OSError, BadCheckpoint, Broken, Faulty)
+MENDABLE = (ValueError, OSError, BadCheckpoint, TrainingDiverged, Faulty)

@@ -36,7 +36,7 @@ def migrate(
         ask = shared.pop("ask")
         method = methods.get(plain.get("algo", "ascpo"))
         if method is not None and "target" in _names(method):
-            own.setdefault("target", _target(ask))
+            own.setdefault("target", _target(ask, projected="projection" in _names(method)))
     return {**plain, "settings": shared, "method": own}
 
 
@@ -51,11 +51,11 @@ def _without_inert(group: str, given: Mapping[str, Any], defaults: Mapping[str, 
     return {name: value for name, value in given.items() if name not in inert}
 
 
-def _target(ask: Mapping[str, Any]) -> dict[str, Any]:
-    """`closed` followed the measured violations; without a share the bound itself decided."""
+def _target(ask: Mapping[str, Any], *, projected: bool) -> dict[str, Any]:
+    """`closed` followed the measured violations; without a share, or where steps are projected, the bound decided."""
     if ask.get("closed", True):
         kind = "feedback"
-    elif ask.get("share", 0.97) is None:
+    elif ask.get("share", 0.97) is None or projected:
         return {"kind": "own"}
     else:
         kind = "capped"

@@ -3,22 +3,22 @@
 import time
 from collections.abc import Callable
 
-from ascpo.engines.rollout import Engine
+from ascpo.engines.contract import Engine
 from ascpo.runs.checkpoints import Checkpoints
 from ascpo.runs.config import Config, fingerprint_of, to_json
 from ascpo.runs.directory import RunDirectory, write_whole
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import Row, Table, read_table
 from ascpo.runs.trained_policy import save_policy
-from ascpo.training.learner import Learner
-from ascpo.training.train import Standing
+from ascpo.training.agent import Agent
+from ascpo.training.state import TrainingState
 
 
 class RunFiles:
     """The files of one run."""
 
     def __init__(
-        self, directory: RunDirectory, config: Config, engine: Engine, agent: Learner, checkpoint_every: float
+        self, directory: RunDirectory, config: Config, engine: Engine, agent: Agent, checkpoint_every: float
     ) -> None:
         self._directory, self._config, self._engine, self._agent = directory, config, engine, agent
         self._plain = directory.plain_config(config)
@@ -28,7 +28,7 @@ class RunFiles:
         self._saved_epochs, self._saved_at = 0, time.perf_counter()
         self._seconds_saving = 0.0
 
-    def load(self, start: Standing) -> Standing:
+    def load(self, start: TrainingState) -> TrainingState:
         """The state of the last checkpoint, or the start. Tables are cut back to it."""
         state = self._checkpoints.load(start) if self._checkpoints.epochs() else start
         if state.epochs > self._config.epochs:
@@ -54,11 +54,11 @@ class RunFiles:
         self._seconds_saving = time.perf_counter() - began
         return timing
 
-    def save_if_due(self, epochs: int, state: Callable[[], Standing]) -> None:
+    def save_if_due(self, epochs: int, state: Callable[[], TrainingState]) -> None:
         if time.perf_counter() - self._saved_at >= self._checkpoint_every:
             self.save(epochs, state)
 
-    def save(self, epochs: int, state: Callable[[], Standing]) -> None:
+    def save(self, epochs: int, state: Callable[[], TrainingState]) -> None:
         """Save the checkpoint and the policy after so many epochs, unless they are saved already."""
         if epochs == self._saved_epochs:
             return
@@ -68,8 +68,8 @@ class RunFiles:
         self._saved_epochs, self._saved_at = now.epochs, time.perf_counter()
         self._seconds_saving += self._saved_at - began
 
-    def _save_policy(self, state: Standing) -> None:
-        theta = self._agent.acting(state.state)
+    def _save_policy(self, state: TrainingState) -> None:
+        theta = self._agent.acting(state.learner)
         save_policy(self._directory.policy, self._plain, self._engine, theta, state.epochs)
 
     def close(self) -> None:

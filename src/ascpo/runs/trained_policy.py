@@ -21,12 +21,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ascpo.engines.rollout import Actor, Engine, scaled
+from ascpo.engines.actor import Actor, augment
+from ascpo.engines.contract import Engine, scaled
 from ascpo.runs.config import Config
 from ascpo.runs.directory import NoRun, find, write_whole
-from ascpo.training.learner import Learner
+from ascpo.training.agent import Agent
 from ascpo.training.state import Sizes
-from ascpo.training.train import learner_for
 
 _FORMAT = "ascpo policy 1"
 
@@ -59,16 +59,11 @@ class PolicyFile:
         hashed.update(json.dumps(plain, sort_keys=True).encode())
         return hashed.hexdigest()
 
-    def learner(self) -> Learner:
-        """A learner that the policy's parameters fit."""
+    def actor(self) -> Actor:
+        """The actor that the policy's parameters fit."""
         settings = self.config.settings
         sizes = Sizes(settings.num_envs, self.observation_size, len(self.low), len(self.cost_names))
-        learner = learner_for(self.config.algorithm(), settings, sizes, settings.limits_for(self.cost_names))
-        learner.start(0)
-        return learner
-
-    def actor(self) -> Actor:
-        return self.learner().actor()
+        return Agent(self.config.algorithm(), settings, sizes, settings.limits_for(self.cost_names)).actor
 
 
 def save_policy(
@@ -122,7 +117,7 @@ class TrainedPolicy:
         self.config, self.cost_names = file.config, file.cost_names
         self._file = file
         actor = file.actor()
-        self._decide, self._remember, self._initial = jax.jit(actor.both), jax.jit(actor.after), actor.fresh()
+        self._decide, self._remember, self._initial = jax.jit(actor.decide), jax.jit(actor.remember), actor.initial()
         self.start()
 
     def start(self) -> None:
@@ -142,8 +137,8 @@ class TrainedPolicy:
             self._augmentation = self._remember(self._augmentation, self._costs(info))
         act = len(self._file.low)
         noise = np.zeros(act, np.float32) if rng is None else rng.standard_normal(act).astype(np.float32)
-        _, action = self._decide(self._file.theta, jnp.concatenate([jnp.asarray(seen), self._augmentation]), noise)
-        return scaled(np.asarray(action), self._file.low, self._file.high)
+        decision = self._decide(self._file.theta, augment(jnp.asarray(seen), self._augmentation), noise)
+        return scaled(np.asarray(decision.taken), self._file.low, self._file.high)
 
     def _costs(self, info: Mapping[str, Any]) -> Float[Array, " m"]:
         given = info["costs"] if "costs" in info else info.get("cost", 0.0)

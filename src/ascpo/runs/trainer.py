@@ -7,9 +7,8 @@ those behind come first, until all are level.
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
-from ascpo.engines.rollout import Engine, Shared
+from ascpo.engines.contract import Engine
 from ascpo.runs.callbacks.callback import Callback, EpochRecord, TrainingPlan
 from ascpo.runs.checkpoints import BadCheckpoint
 from ascpo.runs.config import Config
@@ -17,17 +16,9 @@ from ascpo.runs.directory import RunDirectory
 from ascpo.runs.run_files import RunFiles
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.stopping import Stopping
-from ascpo.training.learner import Learner
-from ascpo.training.train import (
-    Cohort,
-    Epoch,
-    Standing,
-    begin,
-    begin_together,
-    go_on,
-    go_on_together,
-    make_learner,
-)
+from ascpo.training.agent import Agent, agent_for
+from ascpo.training.loop import Epoch, TrainingRun, continue_training, start
+from ascpo.training.state import TrainingState
 
 OpenEngine = Callable[[int], contextlib.AbstractContextManager[Engine]]
 """Opens an engine for a number of runs."""
@@ -44,21 +35,25 @@ class Run:
 class _ActiveRun:
     """A run in training."""
 
-    def __init__(self, run: Run, engine: Engine, agent: Learner, checkpoint_every: float) -> None:
+    def __init__(self, run: Run, engine: Engine, agent: Agent, checkpoint_every: float) -> None:
         self.config, self.directory, self.agent = run.config, run.directory.path, agent
         self.files = RunFiles(run.directory, run.config, engine, agent, checkpoint_every)
         self.epochs = 0
         """Done so far."""
-        self.state: Callable[[], Standing]
+        self.state: Callable[[], TrainingState]
         """The training state after these epochs."""
 
-    def load(self, start: Standing) -> None:
+    @property
+    def training(self) -> TrainingRun:
+        return TrainingRun(self.agent, self.config.seed)
+
+    def load(self, start: TrainingState) -> None:
         """Take the state of the last checkpoint, or of the start."""
         found = self.files.load(start)
         self.epochs, self.state = found.epochs, lambda: found
 
     def record(self, epoch: Epoch) -> EpochRecord:
-        self.epochs, self.state = epoch.epochs, epoch.stand
+        self.epochs, self.state = epoch.epochs, lambda: epoch.state
         return EpochRecord(self.directory, epoch.row, self.files.write(epoch.row, epoch.timing))
 
     def save(self) -> None:
@@ -124,9 +119,10 @@ def _plan(runs: Sequence[_ActiveRun], engine: Engine) -> TrainingPlan:
         config=first.config,
         directory=first.directory,
         epochs_done=min(run.epochs for run in runs),
-        description=first.agent.algorithm.words,
+        description=first.agent.algorithm.description,
         limits=dict(zip(engine.cost_names, first.agent.limits, strict=True)),
-        notes=engine.remarks,
+        target=first.agent.algorithm.target.description if first.agent.algorithm.target else "",
+        notes=engine.notes,
         other_runs=tuple(run.directory for run in others),
     )
 
@@ -141,8 +137,6 @@ def _listening(callbacks: Sequence[Callback], plan: TrainingPlan) -> Iterator[No
         for callback in callbacks:
             callback.on_training_end()
 
-
-# What runs can share, and the border to the training loop.
 
 _COMMON_SETTINGS = ("num_envs", "horizon", "carry")
 
@@ -166,37 +160,22 @@ def check_can_share(configs: Sequence[Config]) -> None:
 
 def check_engine(engine: Engine, runs: int) -> None:
     """Refuse more runs than the engine can take."""
-    max_runs = None if isinstance(engine, Shared) else 1
-    if max_runs is not None and runs > max_runs:
+    if engine.max_runs is not None and runs > engine.max_runs:
         raise BadSetting("Your own environments train one seed at a time. Use --seed instead of --seeds.")
 
 
-def agent_of(config: Config, engine: Engine) -> Learner:
-    return make_learner(engine, config.algorithm(), config.settings, config.settings.num_envs)
+def agent_of(config: Config, engine: Engine) -> Agent:
+    return agent_for(engine, config.algorithm(), config.settings)
 
 
-def _start(engine: Engine, runs: Sequence[_ActiveRun]) -> list[Standing]:
+def _start(engine: Engine, runs: Sequence[_ActiveRun]) -> list[TrainingState]:
     """The training states before the first epoch."""
-    epochs = runs[0].config.epochs
-    if len(runs) == 1 or not isinstance(engine, Shared):
-        return [begin(engine, run.agent, run.config.seed, epochs) for run in runs]
-    return begin_together(engine, _cohorts(runs), epochs)
+    return start(engine, [run.training for run in runs], runs[0].config.epochs)
 
 
-def _continue_training(engine: Engine, runs: Sequence[_ActiveRun], end: int) -> Iterator[Sequence[Epoch]]:
+def _continue_training(engine: Engine, runs: Sequence[_ActiveRun], end: int) -> Iterator[list[Epoch]]:
     """Epochs of all runs, from their states on."""
     states = [run.state() for run in runs]
-    restore = states[0].epochs > 0
-    if len(runs) == 1 or not isinstance(engine, Shared):
-        if restore:
-            engine.restore(states[0].engine)
-        return ([epoch] for epoch in go_on(engine, runs[0].agent, states[0], end))
-    if restore:
-        engine.restore_together([state.engine for state in states])
-    return go_on_together(engine, _cohorts(runs), states, end)
-
-
-def _cohorts(runs: Sequence[_ActiveRun]) -> list[Cohort]:
-    """Neighbours with the same agent."""
-    groups = groupby(runs, key=lambda run: run.agent)
-    return [Cohort(agent, tuple(run.config.seed for run in group)) for agent, group in groups]
+    if states[0].epochs > 0:
+        engine.restore([state.engine for state in states])
+    return continue_training(engine, [run.training for run in runs], states, end)

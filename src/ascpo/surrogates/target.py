@@ -73,10 +73,8 @@ class Demand:
 class Target(Protocol):
     """What a constrained step is to achieve. Its state is carried from epoch to epoch."""
 
-    @property
-    def description(self) -> str:
-        """What a step is to achieve, for a person."""
-        ...
+    description: ClassVar[str]
+    """What a step is to achieve, for a person."""
 
     def init(self, m: int) -> MeasuredRates | None: ...
 

@@ -19,6 +19,8 @@ class TrainingPlan:
     description: str
     """What the algorithm does about costs."""
     limits: dict[str, float]
+    target: str = ""
+    """What every step of a constrained algorithm is to achieve."""
     notes: tuple[str, ...] = ()
     """What a person should know about the environment, a sentence each."""
     other_runs: tuple[Path, ...] = ()
@@ -35,6 +37,7 @@ class TrainingPlan:
             f"Target: the largest cost of any state in an episode stays within its limit ({limits}) "
             f"in {100 * settings.probability:.4g} % of all episodes",
             f"Method: {config.algo} {self.description}{margin}",
+            *([f"Every step aims at: {self.target}"] if self.target else ()),
             f"Directory: {self.directory}",
             *([f"At the same time: {', '.join(path.name for path in self.other_runs)}"] if self.other_runs else ()),
             *(f"Note: {note}" for note in self.notes),

@@ -23,7 +23,10 @@ from ascpo.engines.rollout import SCRIPTED
 from ascpo.engines.simulation import Simulator
 
 from ascpo.cli.train import seeds_of
-from ascpo.engines.native import NativeEngine
+from ascpo.engines.actor import ScriptedActor
+from ascpo.engines.contract import RunBatch
+from ascpo.engines.native.engine import NativeEngine
+from ascpo.engines.native.simulator import Simulator
 from ascpo.engines.precision import precise
 from ascpo.environments.registration import MAX_EPISODE_STEPS
 from ascpo.environments.spaces import make_task
@@ -108,13 +111,13 @@ def _steps(task: Task, engine: str, batch: int) -> int:
 
 def _native(task: Task, _: str, actions: np.ndarray) -> tuple[Any, Callable[[], Any], Callable[[], Any]]:
     engine, simulator = NativeEngine(task, actions.shape[1]), Simulator(task, actions.shape[1], 0)
-    engine.begin(SCRIPTED, 0)
+    engine.start([RunBatch(ScriptedActor(), (0,))])
 
     def bare() -> None:
         for action in actions:
             simulator.step(action)
 
-    return engine, lambda: engine.collect(jnp.zeros(0), actions), bare
+    return engine, lambda: engine.collect([jnp.zeros((1, 0))], [actions[None]]), bare
 
 
 def _mjx(task: Task, engine: str, actions: np.ndarray) -> tuple[Any, Callable[[], Any], Callable[[], Any]]:
@@ -123,7 +126,7 @@ def _mjx(task: Task, engine: str, actions: np.ndarray) -> tuple[Any, Callable[[]
 
     implementation = "warp" if engine == "mjx-warp" else "jax"
     whole, physics = MjxEngine(task, actions.shape[1], implementation), Physics(task, implementation)
-    whole.begin(SCRIPTED, 0)
+    whole.start([RunBatch(ScriptedActor(), (0,))])
     on_device = jnp.asarray(actions)
     start = jax.jit(physics.begin)(jnp.tile(jnp.array([9.0, 9.0, 0.5]), (actions.shape[1], task.suite.pillars, 1)))
 
@@ -132,7 +135,7 @@ def _mjx(task: Task, engine: str, actions: np.ndarray) -> tuple[Any, Callable[[]
     def bare(moving: Any, actions: Any) -> Any:
         return jax.lax.scan(lambda m, a: (physics.step(m, a), None), moving, actions)[0].sensors
 
-    return whole, lambda: whole.collect(jnp.zeros(0), on_device), lambda: bare(start, on_device)
+    return whole, lambda: whole.collect([jnp.zeros((1, 0))], [on_device[None]]), lambda: bare(start, on_device)
 
 
 def _timed(call: Callable[[], Any], times: int = 3) -> tuple[float, float]:

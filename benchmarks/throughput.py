@@ -21,7 +21,7 @@ import numpy as np
 from mujoco.batch import Batch
 
 import ascpo
-from ascpo.engines.native import NativeEngine
+from ascpo.engines.native.environments import NativeEnvironments
 from ascpo.environments.spaces import make_task
 from ascpo.guard.layout import draw_many, keys_for
 from ascpo.guard.model import SUBSTEPS
@@ -55,9 +55,9 @@ def main() -> None:
 
 def measure(name: str, num_envs: int, threads: int) -> tuple[float, float]:
     """Environment steps per second of the engine and of the bare loop."""
-    engine, actions = _engine(name, num_envs, threads)
-    simulator = engine._simulator
-    bare = Batch(engine.task.model, num_envs, threads)
+    envs, actions = _environments(name, num_envs, threads)
+    simulator = envs._simulator
+    bare = Batch(envs.task.model, num_envs, threads)
     bare.bind("sensordata")
 
     def step_bare() -> None:
@@ -66,7 +66,7 @@ def measure(name: str, num_envs: int, threads: int) -> tuple[float, float]:
         bare.step(nstep=SUBSTEPS)
 
     def step_engine() -> None:
-        engine.step(next(actions))
+        envs.step(next(actions))
 
     for _ in range(20):
         step_engine()
@@ -82,13 +82,13 @@ def measure(name: str, num_envs: int, threads: int) -> tuple[float, float]:
 
 def soak(name: str, steps: int) -> None:
     """Run a suite for many steps and print the memory on the way."""
-    engine, actions = _engine(name, 256, 0)
+    envs, actions = _environments(name, 256, 0)
     print(f"{name}, 256 environments\n\n| environment steps | resident memory, MB |\n|---|---|")
     calls = steps // 256
     for call in range(calls + 1):
         if call % max(1, calls // 10) == 0:
             print(f"| {call * 256:,} | {_resident_megabytes():.0f} |", flush=True)
-        engine.step(next(actions))
+        envs.step(next(actions))
 
 
 def layouts(names: list[str], count: int) -> None:
@@ -101,12 +101,12 @@ def layouts(names: list[str], count: int) -> None:
         print(f"| {name} | {first:.2f} | {min(others):.2f} |", flush=True)
 
 
-def _engine(name: str, num_envs: int, threads: int) -> tuple[NativeEngine, Iterator[np.ndarray]]:
-    engine = NativeEngine(make_task(name, "paper", "closest", 1000), num_envs, threads)
-    engine.start(np.arange(num_envs))
+def _environments(name: str, num_envs: int, threads: int) -> tuple[NativeEnvironments, Iterator[np.ndarray]]:
+    envs = NativeEnvironments(make_task(name, "paper", "closest", 1000), num_envs, threads)
+    envs.reset(np.arange(num_envs))
     rng = np.random.default_rng(0)
-    drawn = rng.uniform(-1, 1, (64, num_envs, engine.task.suite.robot.actions)).astype(np.float32)
-    return engine, (drawn[i] for i in iter(lambda: int(rng.integers(64)), -1))
+    drawn = rng.uniform(-1, 1, (64, num_envs, envs.task.suite.robot.actions)).astype(np.float32)
+    return envs, (drawn[i] for i in iter(lambda: int(rng.integers(64)), -1))
 
 
 def _seconds(step: Callable[[], object], calls: int) -> float:

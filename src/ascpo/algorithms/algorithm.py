@@ -2,7 +2,7 @@
 
 from dataclasses import Field, dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from ascpo.experience.memory import NOTHING, EpisodeMemory
 from ascpo.experience.signals import Signal, excesses, expected_cost
@@ -69,6 +69,8 @@ class Algorithm:
     name: str
     words: str
     """What it does about costs, for a person."""
+    quantity: str = ""
+    """What is kept under the limit or paid for, as a phrase; empty if the algorithm ignores costs."""
     memory: EpisodeMemory = NOTHING
     cost_critics: CostCritics | None = None
     constraint: Constraint | None = None
@@ -79,6 +81,15 @@ class Algorithm:
     """None: within the trust region, by its dual."""
     shield: Shield | None = None
     tail: Tailed | None = None
+
+    @property
+    def mechanism(self) -> Literal["constraint", "penalty", "shield", "none"]:
+        """How the algorithm treats costs."""
+        if self.constraint is not None:
+            return "constraint"
+        if self.penalty is not None:
+            return "penalty"
+        return "none" if self.shield is None else "shield"
 
 
 class Method(Protocol):

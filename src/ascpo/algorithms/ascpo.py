@@ -35,6 +35,7 @@ class ASCPO:
         return Algorithm(
             name="ascpo",
             words=f"bounds {self._words(probability)}",
+            quantity=self._quantity(probability),
             memory=MAXIMA,
             cost_critics=replace(critics, head="sigmoid") if self.mode == "chance" else critics,
             constraint=self._bound(probability),
@@ -66,3 +67,14 @@ class ASCPO:
             case "chance":
                 bound = f"the chance that an episode breaks a limit, at {1 - probability:g}"
         return f"{bound}; mode {self.mode}"
+
+    def _quantity(self, probability: float) -> str:
+        match self.mode:
+            case "reference":
+                return "the mean of an episode's largest cost"
+            case "paper" | "moment":
+                return f"mean + {self.k:g} · mean square of an episode's largest cost"
+            case "cantelli":
+                return f"the level that an episode's largest cost stays under with probability {probability:g}"
+            case "chance":
+                return "the probability that an episode violates a limit"

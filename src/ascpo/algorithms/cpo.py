@@ -14,6 +14,7 @@ class CPO:
         return Algorithm(
             name="cpo",
             words="bounds the mean cost of an episode",
+            quantity="the mean cost of an episode",
             cost_critics=EPISODE_COST,
             constraint=EXPECTED_COST,
         )

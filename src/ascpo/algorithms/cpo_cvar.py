@@ -26,6 +26,7 @@ class CPOCVaR:
         return Algorithm(
             name="cpo-cvar",
             words=f"bounds the mean cost of the worst {100 * (1 - alpha):g} % of the episodes",
+            quantity=f"the mean cost of the worst {100 * (1 - alpha):g} % of the episodes",
             memory=SUMS,
             cost_critics=OF_TAIL,
             constraint=tail_mean(alpha),

@@ -36,6 +36,7 @@ class PASCPO:
         return Algorithm(
             name="pascpo",
             words=f"pays for a bound of an episode's largest cost, at a price that rises; clipped; k = {self.k:g}",
+            quantity="an upper bound of an episode's largest cost",
             memory=MAXIMA,
             cost_critics=of_largest_cost(increments),
             penalty=Penalty(

@@ -18,6 +18,7 @@ class PCPO:
         return Algorithm(
             name="pcpo",
             words="bounds the mean cost of an episode, by projection",
+            quantity="the mean cost of an episode",
             cost_critics=EPISODE_COST,
             constraint=EXPECTED_COST,
             step=self.projection,

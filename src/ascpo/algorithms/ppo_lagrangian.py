@@ -25,6 +25,7 @@ class PPOLagrangian:
         return Algorithm(
             name="ppo-lagrangian",
             words="pays for the mean cost of an episode, at a price that rises while it is over the limit; clipped",
+            quantity="the mean cost of an episode",
             cost_critics=EPISODE_COST,
             penalty=Penalty(lagrangian(1.0), multiplier, episode_cost, rescaled=working),
             step=self.ppo if working else replace(self.ppo, clip_costs=False),

@@ -16,6 +16,7 @@ class SCPO:
         return Algorithm(
             name="scpo",
             words="bounds the mean of an episode's largest cost",
+            quantity="the mean of an episode's largest cost",
             memory=MAXIMA,
             cost_critics=of_largest_cost(increments),
             constraint=expected_maximum(),

@@ -33,6 +33,7 @@ class TRPOCVaR:
         return Algorithm(
             name="trpo-cvar",
             words=f"pays for the mean cost of the worst {100 * (1 - alpha):g} % of the episodes",
+            quantity=f"the mean cost of the worst {100 * (1 - alpha):g} % of the episodes",
             memory=SUMS,
             cost_critics=OF_TAIL,
             penalty=Penalty(bounded(tail, self.strength), Scalar(self.multiplier_rate), tail.offset),

@@ -20,6 +20,7 @@ class TRPOFAC:
         return Algorithm(
             name="trpo-fac",
             words="pays for costs, at a price for every state that rises where they are over the limit",
+            quantity="the mean cost of an episode, state by state",
             cost_critics=EPISODE_COST,
             penalty=Penalty(lagrangian(1.0), OfStates(self.multiplier_rate, self.multiplier_steps)),
         )

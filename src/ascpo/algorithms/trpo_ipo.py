@@ -27,6 +27,7 @@ class TRPOIPO:
         return Algorithm(
             name="trpo-ipo",
             words="pays for the mean cost of an episode, steeply near the limit",
+            quantity="the mean cost of an episode",
             cost_critics=EPISODE_COST,
             penalty=Penalty(barrier(t, slope)),
         )

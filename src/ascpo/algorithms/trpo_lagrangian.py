@@ -21,6 +21,7 @@ class TRPOLagrangian:
         return Algorithm(
             name="trpo-lagrangian",
             words="pays for the mean cost of an episode, at a price that rises while it is over the limit",
+            quantity="the mean cost of an episode",
             cost_critics=EPISODE_COST,
             penalty=Penalty(lagrangian(self.strength), Scalar(self.multiplier_rate), episode_cost),
         )

@@ -18,6 +18,7 @@ class TRPOSL:
         return Algorithm(
             name="trpo-sl",
             words="changes actions whose next cost a linear model expects over the limit",
+            quantity="the predicted cost of the next state",
             memory=LAST,
             shield=SafetyLayer(self.warm_up),
         )

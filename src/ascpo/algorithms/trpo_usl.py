@@ -27,5 +27,6 @@ class TRPOUSL:
         return Algorithm(
             name="trpo-usl",
             words="changes actions whose cost still to come is expected over the limit",
+            quantity="the predicted cost still to come",
             shield=UnrollingSafetyLayer(threshold, self.correction_steps, self.correction_size, warm_up=self.warm_up),
         )

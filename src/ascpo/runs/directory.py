@@ -1,6 +1,7 @@
 """A run's directory: what lies where, and who may write to it.
 
 config.json          all that decides the numbers
+description.json     how the algorithm treats costs, for reports
 metrics.csv          a row an epoch; the same bytes for the same config, however often the run was stopped
 timing.csv           seconds, a row an epoch
 checkpoints/         the last two, each all that is needed to go on
@@ -19,6 +20,7 @@ from pathlib import Path
 
 import filelock
 
+from ascpo.runs import description
 from ascpo.runs.config import Config
 from ascpo.runs.plain import nearest
 
@@ -91,6 +93,7 @@ def create(out: Path, config: Config, name: str | None = None) -> RunDirectory:
     directory.check_free()
     directory.path.mkdir(parents=True, exist_ok=True)
     write_whole(directory.path / "versions.json", json.dumps(_versions(), indent=2) + "\n")
+    description.write(directory.path, description.describe(config))
     write_whole(directory.config_file, config.to_json())
     return directory
 

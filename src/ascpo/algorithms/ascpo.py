@@ -8,6 +8,7 @@ from ascpo.experience.memory import MAXIMA
 from ascpo.experience.signals import crossings, increments, moments
 from ascpo.surrogates.evidence import Constraint
 from ascpo.surrogates.maximum import cantelli_bound, chance, moment_bound, paper_bound, reference_bound
+from ascpo.theory.cantelli import PAPER_K
 
 Mode = Literal["reference", "paper", "moment", "cantelli", "chance"]
 
@@ -18,7 +19,7 @@ class ASCPO:
 
     mode: Mode = "chance"
     """Which bound: `reference`, `paper`, `moment`, `cantelli` or `chance`. The formulas: docs/algorithms/ascpo.md."""
-    k: float = 7.0
+    k: float = PAPER_K
     """How much the spread of the largest cost counts (all modes but cantelli)."""
     omega1: float = 0.005
     """ω₁, the paper's ‖μ‖∞ (modes reference and paper)."""

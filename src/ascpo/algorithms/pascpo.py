@@ -9,6 +9,7 @@ from ascpo.experience.signals import increments
 from ascpo.networks.multiplier import Scalar
 from ascpo.surrogates.maximum import paper_bound, reference_bound
 from ascpo.surrogates.penalty import Penalty, bounded, episode_cost
+from ascpo.theory.cantelli import PAPER_K
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class PASCPO:
 
     preset: Literal["working", "reference"] = "working"
     """`reference`: the released code's bound, strength 0.05, and a multiplier that climbs on the mean cost."""
-    k: float = 7.0
+    k: float = PAPER_K
     """How much the spread of the largest cost counts."""
     omega1: float = 0.005
     """ω₁, the paper's ‖μ‖∞."""

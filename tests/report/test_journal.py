@@ -12,7 +12,7 @@ from ascpo.report.journal import CASES, entry
 from ascpo.report.timeline import milestones, stretches, timeline
 from ascpo.runs.plain import BadSetting
 from ascpo.trust_region.dual import Case
-from tests.report.made import FREE_OF_CONSTRAINTS, made, several
+from tests.report.made import NO_CONSTRAINTS, made, several
 
 
 def said(run, epoch):
@@ -99,16 +99,14 @@ def test_several_constraints_are_told_by_name(tmp_path):
 
 
 def test_without_constraints_nothing_is_asked(tmp_path):
-    run = read_run(made(tmp_path / "a", algo="trpo", method={}, **FREE_OF_CONSTRAINTS))
+    run = read_run(made(tmp_path / "a", algo="trpo", **NO_CONSTRAINTS))
     assert list(said(run, 0)) == ["Policy", "Step", "Promise", "Critics", "Next"]
     assert said(run, 0)["Step"].startswith("Reward alone: one step for the reward; costs are not looked at.")
     assert entry(run, 0).title.endswith("reward alone")
 
 
 def test_a_price_is_told_with_where_it_goes(tmp_path):
-    run = read_run(
-        made(tmp_path / "a", algo="trpo-lagrangian", method={}, Multiplier=[0, 2, 2, 1], **FREE_OF_CONSTRAINTS)
-    )
+    run = read_run(made(tmp_path / "a", algo="trpo-lagrangian", method={}, Multiplier=[0, 2, 2, 1], **NO_CONSTRAINTS))
     prices = [said(run, epoch)["Price"] for epoch in range(4)]
     assert (
         prices[0] == "Paid for is the mean cost of an episode. Its price was 0 in this step and rose to 2 for the next."
@@ -127,7 +125,7 @@ def test_a_descent_is_told_by_its_iterations(tmp_path):
             method=method,
             Multiplier=1.0,
             LineSearch=[0, 60, 0, 0],
-            **FREE_OF_CONSTRAINTS,
+            **NO_CONSTRAINTS,
         )
     )
     assert said(run, 0)["Step"].endswith("The descent made 80 of 80 iterations.")
@@ -136,7 +134,7 @@ def test_a_descent_is_told_by_its_iterations(tmp_path):
 
 def test_a_shield_and_a_tail_are_told(tmp_path):
     columns = {"ShieldRate": [0, 0.25, 0, 0], "ShieldShift": 0.5, "VaR": 1.5, "CVaR": 3.0}
-    run = read_run(made(tmp_path / "a", algo="trpo-sl", method={}, **columns, **FREE_OF_CONSTRAINTS))
+    run = read_run(made(tmp_path / "a", algo="trpo-sl", method={}, **columns, **NO_CONSTRAINTS))
     assert said(run, 0)["Shield"] == "The shield changed no action."
     assert said(run, 1)["Shield"] == "The shield changed 25.0 % of the actions, by 0.5 on average."
     assert "more than 1.5 (value at risk); 3 is the mean" in said(run, 0)["Tail"]
@@ -156,7 +154,7 @@ def test_an_epoch_that_is_not_there_is_answered_with_those_that_are(tmp_path):
 @pytest.mark.parametrize("name", sorted(ALGORITHMS))
 def test_every_algorithm_that_heeds_costs_has_words_for_what_it_heeds(tmp_path, name):
     algorithm = ALGORITHMS[name]().build(0.98)
-    columns = {} if algorithm.constraint else dict(FREE_OF_CONSTRAINTS)
+    columns = {} if algorithm.constraint else dict(NO_CONSTRAINTS)
     columns |= {"Multiplier": 1.0} if algorithm.penalty and algorithm.penalty.multiplier else {}
     columns |= {"ShieldRate": 0.5} if algorithm.shield else {}
     found = heeded(read_run(made(tmp_path / "a", algo=name, method={}, **columns)))
@@ -232,7 +230,7 @@ def test_prices_rise_fall_and_rest(tmp_path):
             method={},
             epochs=6,
             Multiplier=[0, 1, 2, 2, 2, 1],
-            **FREE_OF_CONSTRAINTS,
+            **NO_CONSTRAINTS,
         )
     )
     assert [phase[:3] for phase in told(run)] == [
@@ -251,7 +249,7 @@ def test_a_shield_learns_and_acts(tmp_path):
             method={},
             ShieldRate=[0, 0, 0.5, 0.7],
             ShieldShift=0.1,
-            **FREE_OF_CONSTRAINTS,
+            **NO_CONSTRAINTS,
         )
     )
     assert [phase[:3] for phase in told(run)] == [(0, 1, "The shield learns"), (2, 3, "The shield acts")]
@@ -259,7 +257,7 @@ def test_a_shield_learns_and_acts(tmp_path):
 
 
 def test_an_algorithm_that_heeds_nothing_has_stretches_of_time_outs(tmp_path):
-    run = read_run(made(tmp_path / "a", algo="trpo", method={}, TimeoutRate=[1, 0.9, 0.1, 0], **FREE_OF_CONSTRAINTS))
+    run = read_run(made(tmp_path / "a", algo="trpo", TimeoutRate=[1, 0.9, 0.1, 0], **NO_CONSTRAINTS))
     assert [phase[:3] for phase in told(run)] == [
         (0, 1, "The reward alone, while most episodes run out of time"),
         (2, 3, "The reward alone"),

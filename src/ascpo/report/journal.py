@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ascpo.report.data import RunData
-from ascpo.report.wording import change, equals, number, percent, points, setting_percent, steps, times
+from ascpo.report.wording import change, equals, listed, number, percent, points, setting_percent, steps, times
 from ascpo.runs.description import Description
 from ascpo.runs.plain import BadSetting
 
@@ -125,7 +125,7 @@ def _target(row: _Row, about: Description) -> str:
     source = f"The target of a step is {about.target}. " if about.target else ""
     share = row("AskShare")
     cap = f" The constraints could use {percent(share)} of the trust region's radius." if math.isfinite(share) else ""
-    return f"{source}In this step, {about.quantity} had to {'; '.join(row.each(demand))}.{cap}"
+    return f"{source}In this step, {about.quantity} had to {listed(row.each(demand))}.{cap}"
 
 
 def _step(row: _Row, about: Description) -> str:
@@ -133,7 +133,7 @@ def _step(row: _Row, about: Description) -> str:
     out = [f"{name.capitalize()}: {meaning}."]
     if about.mechanism == "constraint":
         nus = ", ".join(row.each(lambda one: equals("ν", row("Nu", one))))
-        out.append(f"The multipliers are {equals('λ', row('Lambda'))} for the trust region and {nus} for costs.")
+        out.append(f"The multipliers were {equals('λ', row('Lambda'))} for the trust region and {nus} for costs.")
     if row("Accepted") == 0:
         out.append("No step was accepted, so the policy stayed as it was.")
         return " ".join(out)
@@ -165,9 +165,11 @@ def _surrogate(row: _Row, about: Description) -> str:
 
     def both(name: str) -> str:
         predicted, actual = row("CostPredicted", name), row("CostActual", name)
-        return f"{change(predicted)} by the linear model and by {change(actual)} on the same data after the line search"
+        return (
+            f"the linear model predicted a change of {change(predicted)}, and the line search measured {change(actual)}"
+        )
 
-    return f"The constraint's surrogate changed by {'; '.join(row.each(both))}. {gain}".strip()
+    return f"For the constraint's surrogate, {'; '.join(row.each(both))}. {gain}".strip()
 
 
 def _penalty(row: _Row, about: Description) -> str:
@@ -198,7 +200,7 @@ def _cvar(row: _Row) -> str:
     if not math.isfinite(row("VaR")):
         return ""
     return (
-        f"The value at risk is {number(row('VaR'))}; the episodes that cost more have a mean of {number(row('CVaR'))}."
+        f"The value at risk was {number(row('VaR'))}; the episodes that cost more had a mean of {number(row('CVaR'))}."
     )
 
 

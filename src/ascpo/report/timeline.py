@@ -234,7 +234,7 @@ def _constraint_sentences(part: _Part, about: Description) -> list[str]:
         quantity = f"{about.quantity} ({name})" if len(names) > 1 else about.quantity
         demand = f"had to lower {quantity} by {number(asked)}"
         if not asked > 0:
-            demand = f"could raise {quantity} by {number(-asked)}" if asked else f"had to keep {quantity}"
+            demand = f"could raise {quantity} by {number(-asked)}" if asked else f"had to keep {quantity} where it was"
         out.append(
             f"{'The step' if part.count == 1 else 'On average, a step'} {demand}. The linear model predicted a change "
             f"of {change(part.mean('CostPredicted', name))}; on the same data the change was "

@@ -37,14 +37,13 @@ def test_an_entry_leads_from_the_policy_before_a_step_to_the_policy_after_it(tmp
         "Policy": "Over 20 episodes, the mean return was 1 and the mean cost 0.4. The mean largest cost of an episode "
         "was 0.1 with a standard deviation of 0.1. The worst state cost 0.4. 70.0 % of the episodes kept the limit in "
         "every state; the target is 80 %. 5.0 % ran into the time limit.",
-        "Target": "The target of a step is feedback from the measured share of violating episodes. In this step, the "
-        "probability that an episode violates a limit had to fall by 0.3. The constraints could use 97.0 % of the "
-        "trust region's radius.",
+        "Target": "In this step, the probability that an episode violates a limit had to fall by 0.3. The constraints "
+        "could use 97.0 % of the trust region's radius.",
         "Step": "Recovering: the constraints come first, and the reward gets the rest of the trust region. The "
         "multipliers were λ = 0.5 for the trust region and ν = 0.2 for costs. The policy moved by a mean KL of 0.01; "
         "the limit is 0.02. The line search shortened the step once, to 50.0 % of its length.",
-        "Surrogate": "For the constraint's surrogate, the linear model predicted a change of −0.25, and the line search "
-        "measured −0.125. The loss fell by 0.002.",
+        "Surrogate": "For the change of the constraint's surrogate, the linear model predicted −0.25, and the line "
+        "search measured −0.125. The loss fell by 0.002.",
         "Critics": "On unseen episodes, the critics explained 80.0 % of the return's variance and 50.0 % of the "
         "costs'.",
         "Next": "Epoch 1 measured a return of 1.5 (+0.5), a cost of 0.3 (−0.1), a largest cost of 0.1 (0), and 75.0 % "
@@ -67,13 +66,13 @@ def test_a_target_asks_a_quantity_to_fall_to_stay_or_to_rise_little(tmp_path, as
 @pytest.mark.parametrize(
     ("ask", "target"),
     [
+        ({}, "feedback from the measured share of violating episodes"),
         ({"closed": False}, "the bound, capped at a share of the trust region"),
         ({"closed": False, "share": None}, "the bound itself"),
     ],
 )
 def test_the_journal_says_which_target_a_run_has(tmp_path, ask, target):
     run = read_run(made(tmp_path / "a", settings={"ask": ask}))
-    assert said(run, 0)["Target"].startswith(f"The target of a step is {target}.")
     assert f"The target of a step is {target}." in lines(run, [0], 200)[1]
 
 

@@ -122,10 +122,9 @@ def _target(row: _Row, about: Description) -> str:
             return "stay where it was"
         return f"fall by {number(asked)}" if asked > 0 else f"rise by at most {number(-asked)}"
 
-    source = f"The target of a step is {about.target}. " if about.target else ""
     share = row("AskShare")
     cap = f" The constraints could use {percent(share)} of the trust region's radius." if math.isfinite(share) else ""
-    return f"{source}In this step, {about.quantity} had to {listed(row.each(demand))}.{cap}"
+    return f"In this step, {about.quantity} had to {listed(row.each(demand))}.{cap}"
 
 
 def _step(row: _Row, about: Description) -> str:
@@ -165,11 +164,9 @@ def _surrogate(row: _Row, about: Description) -> str:
 
     def both(name: str) -> str:
         predicted, actual = row("CostPredicted", name), row("CostActual", name)
-        return (
-            f"the linear model predicted a change of {change(predicted)}, and the line search measured {change(actual)}"
-        )
+        return f"the linear model predicted {change(predicted)}, and the line search measured {change(actual)}"
 
-    return f"For the constraint's surrogate, {'; '.join(row.each(both))}. {gain}".strip()
+    return f"For the change of the constraint's surrogate, {'; '.join(row.each(both))}. {gain}".strip()
 
 
 def _penalty(row: _Row, about: Description) -> str:

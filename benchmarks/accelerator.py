@@ -19,8 +19,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from ascpo.engines.rollout import SCRIPTED
-from ascpo.engines.simulation import Simulator
+from ascpo.engines.contract import SCRIPTED
+from ascpo.engines.native.simulator import Simulator
 
 from ascpo.cli.train import seeds_of
 from ascpo.engines.actor import ScriptedActor

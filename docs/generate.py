@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from ascpo.algorithms import ALGORITHMS
 from ascpo.cli.train import Train
 from ascpo.runs.api import Options
-from ascpo.training.journal import COLUMNS, TIMES
+from ascpo.training.metrics import COLUMNS, TIMES
 from ascpo.training.settings import Settings
 
 HERE = Path(__file__).parent

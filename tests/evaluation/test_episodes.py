@@ -4,7 +4,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.engines.functional import FunctionalEngine
-from ascpo.engines.rollout import SCRIPTED, Actor, Rollout
+from ascpo.engines.contract import SCRIPTED, Actor, Rollout
 from ascpo.evaluation.episodes import play, seeded
 from tests.toys import Corridor
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ascpo.engines.rollout import SCRIPTED, Actor
+from ascpo.engines.contract import SCRIPTED, Actor
 from ascpo.evaluation.episodes import play
 from ascpo.evaluation.evaluate import records_of
 from ascpo.evaluation.records import Record

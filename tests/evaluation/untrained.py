@@ -7,7 +7,7 @@ from ascpo.runs.directory import create
 from ascpo.runs.environment import open_engine
 from ascpo.runs.trained_policy import save_policy
 from ascpo.training.state import Sizes
-from ascpo.training.train import learner_for
+from ascpo.training.loop import learner_for
 from tests.runs.helpers import CART, TINY
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from ascpo.engines.inspection import inspect
+from ascpo.engines.gymnasium.inspection import inspect
 from examples.pendulum import GRAVITY, MAX_ANGLE, MAX_TORQUE, MOTOR, Pendulum, make
 
 

@@ -1,23 +1,23 @@
-"""Short episodes to replay: a robot that drives straight on, and environments of a user's own."""
+"""Short episodes for replays: a robot that drives straight on, and a user's own environments."""
 
 import functools
 
 import jax.numpy as jnp
 import numpy as np
 
-from ascpo.engines.rollout import SCRIPTED
+from ascpo.engines.contract import SCRIPTED
 from ascpo.evaluation.records import Record
 from ascpo.runs.environment import open_engine
 from tests.own import Cart
 
 HAZARD = ("Point-8-Hazard", 255)
-"""Straight on, this robot crosses a hazard on its way to the goal."""
+"""This robot crosses a hazard on its way to the goal if it drives straight on."""
 GHOST = ("Point-4-Ghost", 142)
 OWN = "tests.replay.straight:Drawn"
 
 
 class Drawn(Cart):
-    """A cart whose pictures are grey, the lighter the later."""
+    """A cart whose frames are grey, and lighter in later steps."""
 
     metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
 

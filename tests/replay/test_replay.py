@@ -1,4 +1,4 @@
-"""Replays: what the player shows, where everything is, and the page in a real browser."""
+"""Replays: the player, the poses, and the page in a real browser."""
 
 import io
 import math
@@ -18,87 +18,84 @@ from ascpo.guard.kinds import GHOST as GHOST_KIND
 from ascpo.guard.kinds import HAZARD as HAZARD_KIND
 from ascpo.guard.scene import read_scene
 from ascpo.replay import serve as module
+from ascpo.replay.episode import Episode, play_again, step_colours, title, worst_records
+from ascpo.replay.page import curves
 from ascpo.replay.player import STEPS_PER_SECOND, Player, Playhead
 from ascpo.replay.poses import poses_of
 from ascpo.replay.serve import Replay, free_port
-from ascpo.replay.story import Story, title
-from ascpo.replay.tale import Tale, tell
-from ascpo.replay.traces import traces
-from ascpo.replay.trail import trail_colours
-from ascpo.replay.worst import worst_records
 from ascpo.runs.directory import NoRun
 from ascpo.runs.serialization import BadSetting
 from tests.browser import messages, opened, requests
 from tests.replay.straight import GHOST, HAZARD, OWN, straight
 
 
-def story(*, cost, limits=(0.0,), names=("hazard",), reward=None) -> Story:
+def made(*, cost, limits=(0.0,), names=("hazard",), reward=None) -> Episode:
     cost = np.asarray(cost, float).reshape(-1, len(names))
     over = cost > np.array(limits)
     first = tuple(int(column.argmax()) if column.any() else -1 for column in over.T)
     reward = np.zeros(len(cost)) if reward is None else np.asarray(reward, float)
     actions = np.zeros((len(cost), 1), np.float32)
     record = Record("Point-1-Hazard", names, limits, 7, 0, actions, float(reward.sum()), tuple(cost.max(axis=0)), first)
-    return Story(record, reward, cost)
+    return Episode(record, reward, cost)
 
 
-TWO = story(
+TWO = made(
     cost=[[0.0, 0.0], [0.3, 0.0], [0.0, 0.0], [0.0, 1.0]], limits=(0.5, 0.0), names=("hazard", "pillar"), reward=[1] * 4
 )
 
 
 def test_a_cost_at_its_limit_is_no_violation_and_one_above_is():
-    assert story(cost=[0.1, 0.2, 0.1], limits=(0.2,)).first_violation is None
-    assert story(cost=[0.1, 0.2, 0.3, 0.3], limits=(0.2,)).first_violation == 2
+    assert made(cost=[0.1, 0.2, 0.1], limits=(0.2,)).first_violation is None
+    assert made(cost=[0.1, 0.2, 0.3, 0.3], limits=(0.2,)).first_violation == 2
 
 
-def test_the_first_violation_is_of_the_constraint_whose_own_limit_is_broken():
+def test_the_first_violation_is_of_the_constraint_whose_own_limit_is_violated():
     assert TWO.first_violation == 3
-    assert TWO.broken(3) == ("pillar",)
-    assert TWO.first() == "First violation: pillar, in step 3."
-    assert story(cost=[0.0]).first() == "Every step keeps within the limits."
+    assert TWO.violated_constraints(3) == ("pillar",)
+    assert TWO.first_violation_text() == "First violation: pillar, in step 3."
+    assert made(cost=[0.0]).first_violation_text() == "Every step keeps all limits."
 
 
-def test_the_words_of_a_step_tell_its_number_the_return_so_far_and_which_limit_is_broken():
-    head, hazard, pillar = TWO.now(1)
-    assert head.words == "Step 1 of 0 to 3. Return so far: 2.000."
-    assert hazard.words == "hazard: cost 0.300, limit 0.5, largest so far 0.300."
-    assert not hazard.alarming
-    assert not pillar.alarming
-    _, hazard, pillar = TWO.now(3)
-    assert hazard.words == "hazard: cost 0.000, limit 0.5, largest so far 0.300."
-    assert pillar.words.endswith("VIOLATED in step 3.")
-    assert pillar.alarming
+def test_the_text_of_a_step_has_its_number_the_return_so_far_and_the_violated_limits():
+    head, hazard, pillar = TWO.step_text(1)
+    assert head.text == "Step 1 of 0 to 3. Return so far: 2.000."
+    assert hazard.text == "hazard: cost 0.300, limit 0.5, largest so far 0.300."
+    assert not hazard.alarm
+    assert not pillar.alarm
+    _, hazard, pillar = TWO.step_text(3)
+    assert hazard.text == "hazard: cost 0.000, limit 0.5, largest so far 0.300."
+    assert pillar.text.endswith("VIOLATED in step 3.")
+    assert pillar.alarm
 
 
-def test_a_title_names_the_largest_cost_the_broken_constraint_and_the_seed():
+def test_a_title_names_the_largest_cost_the_violated_constraint_and_the_seed():
     assert title(TWO.record, 0) == "0: cost 1.000, pillar, seed 7"
-    assert title(story(cost=[0.0]).record, 3) == "3: cost 0.000, within limits, seed 7"
+    assert title(made(cost=[0.0]).record, 3) == "3: cost 0.000, within limits, seed 7"
 
 
-def test_traces_are_the_costs_with_their_limits_and_the_return_with_a_mark_at_the_present_step():
-    hazard, pillar, returns = traces(TWO)
-    assert [trace.name for trace in (hazard, pillar, returns)] == ["cost: hazard", "cost: pillar", "return"]
+def test_curves_are_the_costs_with_their_limits_and_the_return_with_a_mark_at_the_present_step():
+    hazard, pillar, returns = curves(TWO)
+    assert [curve.name for curve in (hazard, pillar, returns)] == ["cost: hazard", "cost: pillar", "return"]
     steps, value, mark, limit = hazard.columns(1)
     np.testing.assert_array_equal(steps, [0, 1, 2, 3])
     np.testing.assert_array_equal(value, [0.0, 0.3, 0.0, 0.0])
     np.testing.assert_array_equal(mark, [np.nan, 0.3, np.nan, np.nan])
     np.testing.assert_array_equal(limit, [0.5] * 4)
     assert hazard.range[0] < min(value)
-    assert hazard.range[1] > 0.5, "the limit is drawn too"
+    assert hazard.range[1] > 0.5, "the plot shows the limit too"
     np.testing.assert_array_equal(returns.columns(0)[1], [1, 2, 3, 4])
     assert len(returns.columns(0)) == 3
 
 
-def test_the_trail_is_pale_ahead_and_red_where_a_limit_is_violated():
-    colours = trail_colours(np.array([False, True, False, True]), np.array([True, True, False, False])).astype(int)
+def test_steps_to_come_are_pale_and_violations_are_red():
+    colours = step_colours(np.array([False, True, False, True]), np.array([True, True, False, False])).astype(int)
     red = colours[:, 0] - colours[:, 1:].max(axis=1)
     np.testing.assert_array_equal(red > 50, [False, True, False, True])
     assert colours[0].sum() < colours[2].sum()
     assert colours[1].sum() < colours[3].sum()
 
 
-def test_playing_takes_thirty_steps_a_second_times_the_speed_and_stops_at_the_end():
+def test_a_player_plays_thirty_steps_a_second_times_the_speed_and_stops_at_the_end():
     head = Playhead(last=100, speed=2.0).toggled()
     assert head.after(0.5).step == STEPS_PER_SECOND
     for _ in range(30):
@@ -109,67 +106,67 @@ def test_playing_takes_thirty_steps_a_second_times_the_speed_and_stops_at_the_en
     assert (end.toggled().step, end.toggled().playing) == (0, True)
 
 
-def test_what_stands_still_stays_and_scrubbing_stops_and_keeps_within_the_episode():
+def test_a_paused_player_stays_and_seeking_pauses_and_stays_within_the_episode():
     head = Playhead(last=9)
     assert head.after(5.0) == head
     assert (head.toggled().at(4).step, head.toggled().at(4).playing) == (4, False)
     assert [head.at(step).step for step in (-3, 12)] == [0, 9]
 
 
-def test_a_player_tells_each_episode_once_keeps_the_speed_and_jumps_to_the_first_violation():
-    told = []
+def test_a_player_loads_each_episode_once_keeps_the_speed_and_finds_the_first_violation():
+    loaded = []
 
-    def make(episode):
-        told.append(episode)
-        return Tale([TWO, story(cost=[0.0, 0.0])][episode])
+    def load(index):
+        loaded.append(index)
+        return [TWO, made(cost=[0.0, 0.0])][index]
 
-    player = Player(make)
+    player = Player(load)
     player.set_speed(4.0)
-    player.jump()
+    player.seek_violation()
     assert player.head.step == 3
     player.choose(1)
     assert (player.head.step, player.head.last, player.head.speed) == (0, 1, 4.0)
-    player.scrub(1)
-    player.jump()
+    player.seek(1)
+    player.seek_violation()
     assert player.head.step == 1, "there is no violation to go to"
     player.choose(0)
-    assert told == [0, 1]
+    assert loaded == [0, 1]
 
 
-@pytest.mark.parametrize(("episode", "kind"), [(HAZARD, HAZARD_KIND), (GHOST, GHOST_KIND)])
-def test_robot_and_obstacles_stand_in_the_world_where_the_cost_of_the_same_step_says(episode, kind):
+@pytest.mark.parametrize(("recorded", "kind"), [(HAZARD, HAZARD_KIND), (GHOST, GHOST_KIND)])
+def test_poses_of_robot_and_obstacles_explain_the_cost_of_the_same_step(recorded, kind):
     """c = max(0, R − distance to the nearest centre): any error of frame or of time would show."""
-    tale = tell(straight(*episode))
-    robot = tale.poses.position[:, tale.task.model.body("robot").id]
-    nearest = np.linalg.norm(tale.poses.obstacles[..., :2] - robot[:, None, :2], axis=-1).min(axis=1)
+    episode = play_again(straight(*recorded))
+    robot = episode.poses.position[:, episode.task.model.body("robot").id]
+    nearest = np.linalg.norm(episode.poses.obstacles[..., :2] - robot[:, None, :2], axis=-1).min(axis=1)
     expected = np.maximum(kind.radius - nearest, 0.0)
-    assert tale.story.violated.sum() > 5
+    assert episode.violated.sum() > 5
     # After the last step the ghosts' places are not known.
-    np.testing.assert_allclose(expected[:-1], tale.story.cost[:-1, 0], atol=1e-5)
-    assert tale.story.first_violation == straight(*episode).first_violation[0]
+    np.testing.assert_allclose(expected[:-1], episode.cost[:-1, 0], atol=1e-5)
+    assert episode.first_violation == straight(*recorded).first_violation[0]
 
 
-def test_the_trail_is_where_the_robot_was_from_the_start_on():
-    tale = tell(straight(*HAZARD))
-    robot = tale.poses.position[:, tale.task.model.body("robot").id]
-    assert len(tale.poses.trail) == len(tale.story) + 1
-    np.testing.assert_allclose(tale.poses.trail[1:, :2], robot[:, :2])
-    np.testing.assert_allclose(tale.poses.segments[5], tale.poses.trail[5:7])
+def test_the_trajectory_has_the_robots_positions_from_its_start_on():
+    episode = play_again(straight(*HAZARD))
+    robot = episode.poses.position[:, episode.task.model.body("robot").id]
+    assert len(episode.poses.trajectory) == len(episode) + 1
+    np.testing.assert_allclose(episode.poses.trajectory[1:, :2], robot[:, :2])
+    np.testing.assert_allclose(episode.poses.segments[5], episode.poses.trajectory[5:7])
     # Straight on: the robot's nose points along its way.
-    ahead = tale.poses.rotation[30, tale.task.model.body("robot").id][:2, 0]
-    way = tale.poses.trail[31, :2] - tale.poses.trail[0, :2]
+    ahead = episode.poses.rotation[30, episode.task.model.body("robot").id][:2, 0]
+    way = episode.poses.trajectory[31, :2] - episode.poses.trajectory[0, :2]
     assert math.isclose(float(ahead @ way), float(np.linalg.norm(way)), rel_tol=1e-6)
-    assert np.linalg.norm(tale.poses.goal[:2] - robot[-1, :2]) <= 0.5 + 1e-5, "the goal was reached"
+    assert np.linalg.norm(episode.poses.goal[:2] - robot[-1, :2]) <= 0.5 + 1e-5, "the goal was reached"
 
 
-def test_ghosts_are_shown_where_they_have_come_to():
+def test_ghosts_move_with_the_episode():
     path = retrace(straight(*GHOST)).path
     shown = poses_of(path).obstacles
     assert np.abs(shown[-1] - shown[0]).max() > 0.01, "some ghost moves"
     np.testing.assert_array_equal(shown, [layout.obstacles for layout in path.layouts[1:]])
 
 
-def test_pillars_stand_where_the_layout_has_them():
+def test_pillars_have_the_positions_of_the_layout():
     task = make_task("Point-2-Pillar", "paper", "closest", MAX_EPISODE_STEPS)
     pillars = [[1.0, 0.5], [-1.0, 1.0]]
     layout = read_scene(task, {"robot": [0.3, -0.4, 2.0], "goal": [-1.2, -1.2], "obstacles": pillars})
@@ -180,19 +177,19 @@ def test_pillars_stand_where_the_layout_has_them():
     np.testing.assert_allclose(poses.position[0, task.model.body("robot").id, :2], [0.3, -0.4], atol=1e-6)
 
 
-def test_an_environment_of_ones_own_is_shown_in_its_pictures_or_by_its_traces_alone():
-    tale = tell(straight(OWN, 3))
-    assert len(tale.pictures) == len(tale.story) == 20
-    # The picture of step t is drawn after it: ten times as light as there are steps taken.
-    assert [round(float(tale.picture(step).mean())) for step in (0, 7, 19)] == pytest.approx([10, 80, 200], abs=2)
-    blind, broken = tell(straight("tests.own:Cart", 3)), tell(straight("tests.replay.straight:Broken", 3))
-    assert blind.pictures == broken.pictures == ()
-    assert "knows no render_mode" in blind.remark
-    assert "no screen" in broken.remark
-    np.testing.assert_array_equal(blind.story.cost, tale.story.cost)
+def test_a_users_environment_is_shown_by_its_frames_or_by_plots_alone():
+    episode = play_again(straight(OWN, 3))
+    assert len(episode.frames) == len(episode) == 20
+    # The frame of step t is rendered after it, and ten times as light as the number of steps.
+    assert [round(float(episode.frame(step).mean())) for step in (0, 7, 19)] == pytest.approx([10, 80, 200], abs=2)
+    blind, broken = play_again(straight("tests.own:Cart", 3)), play_again(straight("tests.replay.straight:Broken", 3))
+    assert blind.frames == broken.frames == ()
+    assert "has no render_mode" in blind.note
+    assert "no screen" in broken.note
+    np.testing.assert_array_equal(blind.cost, episode.cost)
 
 
-def test_what_is_missing_is_named_with_what_brings_it(tmp_path, monkeypatch):
+def test_an_error_names_what_is_missing_and_how_to_get_it(tmp_path, monkeypatch):
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(NoRun, match=f"ascpo evaluate {tmp_path}"):
         worst_records(tmp_path, "sampled")
@@ -204,7 +201,7 @@ def test_what_is_missing_is_named_with_what_brings_it(tmp_path, monkeypatch):
         Replay([straight("tests.own:Cart", 3)], port=0)
 
 
-def test_a_port_that_is_taken_gives_way_to_the_next_one():
+def test_the_next_free_port_replaces_a_taken_one():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -216,19 +213,19 @@ def test_a_port_that_is_taken_gives_way_to_the_next_one():
 
 @pytest.fixture(scope="module")
 def served():
-    """A replay of two episodes, run in the background."""
+    """A replay of two episodes in the background."""
     pytest.importorskip("viser", reason="viser is not installed: pip install 'ascpo[viewer]'.")
-    made = Replay([straight(*HAZARD), straight(HAZARD[0], 919)], port=0)
+    replay = Replay([straight(*HAZARD), straight(HAZARD[0], 919)], port=0)
     stop = threading.Event()
-    thread = threading.Thread(target=made.run, args=(stop,))
+    thread = threading.Thread(target=replay.run, args=(stop,))
     thread.start()
-    yield made
+    yield replay
     stop.set()
     thread.join()
-    made.close()
+    replay.close()
 
 
-def test_the_page_is_served_to_this_machine_alone(served):
+def test_the_server_accepts_only_this_machine(served):
     host, port = served.address.removeprefix("http://").split(":")
     assert host == "127.0.0.1"
     with socket.create_connection((host, int(port)), timeout=5):
@@ -238,14 +235,14 @@ def test_the_page_is_served_to_this_machine_alone(served):
         socket.create_connection(("127.0.0.2", int(port)), timeout=5).close()
 
 
-def test_a_page_that_asks_for_a_tunnel_to_the_outside_gets_none(served, monkeypatch):
-    asked = []
-    monkeypatch.setattr(type(served._server), "request_share_url", lambda *_: asked.append("a tunnel"))
+def test_the_server_opens_no_public_tunnel(served, monkeypatch):
+    requested = []
+    monkeypatch.setattr(type(served._server), "request_share_url", lambda *_: requested.append("a tunnel"))
     assert served._server.request_share_url() is None
-    assert asked == []
+    assert requested == []
 
 
-def test_the_verb_prints_the_address_and_ends_quietly_with_an_interrupt(tmp_path, monkeypatch, capsys):
+def test_the_command_prints_the_address_and_an_interrupt_ends_it_quietly(tmp_path, monkeypatch, capsys):
     (tmp_path / "config.json").write_text("{}")
     write_records(tmp_path / "worst-sampled.safetensors", [straight("tests.own:Cart", 3)])
 
@@ -258,14 +255,14 @@ def test_the_verb_prints_the_address_and_ends_quietly_with_an_interrupt(tmp_path
         taken.listen()
         port = taken.getsockname()[1]
         verb.main([str(tmp_path), "--no-open", "--port", str(port)])
-    said = capsys.readouterr()
-    assert f"Port {port} is taken" in said.out
-    assert "http://127.0.0.1:" in said.out
-    assert said.err == ""
+    printed = capsys.readouterr()
+    assert f"Port {port} is taken" in printed.out
+    assert "http://127.0.0.1:" in printed.out
+    assert printed.err == ""
 
 
 def wait_for(what, seconds=120.0):
-    """Until there is something."""
+    """Wait until there is a result."""
     end = time.monotonic() + seconds
     while (found := what()) is None or found is False:
         assert time.monotonic() < end, "it did not happen in time"
@@ -273,7 +270,7 @@ def wait_for(what, seconds=120.0):
     return found
 
 
-def test_the_page_shows_the_robot_and_obeys_keys_and_buttons(served):
+def test_the_page_shows_the_robot_and_handles_keys_and_buttons(served):
     from PIL import Image
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
@@ -282,7 +279,7 @@ def test_the_page_shows_the_robot_and_obeys_keys_and_buttons(served):
         return np.asarray(Image.open(io.BytesIO(page.find_element(By.TAG_NAME, "canvas").screenshot_as_png)), int)
 
     def robot():
-        """Where the robot is seen, once the scene has faded in and stands still."""
+        """The robot's place in the picture, once the scene has faded in and rests."""
         before = pixels()
         time.sleep(0.5)
         after = pixels()
@@ -297,8 +294,8 @@ def test_the_page_shows_the_robot_and_obeys_keys_and_buttons(served):
         slider.send_keys(Keys.ARROW_RIGHT * 30)
         wait_for(lambda: served.player.head.step == 30)
         assert np.linalg.norm(wait_for(robot) - start) > 5
-        jump = next(one for one in page.find_elements(By.TAG_NAME, "button") if "first violation" in one.text)
-        jump.click()
+        seek = next(one for one in page.find_elements(By.TAG_NAME, "button") if "first violation" in one.text)
+        seek.click()
         first = straight(*HAZARD).first_violation[0]
         wait_for(lambda: served.player.head.step == first)
         wait_for(lambda: f"VIOLATED in step {first}" in page.find_element(By.TAG_NAME, "body").text)
@@ -310,7 +307,7 @@ def test_the_page_shows_the_robot_and_obeys_keys_and_buttons(served):
         second = page.find_element(By.XPATH, "//*[@role='option'][starts-with(normalize-space(.), '1: cost')]")
         wait_for(second.is_displayed)
         second.click()
-        wait_for(lambda: served.player.episode == 1)
+        wait_for(lambda: served.player.index == 1)
         other = straight(HAZARD[0], 919).first_violation[0]
         wait_for(lambda: f"First violation: hazard, in step {other}" in page.find_element(By.TAG_NAME, "body").text)
         assert messages(page) == []

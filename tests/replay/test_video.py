@@ -1,4 +1,4 @@
-"""Videos of episodes: as many pictures as steps, red while a cost is being paid."""
+"""Videos of episodes: one frame per step, red while there is a cost."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from ascpo.environments.render import RenderingUnavailable
 from ascpo.evaluation.records import write_records
 from ascpo.evaluation.retrace import retrace
 from ascpo.replay import video as module
-from ascpo.replay.tale import tell
-from ascpo.replay.video import with_timeline, write_video
+from ascpo.replay.episode import play_again
+from ascpo.replay.video import with_time_bar, write_video
 from ascpo.runs.serialization import BadSetting
 from tests.replay.straight import HAZARD, OWN, straight
 
@@ -21,21 +21,21 @@ def redness(pictures):
     return pictures[..., 0] - pictures[..., 1:].mean(axis=-1)
 
 
-def test_a_video_has_a_picture_for_each_step_tinted_while_a_cost_is_paid(tmp_path):
+def test_a_video_has_a_frame_for_each_step_and_costly_frames_are_red(tmp_path):
     record, out = straight(*HAZARD), tmp_path / "episode.mp4"
     try:
         write_video(record, out, size=64, fps=20)
     except BadSetting as missing:
         pytest.skip(str(missing))
-    film = mediapy.read_video(out)
-    assert film.shape == (len(record), 72, 64, 3)
-    assert film.metadata.fps == 20
-    tinted = redness(film[:, :60]).mean(axis=(1, 2)) > 30
-    np.testing.assert_array_equal(tinted, tell(record).story.violated)
+    video = mediapy.read_video(out)
+    assert video.shape == (len(record), 72, 64, 3)
+    assert video.metadata.fps == 20
+    red = redness(video[:, :60]).mean(axis=(1, 2)) > 30
+    np.testing.assert_array_equal(red, play_again(record).violated)
     assert [file.name for file in tmp_path.iterdir()] == ["episode.mp4"]
 
 
-def test_the_picture_of_a_step_shows_the_state_that_its_cost_was_paid_in(tmp_path, monkeypatch):
+def test_the_frame_of_a_step_shows_the_state_whose_cost_it_pays(tmp_path, monkeypatch):
     seen = []
 
     class Witness:
@@ -51,41 +51,41 @@ def test_the_picture_of_a_step_shows_the_state_that_its_cost_was_paid_in(tmp_pat
 
     monkeypatch.setattr(module, "Painter", Witness)
     write_video(straight(*HAZARD), tmp_path / "episode.mp4", size=16)
-    trajectory = retrace(straight(*HAZARD))
+    steps = retrace(straight(*HAZARD))
     assert seen.pop() == "closed"
-    np.testing.assert_array_equal([qpos for qpos, _, _ in seen], trajectory.path.qpos[1:])
-    np.testing.assert_array_equal([violated for _, _, violated in seen], trajectory.cost[:, 0] > 0)
-    assert seen[0][1].goal == pytest.approx(trajectory.path.layouts[1].goal)
+    np.testing.assert_array_equal([qpos for qpos, _, _ in seen], steps.path.qpos[1:])
+    np.testing.assert_array_equal([violated for _, _, violated in seen], steps.cost[:, 0] > 0)
+    assert seen[0][1].goal == pytest.approx(steps.path.layouts[1].goal)
 
 
-def test_the_line_of_time_is_dark_up_to_the_present_step_and_red_where_a_limit_is_violated():
+def test_the_time_bar_is_dark_up_to_the_present_step_and_red_at_violations():
     violated = np.zeros(1000, bool)
     violated[503] = True  # in column 50 of 100, which stands for ten steps
-    drawn = with_timeline(np.full((20, 100, 3), 255, np.uint8), violated, step=299).astype(int)
+    drawn = with_time_bar(np.full((20, 100, 3), 255, np.uint8), violated, step=299).astype(int)
     assert (drawn[:20] == 255).all()
-    line = drawn[20]
-    assert (drawn[20:] == line).all()
-    np.testing.assert_array_equal(np.flatnonzero(redness(line) > 50), [50])
-    np.testing.assert_array_equal(np.flatnonzero(line.sum(axis=1) < 100), np.arange(30))
-    wide = with_timeline(np.zeros((4, 10, 3), np.uint8), np.array([False, True]), step=0)[4]
+    bar = drawn[20]
+    assert (drawn[20:] == bar).all()
+    np.testing.assert_array_equal(np.flatnonzero(redness(bar) > 50), [50])
+    np.testing.assert_array_equal(np.flatnonzero(bar.sum(axis=1) < 100), np.arange(30))
+    wide = with_time_bar(np.zeros((4, 10, 3), np.uint8), np.array([False, True]), step=0)[4]
     np.testing.assert_array_equal(redness(wide) > 50, [False] * 5 + [True] * 5)
 
 
-def test_an_environment_of_ones_own_is_filmed_in_its_own_pictures(tmp_path):
+def test_a_users_environment_renders_the_frames_of_its_video(tmp_path):
     out = tmp_path / "cart.mp4"
     write_video(straight(OWN, 3), out)
-    film = mediapy.read_video(out)
-    assert film.shape == (20, 38, 40, 3)
-    np.testing.assert_allclose(film[:, :30].mean(axis=(1, 2, 3)), 10 * np.arange(1, 21), atol=3)
+    video = mediapy.read_video(out)
+    assert video.shape == (20, 38, 40, 3)
+    np.testing.assert_allclose(video[:, :30].mean(axis=(1, 2, 3)), 10 * np.arange(1, 21), atol=3)
 
 
-def test_one_that_cannot_draw_is_refused_and_leaves_no_file(tmp_path):
-    with pytest.raises(ValueError, match="knows no render_mode"):
+def test_an_environment_that_cannot_render_leaves_no_file(tmp_path):
+    with pytest.raises(ValueError, match="has no render_mode"):
         write_video(straight("tests.own:Cart", 3), tmp_path / "cart.mp4")
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_missing_is_named_with_what_brings_it(tmp_path, monkeypatch):
+def test_an_error_names_what_is_missing_and_how_to_get_it(tmp_path, monkeypatch):
     def without_opengl(*size):
         raise RenderingUnavailable("apt install libegl1")
 
@@ -104,21 +104,21 @@ def test_what_is_missing_is_named_with_what_brings_it(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("typed", "answer"),
     [
-        (["--episode", "2"], r"the episodes 0 \(the worst\) to 0"),
-        (["--out", "film.gif"], "ends in .mp4"),
-        (["--out", "nowhere/film.mp4"], "there is no directory nowhere"),
+        (["--episode", "2"], r"from 0 \(the worst\) to 0"),
+        (["--out", "video.gif"], "ends in .mp4"),
+        (["--out", "nowhere/video.mp4"], "there is no directory nowhere"),
         (["--size", "2"], "16 to 4096"),
         (["--fps", "0"], "more than 0"),
     ],
 )
-def test_a_mistake_is_answered_with_what_would_be_right(tmp_path, typed, answer):
+def test_an_error_says_which_values_are_right(tmp_path, typed, answer):
     (tmp_path / "config.json").write_text("{}")
     write_records(tmp_path / "worst-sampled.safetensors", [straight(OWN, 3)])
     with pytest.raises(BadSetting, match=answer):
         verb.main([str(tmp_path), *typed])
 
 
-def test_the_verb_writes_into_the_runs_directory_and_says_so(tmp_path, capsys):
+def test_the_command_writes_into_the_directory_of_the_run_and_says_so(tmp_path, capsys):
     (tmp_path / "config.json").write_text("{}")
     write_records(tmp_path / "worst-mean.safetensors", [straight(OWN, 3)])
     verb.main([str(tmp_path), "--actions", "mean"])

@@ -1,4 +1,4 @@
-"""Runs made by hand: directories as a training leaves them, with numbers that a reader can follow."""
+"""Directories of runs as a training leaves them, with numbers that a reader can follow."""
 
 import csv
 import json
@@ -34,8 +34,8 @@ COLUMNS = {
     "CostRate": 0.008,
     "EpochCostRate": 0.008,
 }
-"""A row of the log. A run's may be given as one value for all epochs, or as one for each; None leaves it out."""
-FREE_OF_CONSTRAINTS = {"Case": 4, **dict.fromkeys(("Nu", "Asked", "CostPredicted", "CostActual"), "nan")}
+"""A row of the log. `made` takes one value for all epochs, or one for each; None leaves the column out."""
+NO_CONSTRAINTS = {"Case": 4, **dict.fromkeys(("Nu", "Asked", "CostPredicted", "CostActual"), "nan")}
 SETTINGS = {
     "num_envs": 2,
     "horizon": 50,
@@ -47,15 +47,16 @@ SETTINGS = {
 
 
 def made(path, *, env="Point-1-Hazard", algo="ascpo", seed=0, epochs=4, method=None, settings=None, **columns):
-    """A run's directory, with a log of so many epochs. Returns the path."""
+    """The directory of a run, with a log of this many epochs. Returns the path."""
     path.mkdir(parents=True)
+    own = {"mode": "chance", "k": 7.0} if algo == "ascpo" else {}
     config = {
         "env": env,
         "algo": algo,
         "seed": seed,
         "total_steps": 100 * epochs,
         "settings": SETTINGS | (settings or {}),
-        "method": {"mode": "chance", "k": 7.0} if method is None else method,
+        "method": own if method is None else method,
     }
     (path / "config.json").write_text(json.dumps(config))
     named = {name: value for name, value in (COLUMNS | columns).items() if value is not None}
@@ -69,13 +70,13 @@ def made(path, *, env="Point-1-Hazard", algo="ascpo", seed=0, epochs=4, method=N
     return path
 
 
-def judged(path, costs=(0.0, 0.0, 0.0, 1.0), maxima=(0.0, 0.0, 0.0, 0.25), *, tail="", names=("hazard",)):
-    """An evaluation of a few episodes."""
+def evaluated(path, costs=(0.0, 0.0, 0.0, 1.0), maxima=(0.0, 0.0, 0.0, 0.25), *, suffix="", names=("hazard",)):
+    """Add an evaluation of a few episodes to a run. Returns the path."""
     sampled = {"Episodes": len(costs), "EpRet": 2.0, "SafeRate": 0.75, "EpMaxCost": 0.0625, "EpMaxCostWorst": 0.25}
     sampled["intervals"] = {"SafeRate": [0.25, 0.875]}
-    told = {"policy": "", "cost_names": list(names), "limits": [0.0] * len(names), "sampled": sampled}
-    (path / "evaluation.json").write_text(json.dumps(told))
-    rows = [{"EpRet": 2.0, f"EpCost{tail}": c, f"EpMaxCost{tail}": m} for c, m in zip(costs, maxima, strict=True)]
+    evaluation = {"policy": "", "cost_names": list(names), "limits": [0.0] * len(names), "sampled": sampled}
+    (path / "evaluation.json").write_text(json.dumps(evaluation))
+    rows = [{"EpRet": 2.0, f"EpCost{suffix}": c, f"EpMaxCost{suffix}": m} for c, m in zip(costs, maxima, strict=True)]
     table(path / "episodes-sampled.csv", rows)
     return path
 
@@ -87,10 +88,13 @@ def table(path, rows):
         writer.writerows(rows)
 
 
+QUANTILES = tuple(f"EpMaxCost{level}" for level in (50, 75, 90, 95, 99))
+
+
 def several(**columns):
-    """Columns of two constraints, hazard and pillar, for `made`: those of one become those of each."""
+    """Columns of two constraints, hazard and pillar, for `made`."""
     own = ("StdMaxCost", "Nu", "Asked", "CostPredicted", "CostActual", "EVCost", "EpCost", "EpMaxCost")
-    own += tuple(f"EpMaxCost{q}" for q in (50, 75, 90, 95, 99))
+    own += QUANTILES
     kept = {"EpCost": 0.4, "EpMaxCost": 0.1}
     each = {f"{name}_{constraint}": COLUMNS[name] for name in own for constraint in ("hazard", "pillar")}
     return dict.fromkeys(own) | kept | each | columns

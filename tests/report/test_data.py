@@ -4,22 +4,22 @@ from numpy.testing import assert_allclose
 
 from ascpo.report import seeds
 from ascpo.report.data import find_runs, one_run, read_run
-from ascpo.report.groups import differing, groups_of, slots
+from ascpo.report.groups import by_constraint, differing, groups_of
 from ascpo.report.tables import fresh_tables, settings_tables, training_table, versions_table
 from ascpo.report.wording import number, percent
 from ascpo.runs.serialization import BadSetting
-from tests.report.made import FREE_OF_CONSTRAINTS, judged, made, several
+from tests.report.made import NO_CONSTRAINTS, QUANTILES, evaluated, made, several
 
 
-def test_a_run_is_read_with_what_it_promised(tmp_path):
+def test_a_run_is_read_with_its_settings_and_its_log(tmp_path):
     run = read_run(made(tmp_path / "a", seed=3, epochs=5))
-    assert (run.env, run.algo, run.seed, run.epochs, run.planned) == ("Point-1-Hazard", "ascpo", 3, 5, 5)
+    assert (run.env, run.algo, run.seed, run.epochs, run.planned_epochs) == ("Point-1-Hazard", "ascpo", 3, 5, 5)
     assert (run.probability, run.k, run.limits, run.constraints) == (0.8, 7.0, (0.0,), ("cost",))
     assert_allclose(run.column("WallClock"), [10, 20, 30, 40, 50])
 
 
 def test_a_single_constraint_has_the_name_that_the_evaluation_knows(tmp_path):
-    run = read_run(judged(made(tmp_path / "a")))
+    run = read_run(evaluated(made(tmp_path / "a")))
     assert run.constraints == ("hazard",)
     assert run.column("Nu", "hazard") is not None
 
@@ -32,14 +32,19 @@ def test_several_constraints_are_known_by_their_columns_and_share_a_single_limit
 
 
 def test_a_column_of_nothing_is_none(tmp_path):
-    run = read_run(made(tmp_path / "a", algo="trpo", **FREE_OF_CONSTRAINTS))
+    run = read_run(made(tmp_path / "a", algo="trpo", **NO_CONSTRAINTS))
     assert run.column("Nu", "cost") is None
     assert run.column("NoSuchColumn") is None
 
 
 def test_a_run_without_the_newer_columns_has_no_quantiles(tmp_path):
-    assert read_run(made(tmp_path / "new")).quantiles("cost") is not None
-    assert read_run(made(tmp_path / "old", EpMaxCost99=None)).quantiles("cost") is None
+    assert read_run(made(tmp_path / "old", **dict.fromkeys(QUANTILES))).quantiles("cost") is None
+
+
+def test_the_columns_of_the_log_say_which_quantiles_there_are(tmp_path):
+    assert list(read_run(made(tmp_path / "a")).quantiles("cost")) == [0.5, 0.75, 0.9, 0.95, 0.99]
+    both = read_run(made(tmp_path / "b", **several(EpMaxCost75_pillar=None)))
+    assert list(both.quantiles("pillar")) == [0.5, 0.9, 0.95, 0.99]
 
 
 def test_the_last_figures_are_means_of_the_last_epochs(tmp_path):
@@ -51,6 +56,22 @@ def test_settings_of_older_runs_are_found_under_the_algorithms_name(tmp_path):
     path = made(tmp_path / "a", method={})
     path.joinpath("config.json").write_text('{"env": "e", "algo": "ascpo", "ascpo": {"k": 3.0}, "settings": {}}')
     assert read_run(path).k == 3.0
+
+
+def test_a_run_that_this_version_cannot_load_is_described_by_its_log(tmp_path):
+    mechanisms = {"constraint": {}, "penalty": {"Multiplier": 1.0}, "shield": {"ShieldRate": 0.5}, "none": {}}
+    for mechanism, columns in mechanisms.items():
+        free = {} if mechanism == "constraint" else NO_CONSTRAINTS
+        run = read_run(made(tmp_path / mechanism, algo="unheard-of", **columns, **free))
+        assert run.description.mechanism == mechanism
+
+
+def test_the_target_leaves_a_range_of_shares_to_the_constraints(tmp_path):
+    target = {"kind": "capped", "share": 0.8, "timeout_relief": 0.5}
+    new = made(tmp_path / "new", method={"target": target}, settings={"ask": None})
+    assert_allclose(read_run(new).target_range, (0.4, 0.8))
+    assert_allclose(read_run(made(tmp_path / "old")).target_range, (0.7275, 0.97))
+    assert read_run(made(tmp_path / "own", settings={"ask": {"share": None}})).target_range is None
 
 
 def test_a_run_is_found_once_however_often_it_is_named(tmp_path):
@@ -67,7 +88,7 @@ def test_where_there_is_no_run_the_nearest_is_offered(tmp_path):
         find_runs([tmp_path / "empty"])
 
 
-def test_a_run_without_a_finished_epoch_has_nothing_to_tell(tmp_path):
+def test_a_run_without_a_finished_epoch_has_no_report(tmp_path):
     path = made(tmp_path / "a")
     (path / "metrics.csv").unlink()
     with pytest.raises(BadSetting, match="No epoch is finished"):
@@ -84,7 +105,7 @@ def test_one_run_is_not_several(tmp_path):
 def test_runs_that_differ_in_nothing_but_the_seed_are_one_group(tmp_path):
     for seed in (1, 0):
         made(tmp_path / f"ascpo-{seed}", seed=seed)
-    made(tmp_path / "cpo", algo="cpo", method={})
+    made(tmp_path / "cpo", algo="cpo")
     groups = groups_of(find_runs([tmp_path]))
     assert [(group.label, [run.seed for run in group.runs]) for group in groups] == [("ascpo", [0, 1]), ("cpo", [0])]
 
@@ -93,7 +114,7 @@ def test_a_label_says_what_differs_among_runs_of_the_same_algorithm_and_no_more(
     made(tmp_path / "a", method={"mode": "chance", "k": 7.0})
     made(tmp_path / "b", method={"mode": "paper", "k": 7.0})
     made(tmp_path / "c", method={"mode": "paper", "k": 3.0})
-    made(tmp_path / "d", algo="trpo", method={})
+    made(tmp_path / "d", algo="trpo")
     groups = groups_of(find_runs([tmp_path]))
     assert [group.label for group in groups] == ["ascpo, chance, k 7", "ascpo, paper, k 7", "ascpo, paper, k 3", "trpo"]
     assert [group.slug for group in groups] == ["ascpo-chance-k-7", "ascpo-paper-k-7", "ascpo-paper-k-3", "trpo"]
@@ -107,7 +128,7 @@ def test_names_of_files_are_plain_and_differ_even_where_labels_do_not(tmp_path):
 
 
 def test_a_setting_that_only_some_have_differs(tmp_path):
-    runs = [read_run(made(tmp_path / "a")), read_run(made(tmp_path / "b", algo="trpo", method={}))]
+    runs = [read_run(made(tmp_path / "a")), read_run(made(tmp_path / "b", algo="trpo"))]
     assert differing(runs) == ["algo", "mode", "k"]
     different, shared = settings_tables(groups_of(runs))
     assert different == {"algo": ["ascpo", "trpo"], "mode": ["chance", "–"], "k": ["7", "–"]}
@@ -117,12 +138,12 @@ def test_a_setting_that_only_some_have_differs(tmp_path):
 
 
 def test_a_single_constraint_is_compared_whatever_its_name(tmp_path):
-    made(tmp_path / "a", algo="trpo"), judged(made(tmp_path / "b"))
+    made(tmp_path / "a", algo="trpo"), evaluated(made(tmp_path / "b"))
     groups = groups_of(find_runs([tmp_path]))
-    assert slots(groups) == {"": groups}
+    assert by_constraint(groups) == {"": groups}
     made(tmp_path / "c", env="Both", **several())
     groups = groups_of(find_runs([tmp_path]))
-    assert list(slots(groups)) == ["cost", "hazard", "pillar"]
+    assert list(by_constraint(groups)) == ["cost", "hazard", "pillar"]
 
 
 def test_curves_of_a_group_are_as_long_as_the_longest(tmp_path):
@@ -158,7 +179,7 @@ def test_a_bootstrap_band_holds_the_middle_and_shrinks_to_it_where_seeds_agree()
     assert_allclose([band.low[1], band.high[1]], [5, 5])
 
 
-def test_curves_that_have_ended_leave_the_word_to_the_others():
+def test_the_band_ignores_curves_that_have_ended():
     band = seeds.band_of(np.array([[1.0, np.nan], [3.0, 7.0]]), more_is_better=True)
     assert_allclose(band.middle, [2, 7])
 
@@ -168,17 +189,17 @@ def test_a_running_mean_looks_back_and_skips_what_is_not_a_number():
     assert_allclose(seeds.smooth(np.array([1.0, np.nan, 5.0]), 3), [1, np.nan, 3])
 
 
-def test_words_say_how_many_seeds_make_a_curve():
-    assert seeds.words(1) == "one seed"
-    assert seeds.words(2).startswith("mean of 2 seeds; band: least to most")
-    assert seeds.words(3).startswith("mean of 3 seeds; band: 95 % bootstrap")
-    assert seeds.words(4).startswith("interquartile mean of 4 seeds")
+def test_a_caption_says_how_many_seeds_make_a_curve():
+    assert seeds.caption(1) == "The curve is one seed."
+    assert seeds.caption(2).startswith("The curve is the mean of 2 seeds, the band their range")
+    assert seeds.caption(3).startswith("The curve is the mean of 3 seeds, the band their 95 % bootstrap interval")
+    assert seeds.caption(4).startswith("The curve is the interquartile mean of 4 seeds")
 
 
 def test_a_table_tells_groups_and_their_seeds_apart(tmp_path):
     for seed, value in ((0, 1.0), (1, 2.0)):
         made(tmp_path / f"a{seed}", seed=seed, EpRet=value)
-    judged(made(tmp_path / "b", algo="trpo"))
+    evaluated(made(tmp_path / "b", algo="trpo"))
     groups = groups_of(find_runs([tmp_path]))
     found = training_table(groups)
     assert [row.label for row in found.rows] == ["ascpo", "trpo"]
@@ -187,19 +208,19 @@ def test_a_table_tells_groups_and_their_seeds_apart(tmp_path):
     assert (first.value, first.range) == ("1.5", "1 – 2")
 
 
-def test_a_table_of_fresh_episodes_shows_intervals_and_only_whom_it_knows(tmp_path):
+def test_a_table_of_fresh_episodes_shows_intervals_of_evaluated_runs(tmp_path):
     made(tmp_path / "a")
-    judged(made(tmp_path / "b", algo="trpo"))
+    evaluated(made(tmp_path / "b", algo="trpo"))
     (table,) = fresh_tables(groups_of(find_runs([tmp_path]))).values()
     (row,) = table.rows
-    cells = dict(zip([figure.name for figure in table.figures], row.cells, strict=True))
+    cells = dict(zip([statistic.name for statistic in table.statistics], row.cells, strict=True))
     assert (row.label, row.index) == ("trpo", 1)
     assert (cells["SafeRate"].value, cells["SafeRate"].range) == ("75.0\u00a0%", "25.0 – 87.5\u00a0%")
     assert cells["Episodes"].value == "4"
     assert "EpCost" not in cells
 
 
-def test_versions_that_agree_are_told_once(tmp_path):
+def test_versions_that_agree_share_a_column(tmp_path):
     runs = []
     for name, version in (("a", "1"), ("b", "1"), ("c", "2")):
         path = made(tmp_path / name)

@@ -11,7 +11,7 @@ from ascpo.cli import report as verb
 from ascpo.report.document import write_report
 from ascpo.runs.serialization import BadSetting
 from tests.browser import messages, opened, requests
-from tests.report.made import FREE_OF_CONSTRAINTS, judged, made
+from tests.report.made import NO_CONSTRAINTS, QUANTILES, evaluated, made
 
 NOW = datetime(2024, 2, 3, 4, 5, tzinfo=UTC)
 EVIL = """</svg></title><script>alert(1)</script><img src=x onerror="alert(2)"> ' & $a_{b"""
@@ -28,12 +28,12 @@ CERTIFICATE = {
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    """Two runs side by side: one with a name that would do harm, judged and certified, and one that is older."""
+    """A comparison of two runs: one with a harmful name, evaluated and certified, and an older one."""
     place = tmp_path_factory.mktemp("report")
-    evil = judged(made(place / "runs" / """a"><script>alert(3)<b>&'$""", env=EVIL))
+    evil = evaluated(made(place / "runs" / """a"><script>alert(3)<b>&'$""", env=EVIL))
     (evil / "certificate.json").write_text(json.dumps(CERTIFICATE))
     (evil / "versions.json").write_text(json.dumps({"numpy": "<i>2</i>"}))
-    made(place / "runs" / "old", env=EVIL, algo="trpo", method={}, EpMaxCost99=None, **FREE_OF_CONSTRAINTS)
+    made(place / "runs" / "old", env=EVIL, algo="trpo", **dict.fromkeys(QUANTILES), **NO_CONSTRAINTS)
     return write_report([place / "runs"], place / "out", NOW)
 
 
@@ -55,7 +55,7 @@ def test_every_figure_is_seen(page, shown):
     assert files == {f"{name}.{end}" for name in names for end in ("png", "svg")}
 
 
-def test_the_browser_has_nothing_to_complain_of_and_asks_for_nothing_else(page, shown):
+def test_the_browser_reports_no_error_and_requests_nothing_else(page, shown):
     assert messages(shown) == []
     asked = [url for url in requests(shown) if not url.startswith("data:")]
     assert set(asked) <= {page.as_uri()}
@@ -96,7 +96,7 @@ def test_parts_are_reached_by_anchors(shown):
     assert lost == 0
 
 
-def test_the_certificate_is_told_in_its_words_and_never_better_than_it_is(shown):
+def test_the_page_quotes_the_certificate_and_never_rounds_its_bound_up(shown):
     words = shown.execute_script("return document.querySelector('#certificate').innerText")
     assert "With confidence 0.95, at least 0.9 <keep> it." in words
     assert "0.9123" in words
@@ -112,15 +112,15 @@ def test_what_is_missing_says_which_command_makes_it(shown):
 
 
 def test_the_date_and_the_journal_are_there(shown):
-    assert "Made 3 February 2024, 04:05 UTC" in shown.execute_script(
+    assert "Made on 3 February 2024, 04:05 UTC" in shown.execute_script(
         "return document.querySelector('footer').innerText"
     )
     journal = shown.execute_script("return document.querySelector('#journal').textContent")
-    assert "Recovering, with nearly all of the region" in journal
-    assert "The reward alone" in journal
+    assert "Recovering, with nearly all of the trust region" in journal
+    assert "Reward only" in journal
 
 
-def test_it_is_dark_in_the_dark_with_figures_on_white(page):
+def test_the_page_follows_a_dark_theme_with_figures_on_white(page):
     colour = "return [document.body, document.querySelector('figure')].map(e => getComputedStyle(e).backgroundColor)"
     with opened(page.as_uri(), dark=True, size=(390, 800)) as driver:
         body, card = driver.execute_script(colour)
@@ -133,9 +133,9 @@ def test_it_is_dark_in_the_dark_with_figures_on_white(page):
 def test_one_runs_report_lies_with_the_run(tmp_path, capsys, monkeypatch):
     path = made(tmp_path / "run", epochs=2)
     verb.main([str(tmp_path)])
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     assert (path / "report" / "index.html").exists()
-    assert told == f"Report: {path}/report/index.html\nFigures: {path}/report/figures\n"
+    assert printed == f"Report: {path}/report/index.html\nFigures: {path}/report/figures\n"
     # A report is no run, and does not get in the way of the next one.
     monkeypatch.setattr("ascpo.report.document.draw", lambda groups: [])
     page = write_report([tmp_path], tmp_path / "again", NOW).read_text()
@@ -143,7 +143,7 @@ def test_one_runs_report_lies_with_the_run(tmp_path, capsys, monkeypatch):
     assert "<details open>" in page
 
 
-def test_an_unfinished_run_says_so_and_one_that_has_not_begun_is_left_out(tmp_path, monkeypatch):
+def test_the_page_names_unfinished_runs_and_leaves_out_runs_without_an_epoch(tmp_path, monkeypatch):
     monkeypatch.setattr("ascpo.report.document.draw", lambda groups: [])
     running = made(tmp_path / "running", epochs=2)
     config = json.loads((running / "config.json").read_text())
@@ -154,26 +154,41 @@ def test_an_unfinished_run_says_so_and_one_that_has_not_begun_is_left_out(tmp_pa
     assert "begun has no finished epoch" in page
 
 
-def test_a_certificate_of_another_policy_than_the_evaluation_is_told_apart(tmp_path, monkeypatch):
+def test_the_page_says_if_certificate_and_evaluation_belong_to_different_policies(tmp_path, monkeypatch):
     monkeypatch.setattr("ascpo.report.document.draw", lambda groups: [])
-    path = judged(made(tmp_path / "run"))
-    told = json.loads((path / "evaluation.json").read_text()) | {"policy": "abc"}
-    (path / "evaluation.json").write_text(json.dumps(told))
+    path = evaluated(made(tmp_path / "run"))
+    evaluation = json.loads((path / "evaluation.json").read_text()) | {"policy": "abc"}
+    (path / "evaluation.json").write_text(json.dumps(evaluation))
     for policy, differs in (("abc", False), ("def", True)):
         (path / "certificate.json").write_text(json.dumps(CERTIFICATE | {"plan": {"policy": policy}}))
         page = write_report([path], tmp_path / "out", NOW).read_text()
-        assert ("of another policy" in page) == differs
+        assert ("belong to different policies" in page) == differs
+
+
+@pytest.mark.parametrize(
+    ("ask", "target"),
+    [
+        ({}, "feedback from the measured share of violating episodes"),
+        ({"closed": False}, "the bound, capped at a share of the trust region"),
+        ({"closed": False, "share": None}, "the bound itself"),
+    ],
+)
+def test_the_page_says_which_target_the_constraints_have(tmp_path, monkeypatch, ask, target):
+    monkeypatch.setattr("ascpo.report.document.draw", lambda groups: [])
+    made(tmp_path / "run", algo="cpo", settings={"ask": ask})
+    page = write_report([tmp_path], tmp_path / "out", NOW).read_text()
+    assert f"cpo bounds the mean cost of an episode. The target of a step is {target}." in page
 
 
 def test_a_report_needs_a_run():
-    with pytest.raises(BadSetting, match="Name a run"):
+    with pytest.raises(BadSetting, match="Name the directory of a run"):
         verb.main([])
 
 
-def test_a_report_does_not_wait_for_the_learner():
+def test_a_report_does_not_import_the_learner():
     code = "import sys, ascpo.cli.report, ascpo.cli.journal; print({'jax', 'mujoco', 'scipy'} & set(sys.modules))"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout == "set()\n", said.stdout
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n", done.stdout
 
 
 def _slug(page: Path) -> str:

@@ -7,24 +7,24 @@ from numpy.testing import assert_allclose
 
 from ascpo.report.curves import learning_curves, optimiser_curves
 from ascpo.report.data import find_runs, read_run
-from ascpo.report.episodes import episode_figures, of_episodes
+from ascpo.report.episodes import episode_plots, of_episodes
 from ascpo.report.figures import draw
 from ascpo.report.groups import groups_of
-from ascpo.report.maxima import fans, foretellings, foretold, quantile_at
-from ascpo.report.style import Drawn, Missing, chip, colour, look, panel, save
-from tests.report.made import FREE_OF_CONSTRAINTS, judged, made, several
+from ascpo.report.largest_cost import bound_plots, check_bounds, quantile_at, quantile_plots
+from ascpo.report.style import MissingPlot, Plot, chip, colour, look, panel, save
+from tests.report.made import NO_CONSTRAINTS, QUANTILES, evaluated, made, several
 
 
 def groups_in(path):
     return groups_of(find_runs([path]))
 
 
-def drawn(figures):
-    return [figure.name for figure in figures if isinstance(figure, Drawn)]
+def drawn(plots):
+    return [plot.name for plot in plots if isinstance(plot, Plot)]
 
 
-def missing(figures):
-    return [figure for figure in figures if isinstance(figure, Missing)]
+def missing(plots):
+    return [plot for plot in plots if isinstance(plot, MissingPlot)]
 
 
 def test_between_known_quantiles_lies_the_line():
@@ -34,7 +34,7 @@ def test_between_known_quantiles_lies_the_line():
     assert_allclose(quantile_at(0.5, known), [0.0])
 
 
-def test_bounds_of_an_epoch_are_tried_on_the_next(tmp_path):
+def test_bounds_of_an_epoch_are_checked_in_the_next(tmp_path):
     # With p = 0.8, κ = √(0.8 / 0.2) = 2.
     run = read_run(
         made(
@@ -47,7 +47,7 @@ def test_bounds_of_an_epoch_are_tried_on_the_next(tmp_path):
             method={"k": 5.0},
         )
     )
-    found = foretold(run, "cost")
+    found = check_bounds(run, "cost")
     assert found.level == 0.8
     assert_allclose(found.cantelli, [0.1 + 2 * 0.1, 0.0 + 2 * 0.2])
     assert_allclose(found.paper, [0.1 + 5 * 0.01, 0.0 + 5 * 0.04])
@@ -59,28 +59,28 @@ def test_bounds_of_an_epoch_are_tried_on_the_next(tmp_path):
 
 def test_a_bound_that_is_just_met_held(tmp_path):
     run = read_run(made(tmp_path / "a", EpMaxCost=0.0, StdMaxCost=0.0, EpMaxCost75=0.0, EpMaxCost90=0.0))
-    found = foretold(run, "cost")
+    found = check_bounds(run, "cost")
     assert found.held(found.cantelli) == found.held(found.paper) == (3, 3)
 
 
-def test_no_bound_is_tried_without_quantiles_or_without_a_next_epoch(tmp_path):
-    assert foretold(read_run(made(tmp_path / "old", EpMaxCost95=None)), "cost") is None
-    assert foretold(read_run(made(tmp_path / "short", epochs=1)), "cost") is None
+def test_no_bound_is_checked_without_quantiles_or_without_a_next_epoch(tmp_path):
+    assert check_bounds(read_run(made(tmp_path / "old", **dict.fromkeys(QUANTILES))), "cost") is None
+    assert check_bounds(read_run(made(tmp_path / "short", epochs=1)), "cost") is None
 
 
-def test_a_promise_beyond_the_last_quantile_is_measured_up_to_the_worst(tmp_path):
+def test_a_target_beyond_the_last_quantile_is_interpolated_up_to_the_worst_state(tmp_path):
     settings = {"probability": 0.995}
     run = read_run(made(tmp_path / "a", settings=settings, EpMaxCost99=0.2, WorstCost=0.4))
-    assert foretold(run, "cost").level == 0.995
-    assert_allclose(foretold(run, "cost").measured, 0.3)
+    assert check_bounds(run, "cost").level == 0.995
+    assert_allclose(check_bounds(run, "cost").measured, 0.3)
     # The worst state of all constraints says nothing about one of them.
     both = read_run(made(tmp_path / "b", settings=settings, **several()))
-    assert foretold(both, "hazard").level == 0.99
+    assert check_bounds(both, "hazard").level == 0.99
 
 
-def test_a_judged_run_shows_everything(tmp_path):
-    judged(made(tmp_path / "a"))
-    sections = {section.anchor: section.figures for section in draw(groups_in(tmp_path))}
+def test_a_evaluated_run_shows_everything(tmp_path):
+    evaluated(made(tmp_path / "a"))
+    sections = {section.anchor: section.plots for section in draw(groups_in(tmp_path))}
     assert drawn(sections["learning"]) == [
         f"{name}-steps" for name in ("epret", "epcost", "epmaxcost", "saferate", "costrate")
     ]
@@ -91,11 +91,11 @@ def test_a_judged_run_shows_everything(tmp_path):
     assert not any(missing(figures) for figures in sections.values())
 
 
-def test_what_an_older_run_cannot_show_says_why_and_what_to_do(tmp_path):
-    path = made(tmp_path / "old run", EpMaxCost50=None)
+def test_a_plot_that_an_older_run_does_not_allow_says_why_and_what_to_do(tmp_path):
+    path = made(tmp_path / "old run", **dict.fromkeys(QUANTILES))
     (path / "timing.csv").unlink()
     (path / "policy.safetensors").touch()
-    sections = {section.anchor: section.figures for section in draw(groups_in(tmp_path))}
+    sections = {section.anchor: section.plots for section in draw(groups_in(tmp_path))}
     assert "timing.csv" in missing(sections["clock"])[0].reason
     assert [figure.command for figure in missing(sections["largest"])] == [
         f"ascpo train --config '{path}' --name NAME"
@@ -107,47 +107,49 @@ def test_what_an_older_run_cannot_show_says_why_and_what_to_do(tmp_path):
 
 def test_without_a_policy_nothing_can_be_evaluated(tmp_path):
     made(tmp_path / "a")
-    (figure,) = missing(episode_figures(groups_in(tmp_path)))
-    assert "trained again" in figure.reason
+    (figure,) = missing(episode_plots(groups_in(tmp_path)))
+    assert "train it again" in figure.reason
     assert figure.command.startswith("ascpo train --config")
 
 
 def test_each_constraint_has_figures_of_its_own(tmp_path):
-    judged(made(tmp_path / "a", **several()), tail="_hazard", names=("hazard", "pillar"))
+    evaluated(made(tmp_path / "a", **several()), suffix="_hazard", names=("hazard", "pillar"))
     groups = groups_in(tmp_path)
     with look():
-        assert drawn(fans(groups)) == ["fan-hazard", "fan-pillar"]
-        assert drawn(foretellings(groups)) == ["bounds-hazard", "bounds-pillar"]
+        assert drawn(quantile_plots(groups)) == ["fan-hazard", "fan-pillar"]
+        assert drawn(bound_plots(groups)) == ["bounds-hazard", "bounds-pillar"]
         assert drawn(learning_curves(groups))[5:] == [
             f"{column}-steps-{name}" for name in ("hazard", "pillar") for column in ("epcost", "epmaxcost")
         ]
         assert "nu-epochs-pillar" in drawn(optimiser_curves(groups))
-        assert drawn(episode_figures(groups)) == ["cost-sampled-hazard", "largest-sampled-hazard"]
+        assert drawn(episode_plots(groups)) == ["cost-sampled-hazard", "largest-sampled-hazard"]
 
 
 def test_algorithms_show_what_they_have(tmp_path):
-    made(tmp_path / "trpo", algo="trpo", **FREE_OF_CONSTRAINTS)
-    made(tmp_path / "fac", algo="trpo-fac", Multiplier=1.0, **FREE_OF_CONSTRAINTS)
-    made(tmp_path / "sl", algo="trpo-sl", ShieldRate=0.5, **FREE_OF_CONSTRAINTS)
+    made(tmp_path / "trpo", algo="trpo", **NO_CONSTRAINTS)
+    made(tmp_path / "fac", algo="trpo-fac", Multiplier=1.0, **NO_CONSTRAINTS)
+    made(tmp_path / "sl", algo="trpo-sl", ShieldRate=0.5, **NO_CONSTRAINTS)
     with look():
         assert drawn(optimiser_curves(groups_in(tmp_path / "trpo"))) == ["kl-epochs"]
         assert drawn(optimiser_curves(groups_in(tmp_path))) == ["multiplier-epochs", "kl-epochs", "shieldrate-epochs"]
 
 
 def test_episodes_of_all_seeds_are_put_together(tmp_path):
-    judged(made(tmp_path / "a", seed=0), maxima=(0.0, 0.1, 0.2, 0.3))
-    judged(made(tmp_path / "b", seed=1), maxima=(0.4, 0.0, 0.0, 0.0))
+    evaluated(made(tmp_path / "a", seed=0), maxima=(0.0, 0.1, 0.2, 0.3))
+    evaluated(made(tmp_path / "b", seed=1), maxima=(0.4, 0.0, 0.0, 0.0))
     groups = groups_in(tmp_path)
     assert_allclose(sorted(of_episodes(groups[0], "sampled", "EpMaxCost")), [0, 0, 0, 0, 0.1, 0.2, 0.3, 0.4])
     with look():
-        histogram = episode_figures(groups)[1]
-    assert histogram.caption.startswith("4 of 8 episodes went over the limit of 0 (50 %); the worst reached 0.4.")
+        histogram = episode_plots(groups)[1]
+    assert histogram.caption.startswith(
+        "4 of 8 episodes violate the limit of 0 (50 %). The largest cost of all is 0.4."
+    )
 
 
 def test_a_box_is_drawn_from_least_to_most_with_its_mean(tmp_path):
-    judged(made(tmp_path / "a"), costs=(1.0, 2.0, 3.0, 4.0, 10.0), maxima=(0.1,) * 5)
+    evaluated(made(tmp_path / "a"), costs=(1.0, 2.0, 3.0, 4.0, 10.0), maxima=(0.1,) * 5)
     with look():
-        figure = episode_figures(groups_in(tmp_path))[0].figure
+        figure = episode_plots(groups_in(tmp_path))[0].figure
     (axes,) = figure.axes
     lines = [sorted(map(float, line.get_xdata())) for line in axes.get_lines()]
     # Whiskers from the box of 2 to 4 down to 1 and up to 10; the median is 3, and the mean 4.
@@ -158,16 +160,16 @@ def test_a_box_is_drawn_from_least_to_most_with_its_mean(tmp_path):
 
 def test_one_epoch_is_enough(tmp_path):
     made(tmp_path / "a", epochs=1)
-    sections = {section.anchor: section.figures for section in draw(groups_in(tmp_path))}
+    sections = {section.anchor: section.plots for section in draw(groups_in(tmp_path))}
     assert len(drawn(sections["learning"])) == 5
-    assert [figure.reason[:18] for figure in missing(sections["largest"])] == ["It takes two epoch"]
+    assert [figure.reason[:18] for figure in missing(sections["largest"])] == ["The plot needs two"]
 
 
 def test_files_of_a_figure_are_a_png_and_an_svg_and_a_part_of_a_page(tmp_path):
     with look():
         figure, axes = panel("A & B", "x", "y")
         axes.plot([0, 1], [0, 1], label="<b>")
-        svg = save(Drawn("one", 'a "title" & <more>', "", figure), tmp_path)
+        svg = save(Plot("one", 'a "title" & <more>', "", figure), tmp_path)
     assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (tmp_path / "one.svg").read_text()
     assert "http" not in svg
@@ -183,7 +185,7 @@ def test_drawings_on_one_page_share_no_names_and_find_their_own(tmp_path):
             figure, axes = panel("same", "x", "y")
             axes.fill_between([0, 1], [0, 0], [1, 2])
             axes.scatter([0], [1])
-            parts.append(save(Drawn(name, "same", "", figure), tmp_path))
+            parts.append(save(Plot(name, "same", "", figure), tmp_path))
     names = [set(re.findall(r' id="([^"]+)"', part)) for part in parts]
     assert names[0]
     assert names[1]

@@ -15,7 +15,7 @@ from ascpo.engines.functional import FunctionalEngine
 from ascpo.runs import checkpoints
 from ascpo.runs.checkpoints import BadCheckpoint, Checkpoints
 from ascpo.runs.config import configure
-from ascpo.training.train import begin, make_learner
+from ascpo.training.loop import begin, make_learner
 from tests.runs.helpers import TINY
 from tests.toys import Corridor
 

@@ -1,6 +1,6 @@
 import pytest
 
-from ascpo.engines.native import NativeEngine
+from ascpo.engines.native.engine import NativeEngine
 from ascpo.environments.spaces import make_task
 from ascpo.runs import device_memory
 from ascpo.runs.config import configure

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ascpo
-from ascpo.engines.inspection import Faulty
+from ascpo.engines.gymnasium.inspection import Faulty
 from ascpo.runs.checkpoints import BadCheckpoint
 from ascpo.runs.directory import NoRun, find, runs_in
 from ascpo.runs.serialization import BadSetting

@@ -8,7 +8,6 @@ from ascpo.experience.augmentation import RunningMaximum
 from ascpo.experience.signals import crossings, increments, moments
 from ascpo.surrogates.evidence import Constraint
 from ascpo.surrogates.maximum import (
-    SPREAD_WEIGHT,
     CantelliBound,
     MomentBound,
     PaperBound,
@@ -16,6 +15,7 @@ from ascpo.surrogates.maximum import (
     ViolationProbability,
 )
 from ascpo.surrogates.target import TargetSettings
+from ascpo.theory.cantelli import PAPER_K
 
 Mode = Literal["reference", "paper", "moment", "cantelli", "chance"]
 
@@ -26,7 +26,7 @@ class ASCPO:
 
     mode: Mode = "chance"
     """The bound: `reference`, `paper`, `moment`, `cantelli` or `chance`. docs/algorithms/ascpo.md has the formulas."""
-    k: float = SPREAD_WEIGHT
+    k: float = PAPER_K
     """Weight of the spread of the largest cost (modes reference, paper and moment)."""
     omega1: float = 0.005
     """ω₁, the paper's ‖μ‖∞ (modes reference and paper)."""

@@ -7,8 +7,9 @@ from ascpo.algorithms.algorithm import Algorithm, PPOSettings, largest_cost, ref
 from ascpo.experience.augmentation import RunningMaximum
 from ascpo.experience.signals import increments
 from ascpo.networks.multiplier import ScalarMultiplier
-from ascpo.surrogates.maximum import SPREAD_WEIGHT, PaperBound, ReferenceBound
+from ascpo.surrogates.maximum import PaperBound, ReferenceBound
 from ascpo.surrogates.penalty import BoundOverLimit, EpisodeCost, Penalty, PricedBound
+from ascpo.theory.cantelli import PAPER_K
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class PASCPO:
 
     preset: Literal["working", "reference"] = "working"
     """`reference` has the released code's bound, strength 0.05, and a multiplier that ascends on the mean cost."""
-    k: float = SPREAD_WEIGHT
+    k: float = PAPER_K
     """Weight of the spread of the largest cost."""
     omega1: float = 0.005
     """ω₁, the paper's ‖μ‖∞."""

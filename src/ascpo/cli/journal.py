@@ -1,4 +1,4 @@
-"""`ascpo journal RUN [EPOCH]`: what the optimiser did, in words."""
+"""`ascpo journal RUN [EPOCH]`: describe the optimiser's steps in sentences."""
 
 import shutil
 import textwrap
@@ -8,60 +8,61 @@ from typing import Annotated
 
 import tyro
 
-from ascpo.report.data import Run, one_run
+from ascpo.report.data import RunData, one_run
 from ascpo.report.journal import entry, index_of
 from ascpo.report.timeline import milestones, timeline
+from ascpo.report.wording import overview
 from ascpo.runs.serialization import BadSetting
 
 
 @dataclass(frozen=True)
 class Journal:
-    """Tell what the optimiser did: at one epoch, at several, or, without an epoch, in the whole training."""
+    """Describe what the optimiser did: in one epoch, in several epochs, or, without an epoch, in the whole training."""
 
     run: Annotated[Path, tyro.conf.Positional]
-    """The run's directory."""
+    """The directory of the run."""
     epoch: Annotated[int | None, tyro.conf.Positional] = None
-    """Which epoch, counted from 0 as in metrics.csv."""
+    """The epoch to describe, counted from 0 as in metrics.csv."""
     first: Annotated[int | None, tyro.conf.arg(name="from")] = None
-    """Tell of all epochs from this one on ..."""
+    """The first epoch to describe."""
     last: Annotated[int | None, tyro.conf.arg(name="to")] = None
-    """... up to this one."""
+    """The last epoch to describe."""
 
 
-def main(words: list[str]) -> None:
-    wanted = tyro.cli(Journal, args=words, prog="ascpo journal")
-    run = one_run(wanted.run)
-    print("\n".join(told(run, _epochs(run, wanted), min(shutil.get_terminal_size().columns, 110))))
+def main(arguments: list[str]) -> None:
+    options = tyro.cli(Journal, args=arguments, prog="ascpo journal")
+    run = one_run(options.run)
+    print("\n".join(lines(run, _epochs(run, options), min(shutil.get_terminal_size().columns, 110))))
 
 
-def told(run: Run, epochs: list[int], width: int) -> list[str]:
-    """The lines: of the epochs asked for, or of the whole time line if there are none."""
-    lines = [f"{run.name}: {run.words}"]
+def lines(run: RunData, epochs: list[int], width: int) -> list[str]:
+    """The entries of these epochs, or the time line of the run if there are none."""
+    out = [f"{run.name}: {run.title}", textwrap.fill(overview(run.description), width)]
     for epoch in epochs:
         found = entry(run, epoch)
-        lines += ["", found.title]
-        for about, text in found.parts:
-            lines.append(textwrap.fill(text, width, initial_indent=f"  {about:<9}", subsequent_indent=" " * 11))
+        out += ["", found.title]
+        for topic, text in found.parts:
+            out.append(textwrap.fill(text, width, initial_indent=f"  {topic:<11}", subsequent_indent=" " * 13))
     if not epochs:
         for phase in timeline(run):
-            lines += ["", f"{phase.epochs}: {phase.title}"]
-            said = (*phase.sentences, phase.outcome)
-            lines += [textwrap.fill(line, width, initial_indent="  ", subsequent_indent="  ") for line in said if line]
-        lines += ["", *(textwrap.fill(line, width) for line in milestones(run))]
-        lines += ["", f"One epoch in full: ascpo journal {run.path} EPOCH"]
-    return lines
+            out += ["", f"{phase.epochs}: {phase.title}"]
+            texts = filter(None, (*phase.sentences, phase.outcome))
+            out += [textwrap.fill(text, width, initial_indent="  ", subsequent_indent="  ") for text in texts]
+        out += ["", *(textwrap.fill(line, width) for line in milestones(run))]
+        out += ["", f"All about one epoch: ascpo journal {run.path} EPOCH"]
+    return out
 
 
-def _epochs(run: Run, wanted: Journal) -> list[int]:
-    if wanted.epoch is not None:
-        if wanted.first is not None or wanted.last is not None:
+def _epochs(run: RunData, options: Journal) -> list[int]:
+    if options.epoch is not None:
+        if options.first is not None or options.last is not None:
             raise BadSetting("Give either an EPOCH, or --from and --to.")
-        return [wanted.epoch]
-    if wanted.first is None and wanted.last is None:
+        return [options.epoch]
+    if options.first is None and options.last is None:
         return []
     known = run.metrics["Epoch"].astype(int)
-    first = known[0] if wanted.first is None else wanted.first
-    last = known[-1] if wanted.last is None else wanted.last
+    first = known[0] if options.first is None else options.first
+    last = known[-1] if options.last is None else options.last
     if first > last:
         raise BadSetting(f"--from {first} comes after --to {last}.")
     for end in (first, last):

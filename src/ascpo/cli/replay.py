@@ -1,4 +1,4 @@
-"""`ascpo replay RUN`: look at the worst episodes of an evaluation in a browser."""
+"""`ascpo replay RUN`: show the worst episodes of an evaluation in a browser."""
 
 import contextlib
 import os
@@ -10,37 +10,38 @@ from typing import Annotated
 
 import tyro
 
+from ascpo.replay.episode import Actions, worst_records
 from ascpo.replay.serve import Replay
-from ascpo.replay.worst import Actions, worst_records
 from ascpo.runs.compilation_cache import keep_compiled_programs
 
 
 @dataclass(frozen=True)
 class ReplayVerb:
-    """Play the worst episodes of a run's last evaluation in a browser on this machine."""
+    """Show the worst episodes of a run's last evaluation in a browser on this machine."""
 
     run: Annotated[Path, tyro.conf.Positional]
-    """The run's directory."""
+    """The directory of the run."""
     actions: Actions = "sampled"
-    """Episodes with drawn or with mean actions."""
+    """Show the episodes with sampled actions or with mean actions."""
     port: int = 8080
-    """Where the page is served; the next free one if it is taken."""
+    """The port of the page. If it is taken, the page uses the next free one."""
     open: bool = True
     """Open the page in a browser."""
 
 
-def main(words: list[str]) -> None:
-    wanted = tyro.cli(ReplayVerb, args=words, prog="ascpo replay")
-    records = worst_records(wanted.run, wanted.actions)
+def main(arguments: list[str]) -> None:
+    options = tyro.cli(ReplayVerb, args=arguments, prog="ascpo replay")
+    records = worst_records(options.run, options.actions)
     keep_compiled_programs()
     print("Playing the worst episode again ...", flush=True)
-    replay = Replay(records, wanted.port)
-    if wanted.port and not replay.address.endswith(f":{wanted.port}"):
-        print(f"Port {wanted.port} is taken, so another one is used.")
+    replay = Replay(records, options.port)
+    if options.port and not replay.address.endswith(f":{options.port}"):
+        print(f"Port {options.port} is taken, so the page uses the next free one.")
     print(
-        f"The {len(records)} worst episodes are at {replay.address} (this machine alone). Ctrl-C ends it.", flush=True
+        f"{replay.address} shows the {len(records)} worst episodes, on this machine only. Press Ctrl-C to stop.",
+        flush=True,
     )
-    if wanted.open and _has_screen():
+    if options.open and _has_screen():
         webbrowser.open(replay.address)
     with contextlib.suppress(KeyboardInterrupt):
         replay.run()
@@ -48,5 +49,5 @@ def main(words: list[str]) -> None:
 
 
 def _has_screen() -> bool:
-    """Without one, a browser would open in the terminal, or fail noisily."""
+    """Without a screen, a browser would open in the terminal, or fail with messages."""
     return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -1,4 +1,4 @@
-"""`ascpo report RUN …`: a page about one run, or about several side by side."""
+"""`ascpo report RUN …`: write a page about one run, or compare several runs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,17 +12,21 @@ from ascpo.runs.serialization import BadSetting
 
 @dataclass(frozen=True)
 class Report:
-    """Make a page about runs: curves, largest costs, fresh episodes, what the optimiser did. It trains nothing."""
+    """Write an HTML page about runs: learning curves, largest costs, fresh episodes, the optimiser's steps.
+
+    The report reads the files of the runs. It trains and plays nothing.
+    """
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Runs' directories, or directories that hold some. Runs that differ only in their seed are taken together."""
+    """The directories of the runs, or directories that contain runs. The report groups runs that differ only in their
+    seed."""
     out: Path | None = None
-    """Where the page and its figures go: RUN/report for one run, ./report for several, if not given."""
+    """The directory of the page and its figures. By default it is RUN/report for one run and ./report for several."""
 
 
-def main(words: list[str]) -> None:
-    wanted = tyro.cli(Report, args=words, prog="ascpo report")
-    if not wanted.runs:
-        raise BadSetting("Name a run's directory, or one that holds runs: ascpo report runs")
-    page = write_report(wanted.runs, wanted.out)
+def main(arguments: list[str]) -> None:
+    options = tyro.cli(Report, args=arguments, prog="ascpo report")
+    if not options.runs:
+        raise BadSetting("Name the directory of a run, or a directory that contains runs: ascpo report runs")
+    page = write_report(options.runs, options.out)
     print(f"Report: {page}\nFigures: {page.parent / 'figures'}")

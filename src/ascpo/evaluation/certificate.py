@@ -17,7 +17,7 @@ from ascpo.evaluation.bound import allowed_violations, each_of, episodes_needed,
 from ascpo.evaluation.episodes import Episodes
 from ascpo.runs.directory import write_whole
 from ascpo.runs.serialization import BadSetting, from_plain, to_plain
-from ascpo.theory.cantelli import confidence_of_variance, variance_bound
+from ascpo.theory.cantelli import PAPER_K, confidence_of_variance, variance_bound
 
 _FORMAT = "ascpo certificate 1"
 _FIRST_SEED = 2**31
@@ -50,7 +50,7 @@ class CertificatePlan:
     confidence: float = 0.95
     episodes: int = 3000
     num_envs: int = 1
-    k: float = 7.0
+    k: float = PAPER_K
     """The factor of the variance in the paper's bound."""
 
     def __post_init__(self) -> None:

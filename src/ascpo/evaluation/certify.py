@@ -24,6 +24,7 @@ from ascpo.runs.directory import find
 from ascpo.runs.environment import Environment, open_engine, side_by_side
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.trained_policy import PolicyFile, read_policy
+from ascpo.theory.cantelli import PAPER_K
 
 FILE = "certificate.json"
 
@@ -112,7 +113,7 @@ def make_plans(policies: Sequence[PolicyFile], request: Request) -> list[Certifi
                 confidence=request.confidence,
                 episodes=request.episodes,
                 num_envs=side_by_side(policy.config.env, request.episodes),
-                k=float(getattr(policy.config.method, "k", 7.0)),
+                k=float(getattr(policy.config.method, "k", PAPER_K)),
             )
         )
     if len({plan.limits for plan in plans}) > 1:

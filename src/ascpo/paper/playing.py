@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ascpo.engines.rollout import Origin
+from ascpo.engines.contract import Origin
 from ascpo.paper.experiments import Play
 from ascpo.runs.directory import RunDirectory, write_whole
 from ascpo.runs.tables import read_table

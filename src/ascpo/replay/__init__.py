@@ -1,1 +1,1 @@
-"""Recorded episodes to look at: in the browser, or as a film."""
+"""Recorded episodes, shown in a browser or written as a video."""

@@ -1,36 +1,68 @@
-"""The page of a replay: a chooser, a slider, buttons, words and traces. What is done on it is put into a queue."""
+"""The page of a replay: controls, text and plots. Its controls put commands for the player into a queue."""
 
 import html
 import queue
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from jaxtyping import Float
+
+from ascpo.replay.episode import Episode, Line
 from ascpo.replay.player import Player
-from ascpo.replay.stage import Stage
-from ascpo.replay.story import Line
-from ascpo.replay.tale import Tale
-from ascpo.replay.traces import Trace, traces
+from ascpo.replay.viewer import Viewer
 
 if TYPE_CHECKING:
     import viser
 
-Order = Callable[[Player], None]
-"""Something that a person wants the player to do."""
+Command = Callable[[Player], None]
 
 SPEEDS = {"1/4": 0.25, "1/2": 0.5, "1": 1.0, "2": 2.0, "4": 4.0}
 _INK, _RED = "#334155", "#dc2626"
 
 
+@dataclass(frozen=True)
+class Curve:
+    """A quantity over the steps of an episode, with a mark at the present step."""
+
+    name: str
+    value: Float[np.ndarray, " time"]
+    limit: float | None = None
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The range of the vertical axis, with some room at both ends."""
+        shown = [*self.value, 0.0 if self.limit is None else self.limit]
+        low, high = float(min(shown)), float(max(shown))
+        room = 0.08 * (high - low) or 0.1
+        return low - room, high + room
+
+    def columns(self, step: int) -> tuple[Float[np.ndarray, " time"], ...]:
+        """Steps, values, the mark at the present step, and the limit if there is one. The plot skips NaN."""
+        steps = np.arange(len(self.value), dtype=float)
+        mark = np.where(steps == step, self.value, np.nan)
+        limits = () if self.limit is None else (np.full_like(steps, self.limit),)
+        return steps, self.value, mark, *limits
+
+
+def curves(episode: Episode) -> tuple[Curve, ...]:
+    """Each cost with its limit, and the return."""
+    record = episode.record
+    costs = zip(record.cost_names, episode.cost.T, record.limits, strict=True)
+    return (*(Curve(f"cost: {name}", cost, limit) for name, cost, limit in costs), Curve("return", episode.returns))
+
+
 class Page:
-    """Shows a player."""
+    """Shows the state of a player."""
 
     def __init__(self, server: "viser.ViserServer", heading: str, titles: list[str]) -> None:
-        self.orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
+        self.commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
         self._server, self._gui, self._titles = server, server.gui, titles
-        self._stage: Stage | None = None
-        self._plots: list[tuple[Trace, Any]] = []
-        self._shown: Tale | None = None
-        self._picture: Any = None
+        self._viewer: Viewer | None = None
+        self._plots: list[tuple[Curve, Any]] = []
+        self._shown: Episode | None = None
+        self._frame: Any = None
         self._gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")
         self._gui.main_panel.dock_right()
         self._gui.set_panel_label(heading)
@@ -38,88 +70,80 @@ class Page:
 
     def _add_controls(self) -> None:
         gui = self._gui
-        self._chooser = gui.add_dropdown("Episode", self._titles, hint="The worst first.")
-        self._first = gui.add_markdown("")
-        self._jump = gui.add_button("Go to the first violation", color="red")
-        self._step = gui.add_slider("Step", min=0, max=1, step=1, initial_value=0, hint="Arrow keys move it too.")
+        self._chooser = gui.add_dropdown("Episode", self._titles, hint="The worst episode comes first.")
+        self._violation = gui.add_markdown("")
+        self._seek = gui.add_button("Go to the first violation", color="red")
+        self._step = gui.add_slider("Step", min=0, max=1, step=1, initial_value=0, hint="The arrow keys move it too.")
         self._play = gui.add_button("Play")
         self._speed = gui.add_dropdown("Speed", tuple(SPEEDS), initial_value="1", hint="1 is 30 steps a second.")
-        self._now = gui.add_html("")
-        self._remark = gui.add_markdown("", visible=False)
-        self._order(self._chooser.on_update, lambda player, chosen: player.choose(self._titles.index(chosen)))
-        self._order(self._jump.on_click, lambda player, _: player.jump())
-        self._order(self._step.on_update, Player.scrub)
-        self._order(self._play.on_click, lambda player, _: player.toggle())
-        self._order(self._speed.on_update, lambda player, chosen: player.set_speed(SPEEDS[chosen]))
+        self._text = gui.add_html("")
+        self._note = gui.add_markdown("", visible=False)
+        self._connect(self._chooser.on_update, lambda player, chosen: player.choose(self._titles.index(chosen)))
+        self._connect(self._seek.on_click, lambda player, _: player.seek_violation())
+        self._connect(self._step.on_update, Player.seek)
+        self._connect(self._play.on_click, lambda player, _: player.toggle())
+        self._connect(self._speed.on_update, lambda player, chosen: player.set_speed(SPEEDS[chosen]))
 
-    def _order(self, listen: Callable[[Any], object], order: Callable[[Player, Any], None]) -> None:
-        def heard(event: Any) -> None:
-            # What the program itself changes on the page is no order.
+    def _connect(self, listen: Callable[[Any], object], act: Callable[[Player, Any], None]) -> None:
+        def on_event(event: Any) -> None:
+            # Changes by the program itself have no client.
             if event.client_id is not None:
                 if event.target is self._chooser:
-                    self._now.content = _html([Line("Playing the episode again ...")])
+                    self._text.content = _html([Line("Playing the episode again ...")])
                 value = event.target.value
-                self.orders.put(lambda player: order(player, value))
+                self.commands.put(lambda player: act(player, value))
 
-        listen(heard)
+        listen(on_event)
 
-    def complain(self, words: str) -> None:
-        """Say what went wrong. It stays until another episode is shown."""
-        self._remark.content, self._remark.visible = words, True
+    def show_error(self, text: str) -> None:
+        """Show an error until the page shows another episode."""
+        self._note.content, self._note.visible = text, True
 
     def show(self, player: Player) -> None:
-        """What the player shows."""
-        tale, head = player.tale, player.head
+        episode, head = player.episode, player.head
         with self._server.atomic():
-            if tale is not self._shown:
-                self._set(tale)
-            self._chooser.value = self._titles[player.episode]
+            if episode is not self._shown:
+                self._show_episode(episode)
+            self._chooser.value = self._titles[player.index]
             self._step.value = head.step
             self._play.label = "Pause" if head.playing else "Play"
-            self._now.content = _html(tale.story.now(head.step))
-            for trace, plot in self._plots:
-                plot.data = trace.columns(head.step)
-            if self._stage is not None:
-                self._stage.show(head.step)
-            if tale.pictures:
-                self._picture.image = tale.picture(head.step)
+            self._text.content = _html(episode.step_text(head.step))
+            for curve, plot in self._plots:
+                plot.data = curve.columns(head.step)
+            if self._viewer is not None:
+                self._viewer.show(head.step)
+            if episode.frames:
+                self._frame.image = episode.frame(head.step)
 
-    def _set(self, tale: Tale) -> None:
-        """Put another episode on."""
-        self._shown = tale
-        story = tale.story
-        self._first.content = story.first()
-        self._jump.disabled = story.first_violation is None
-        self._step.max = max(len(story) - 1, 1)
-        self._remark.content, self._remark.visible = tale.remark, bool(tale.remark)
-        if tale.task is not None and tale.poses is not None:
-            self._stage = self._stage or Stage(self._server, tale.task)
-            self._stage.set(tale.poses, story.violated)
-        if tale.pictures and self._picture is None:
-            self._picture = self._gui.add_image(tale.picture(0), format="jpeg")
+    def _show_episode(self, episode: Episode) -> None:
+        self._shown = episode
+        self._violation.content = episode.first_violation_text()
+        self._seek.disabled = episode.first_violation is None
+        self._step.max = max(len(episode) - 1, 1)
+        self._note.content, self._note.visible = episode.note, bool(episode.note)
+        if episode.task is not None and episode.poses is not None:
+            self._viewer = self._viewer or Viewer(self._server, episode.task)
+            self._viewer.set_episode(episode.poses, episode.violated)
+        if episode.frames and self._frame is None:
+            self._frame = self._gui.add_image(episode.frame(0), format="jpeg")
         for _, plot in self._plots:
             plot.remove()
-        self._plots = [(trace, self._plot(trace)) for trace in traces(story)]
+        self._plots = [(curve, self._plot(curve)) for curve in curves(episode)]
 
-    def _plot(self, trace: Trace) -> Any:
-        limit: dict[str, Any] = {
-            "label": "limit",
-            "stroke": _RED,
-            "dash": (6, 4),
-            "width": 1.5,
-            "points": {"show": False},
-        }
+    def _plot(self, curve: Curve) -> Any:
+        hidden = {"show": False}
+        limit: dict[str, Any] = {"label": "limit", "stroke": _RED, "dash": (6, 4), "width": 1.5, "points": hidden}
         series: list[Any] = [
             {"label": "step"},
-            {"label": trace.name, "stroke": _INK, "width": 1.5, "points": {"show": False}},
+            {"label": curve.name, "stroke": _INK, "width": 1.5, "points": hidden},
             {"label": "now", "stroke": _RED, "points": {"show": True, "size": 9, "fill": _RED}},
-            *([] if trace.limit is None else [limit]),
+            *([] if curve.limit is None else [limit]),
         ]
         return self._gui.add_uplot(
-            trace.columns(0),
+            curve.columns(0),
             tuple(series),
-            title=trace.name,
-            scales={"x": {"time": False}, "y": {"range": trace.range}},
+            title=curve.name,
+            scales={"x": {"time": False}, "y": {"range": curve.range}},
             legend={"show": False},
             height=150,
             padding=(12, 20, 0, 0),
@@ -127,7 +151,7 @@ class Page:
 
 
 def _html(lines: Iterable[Line]) -> str:
-    """Small print, red and bold where it alarms."""
+    """Small text; alarms are red and bold."""
     alarm = f"color: {_RED}; font-weight: bold"
-    said = (f'<div style="{alarm if line.alarming else ""}">{html.escape(line.words)}</div>' for line in lines)
-    return f'<div style="font-size: 0.85em; line-height: 1.5; padding: 0 0.6em">{"".join(said)}</div>'
+    parts = (f'<div style="{alarm if line.alarm else ""}">{html.escape(line.text)}</div>' for line in lines)
+    return f'<div style="font-size: 0.85em; line-height: 1.5; padding: 0 0.6em">{"".join(parts)}</div>'

@@ -1,9 +1,9 @@
-"""A player of episodes: which one is shown, and which step of it. It knows no viewer: it can be tested alone."""
+"""The state of a replay: which episode it shows, and which step. It needs no viewer, so tests use it alone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ascpo.replay.tale import Tale
+from ascpo.replay.episode import Episode
 
 STEPS_PER_SECOND = 30.0
 """At speed 1."""
@@ -11,59 +11,58 @@ STEPS_PER_SECOND = 30.0
 
 @dataclass(frozen=True)
 class Playhead:
-    """Where a player stands in an episode."""
+    """A position in an episode."""
 
     last: int
     """The last step."""
     step: int = 0
     playing: bool = False
     speed: float = 1.0
-    rest: float = 0.0
+    fraction: float = 0.0
     """The part of the next step that has passed."""
 
     def at(self, step: int) -> "Playhead":
-        """At this step, standing still."""
-        return replace(self, step=min(max(step, 0), self.last), playing=False, rest=0.0)
+        """Paused at this step."""
+        return replace(self, step=min(max(step, 0), self.last), playing=False, fraction=0.0)
 
     def toggled(self) -> "Playhead":
-        """Played if it stood still, and the other way round. From the end, it is played from the beginning."""
+        """Paused if it plays, playing if it is paused. At the end, it plays from the start."""
         if self.playing:
             return replace(self, playing=False)
-        return replace(self, playing=True, rest=0.0, step=0 if self.step == self.last else self.step)
+        return replace(self, playing=True, fraction=0.0, step=0 if self.step == self.last else self.step)
 
     def after(self, seconds: float) -> "Playhead":
-        """Some time later."""
         if not self.playing:
             return self
-        passed = self.rest + seconds * STEPS_PER_SECOND * self.speed
+        passed = self.fraction + seconds * STEPS_PER_SECOND * self.speed
         step = self.step + int(passed)
-        return self.at(self.last) if step >= self.last else replace(self, step=step, rest=passed % 1.0)
+        return self.at(self.last) if step >= self.last else replace(self, step=step, fraction=passed % 1.0)
 
 
 class Player:
-    """Plays episodes, each of which is told when it is first chosen."""
+    """Plays episodes. It loads an episode when somebody first chooses it."""
 
-    def __init__(self, tell: Callable[[int], Tale]) -> None:
-        self._tell = tell
-        self._told: dict[int, Tale] = {}
+    def __init__(self, load: Callable[[int], Episode]) -> None:
+        self._load = load
+        self._loaded: dict[int, Episode] = {}
         self._speed = 1.0
         self.choose(0)
 
-    def choose(self, episode: int) -> None:
-        """Show another episode, from its beginning."""
-        if episode not in self._told:
-            self._told[episode] = self._tell(episode)
-        self.episode, self.tale = episode, self._told[episode]
-        self.head = Playhead(last=len(self.tale.story) - 1, speed=self._speed)
+    def choose(self, index: int) -> None:
+        """Show another episode from its start."""
+        if index not in self._loaded:
+            self._loaded[index] = self._load(index)
+        self.index, self.episode = index, self._loaded[index]
+        self.head = Playhead(last=len(self.episode) - 1, speed=self._speed)
 
-    def scrub(self, step: int) -> None:
+    def seek(self, step: int) -> None:
         self.head = self.head.at(step)
 
-    def jump(self) -> None:
-        """To the first violation, if there is one."""
-        first = self.tale.story.first_violation
+    def seek_violation(self) -> None:
+        """Go to the first violation, if there is one."""
+        first = self.episode.first_violation
         if first is not None:
-            self.scrub(first)
+            self.seek(first)
 
     def toggle(self) -> None:
         self.head = self.head.toggled()
@@ -72,6 +71,5 @@ class Player:
         self._speed = speed
         self.head = replace(self.head, speed=speed)
 
-    def wait(self, seconds: float) -> None:
-        """Time passes."""
+    def advance(self, seconds: float) -> None:
         self.head = self.head.after(seconds)

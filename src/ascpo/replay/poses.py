@@ -1,7 +1,7 @@
-"""Where the robot and all around it are in each step of an episode, in the world.
+"""The poses of the robot and its surroundings in each step of an episode, in the frame of the world.
 
-The simulator runs in the frame of the robot's start. Step t, counted from 0 as in records, is the state to which
-action t led: the one that its cost was paid in.
+The simulator uses the frame of the robot's start. Step t, counted from 0 as in records, is the state after action t:
+the state whose cost the step pays.
 """
 
 import math
@@ -15,24 +15,24 @@ from ascpo.evaluation.retrace import Path3D
 from ascpo.guard.layout import Layout
 
 ON_FLOOR = 0.03
-"""Height at which the trail of a robot on the ground is drawn: just above the discs."""
+"""The height of the trajectory of a robot on the ground: just above the discs."""
 
 
 @dataclass(frozen=True)
 class Poses:
-    """Of one episode."""
+    """The poses of one episode."""
 
     position: Float[np.ndarray, "time body 3"]
     rotation: Float[np.ndarray, "time body 3 3"]
     goal: Float[np.ndarray, "3"]
     obstacles: Float[np.ndarray, "time n 3"]
-    trail: Float[np.ndarray, "states 3"]
-    """Where the robot has been: one place more than there are steps, since it begins at the start."""
+    trajectory: Float[np.ndarray, "states 3"]
+    """The robot's positions. The first one is its start, so there is one more than there are steps."""
 
     @property
     def segments(self) -> Float[np.ndarray, "time 2 3"]:
-        """The trail's pieces: the way of each step."""
-        return np.stack([self.trail[:-1], self.trail[1:]], axis=1)
+        """The pieces of the trajectory, one per step."""
+        return np.stack([self.trajectory[:-1], self.trajectory[1:]], axis=1)
 
 
 def poses_of(path: Path3D) -> Poses:
@@ -40,25 +40,25 @@ def poses_of(path: Path3D) -> Poses:
     position, rotation = _kinematics(path)
     heading, start = _start(layouts[0])
     position, rotation = position @ heading.T + start, heading @ rotation
-    trail = position[:, task.model.body(task.suite.robot.tracked).id].copy()
+    trajectory = position[:, task.model.body(task.suite.robot.tracked).id].copy()
     if not task.suite.robot.spatial:
-        trail[:, 2] = ON_FLOOR
+        trajectory[:, 2] = ON_FLOOR
     return Poses(
         position=position[1:],
         rotation=rotation[1:],
         goal=np.asarray(layouts[0].goal, float),
         obstacles=np.stack([np.asarray(layout.obstacles, float) for layout in layouts[1:]]),
-        trail=trail,
+        trajectory=trajectory,
     )
 
 
 def _kinematics(path: Path3D) -> tuple[Float[np.ndarray, "states body 3"], Float[np.ndarray, "states body 3 3"]]:
-    """Positions and rotations of all bodies, in the frame of the robot's start."""
+    """The positions and rotations of all bodies, in the frame of the robot's start."""
     model = path.task.model
     data = mujoco.MjData(model)
     position, rotation = np.empty((len(path.qpos), model.nbody, 3)), np.empty((len(path.qpos), model.nbody, 3, 3))
     for state, (qpos, mocap_pos) in enumerate(zip(path.qpos, path.mocap_pos, strict=True)):
-        # Where the simulation broke down there is no pose: the last sound one stays.
+        # A simulation that diverges has no pose, so the last finite one stays.
         if np.isfinite(qpos).all():
             data.qpos[:], data.mocap_pos[:] = qpos, mocap_pos
         mujoco.mj_kinematics(model, data)
@@ -67,7 +67,7 @@ def _kinematics(path: Path3D) -> tuple[Float[np.ndarray, "states body 3"], Float
 
 
 def _start(layout: Layout) -> tuple[Float[np.ndarray, "3 3"], Float[np.ndarray, "3"]]:
-    """How the robot's start is turned, and where it is."""
+    """The rotation and the position of the robot's start."""
     c, s = math.cos(float(layout.heading)), math.sin(float(layout.heading))
     x, y = np.asarray(layout.robot, float)
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]), np.array([x, y, 0.0])

@@ -1,4 +1,4 @@
-"""Replay: the worst episodes of an evaluation, to be looked at in a browser on the same machine."""
+"""The server of a replay: it shows the worst episodes of an evaluation in a browser on the same machine."""
 
 import contextlib
 import io
@@ -10,29 +10,28 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from ascpo.evaluation.records import Record
+from ascpo.replay.episode import play_again, title
 from ascpo.replay.page import Page
 from ascpo.replay.player import Player
-from ascpo.replay.story import title
-from ascpo.replay.tale import tell
-from ascpo.runs.errors import MENDABLE
 from ascpo.runs.serialization import BadSetting
+from ascpo.runs.errors import MENDABLE
 
 if TYPE_CHECKING:
     import viser
 
 LOOPBACK = "127.0.0.1"
-"""Nobody but this machine is served: the viewer asks for no password."""
+"""The server accepts only this machine, because the viewer has no password."""
 _PORTS = 20
-"""How many are tried."""
+"""The number of ports that it tries."""
 _FRAME = 1 / 30
-"""Seconds between two pictures."""
+"""Seconds between two frames."""
 
 
 class Replay:
-    """A page that is served until it is closed."""
+    """A page on a local server."""
 
     def __init__(self, records: list[Record], port: int = 8080) -> None:
-        self.player = Player(lambda episode: tell(records[episode]))
+        self.player = Player(lambda index: play_again(records[index]))
         self._server = _serve(free_port(port))
         heading = f"{records[0].env}, {'mean' if records[0].mean_action else 'sampled'} actions"
         self._page = Page(self._server, heading, [title(record, i) for i, record in enumerate(records)])
@@ -43,58 +42,58 @@ class Replay:
         return f"http://{LOOPBACK}:{self._server.get_port()}"
 
     def run(self, stop: threading.Event | None = None) -> None:
-        """Obey the page, and play, until told to stop."""
+        """Handle the commands of the page, and play, until the event is set."""
         clock = time.monotonic()
         while stop is None or not stop.is_set():
-            before, obeyed, now = self.player.head, self._obey(), time.monotonic()
-            self.player.wait(now - clock)
+            before, handled, now = self.player.head, self._handle_commands(), time.monotonic()
+            self.player.advance(now - clock)
             clock = now
-            if obeyed or self.player.head != before:
+            if handled or self.player.head != before:
                 self._page.show(self.player)
 
     def close(self) -> None:
-        with _silence():
+        with _quiet():
             self._server.stop()
 
-    def _obey(self) -> bool:
-        """Do all that was ordered, or wait for the time of a picture. Tells whether anything was."""
-        orders = self._page.orders
-        obeyed = False
+    def _handle_commands(self) -> bool:
+        """Handle all commands in the queue, or wait for one frame. Returns whether there was any."""
+        commands = self._page.commands
+        handled = False
         with contextlib.suppress(queue.Empty):
             while True:
-                order = orders.get_nowait() if obeyed else orders.get(timeout=_FRAME)
-                obeyed = True
+                command = commands.get_nowait() if handled else commands.get(timeout=_FRAME)
+                handled = True
                 try:
-                    order(self.player)
+                    command(self.player)
                 except MENDABLE as error:
-                    self._page.complain(str(error))
-        return obeyed
+                    self._page.show_error(str(error))
+        return handled
 
 
 def free_port(wanted: int) -> int:
-    """The port, or the next one that is not taken."""
+    """The wanted port, or the next free one."""
     if not 0 <= wanted <= 65535:
-        raise BadSetting(f"--port {wanted}: ports are numbers from 1024 to 65535, or 0 for any.")
+        raise BadSetting(f"--port {wanted}: give a number from 1024 to 65535, or 0 for any free port.")
     for port in range(wanted, min(wanted + _PORTS, 65536)):
         with socket.socket() as attempt, contextlib.suppress(OSError):
             attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             attempt.bind((LOOPBACK, port))
             return port
-    raise BadSetting(f"No port from {wanted} to {wanted + _PORTS - 1} can be used. Choose another one with --port.")
+    raise BadSetting(f"No port from {wanted} to {wanted + _PORTS - 1} is free. Choose another one with --port.")
 
 
 def _serve(port: int) -> "viser.ViserServer":
     if find_spec("viser") is None or find_spec("mjviser") is None:
-        raise BadSetting("A replay needs viser and mjviser, which are not installed: pip install 'ascpo[viewer]'.")
+        raise BadSetting("A replay needs viser and mjviser. Install them: pip install 'ascpo[viewer]'.")
     import viser
 
-    with _silence():
+    with _quiet():
         server = viser.ViserServer(host=LOOPBACK, port=port, verbose=False)
-    # A page can ask for a tunnel to the outside; there is to be none.
+    # A page can request a public tunnel, which must not exist.
     server.request_share_url = lambda verbose=True: None
     return server
 
 
-def _silence() -> contextlib.redirect_stdout[io.StringIO]:
-    """The viewer prints banners; the verb says what is to be said."""
+def _quiet() -> contextlib.redirect_stdout[io.StringIO]:
+    """viser prints banners, which the command line does not show."""
     return contextlib.redirect_stdout(io.StringIO())

@@ -1,6 +1,6 @@
-"""Video: a recorded episode as an mp4, tinted red while a cost is being paid, with a line of time below.
+"""A recorded episode as an mp4 video. Frames are red while there is a cost, and a time bar is at the bottom.
 
-On the line, steps over a limit are red, and what has been played is dark.
+In the time bar, steps that are played are dark, and steps that violate a limit are red.
 """
 
 import contextlib
@@ -17,63 +17,62 @@ from jaxtyping import Bool, UInt8
 from ascpo.environments.render import Painter, RenderingUnavailable
 from ascpo.evaluation.records import Record
 from ascpo.evaluation.retrace import Path3D, retrace
-from ascpo.replay.film import See, film
-from ascpo.replay.story import Story
-from ascpo.replay.trail import trail_colours
+from ascpo.replay.episode import Episode, step_colours
+from ascpo.replay.frames import OnFrame, render_episode
 from ascpo.runs.serialization import BadSetting
 
-_LINE = 8
-"""Height of the line of time, in pixels."""
+_BAR = 8
+"""The height of the time bar in pixels."""
 
 
 def write_video(record: Record, out: Path, *, size: int = 480, fps: float = 30.0) -> None:
-    """One picture a step. `size` is the side of a suite's pictures; other environments have sizes of their own."""
+    """Write one frame per step. `size` is the side of a suite's frames; other environments choose their own size."""
     _check(out, size, fps)
-    trajectory = retrace(record)
-    story = Story(record, trajectory.reward, trajectory.cost)
-    with _Tape(out, fps) as tape:
-        step = iter(range(len(story)))
+    steps = retrace(record)
+    episode = Episode(record, steps.reward, steps.cost)
+    with _VideoFile(out, fps) as video:
+        numbers = iter(range(len(episode)))
 
-        def see(picture: UInt8[np.ndarray, "height width 3"]) -> None:
-            tape.add(with_timeline(picture, story.violated, next(step)))
+        def on_frame(frame: UInt8[np.ndarray, "height width 3"]) -> None:
+            video.add(with_time_bar(frame, episode.violated, next(numbers)))
 
-        if trajectory.path is None:
-            film(record, see)
+        if steps.path is None:
+            render_episode(record, on_frame)
         else:
-            _paint(trajectory.path, np.any(story.cost > 0, axis=1), size, see)
+            _render_suite(steps.path, np.any(episode.cost > 0, axis=1), size, on_frame)
 
 
-def with_timeline(
-    picture: UInt8[np.ndarray, "height width 3"], violated: Bool[np.ndarray, " time"], step: int
+def with_time_bar(
+    frame: UInt8[np.ndarray, "height width 3"], violated: Bool[np.ndarray, " time"], step: int
 ) -> UInt8[np.ndarray, "taller width 3"]:
-    """The picture with a line of time below it."""
-    width = picture.shape[1]
-    # A column stands for one step, or for several: it is red if any of them is.
+    """The frame with a time bar below it."""
+    width = frame.shape[1]
+    # A column of pixels is one step or several. It is red if any of them violates a limit.
     first, beyond = (np.arange(width) + end for end in (0, 1))
     first = first * len(violated) // width
     beyond = np.maximum(beyond * len(violated) // width, first + 1)
     so_far = np.concatenate([[0], np.cumsum(violated)])
-    line = trail_colours(so_far[beyond] > so_far[first], first <= step)
-    return np.concatenate([picture, np.repeat(line[None], _LINE, axis=0)])
+    bar = step_colours(so_far[beyond] > so_far[first], first <= step)
+    return np.concatenate([frame, np.repeat(bar[None], _BAR, axis=0)])
 
 
-def _paint(path: Path3D, paying: Bool[np.ndarray, " time"], size: int, see: See) -> None:
-    """Draw a suite's states, from the first step's on."""
+def _render_suite(path: Path3D, costly: Bool[np.ndarray, " time"], size: int, on_frame: OnFrame) -> None:
+    """Render the state after each step in a suite. Frames of costly steps are red."""
     data = mujoco.MjData(path.task.model)
     try:
         painter = Painter(path.task, size, size)
     except RenderingUnavailable as missing:
         raise BadSetting(str(missing)) from missing
     try:
-        for state, now in enumerate(paying, start=1):
+        for state, red in enumerate(costly, start=1):
             data.qpos[:], data.mocap_pos[:] = path.qpos[state], path.mocap_pos[state]
-            see(painter.paint(data, path.layouts[state], violated=bool(now)))
+            on_frame(painter.paint(data, path.layouts[state], violated=bool(red)))
     finally:
         painter.close()
 
 
-class _Tape:
-    """Writes pictures to a file, which is there as a whole or not at all."""
+class _VideoFile:
+    """Writes frames to a file. An error leaves no file behind."""
 
     def __init__(self, out: Path, fps: float) -> None:
         self._out, self._fps = out, fps
@@ -81,16 +80,16 @@ class _Tape:
         self._writer: Any = None
         self._open = contextlib.ExitStack()
 
-    def add(self, picture: UInt8[np.ndarray, "height width 3"]) -> None:
-        # Players want even sizes.
-        height, width = (side // 2 * 2 for side in picture.shape[:2])
+    def add(self, frame: UInt8[np.ndarray, "height width 3"]) -> None:
+        # Players need even sizes.
+        height, width = (side // 2 * 2 for side in frame.shape[:2])
         if self._writer is None:
             self._writer = self._open.enter_context(
                 _mediapy().VideoWriter(self._part, (height, width), fps=self._fps, crf=20)
             )
-        self._writer.add_image(np.ascontiguousarray(picture[:height, :width]))
+        self._writer.add_image(np.ascontiguousarray(frame[:height, :width]))
 
-    def __enter__(self) -> "_Tape":
+    def __enter__(self) -> "_VideoFile":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -103,25 +102,25 @@ class _Tape:
 
 def _check(out: Path, size: int, fps: float) -> None:
     if out.suffix != ".mp4":
-        raise BadSetting(f"--out {out}: the video is an mp4, so give a name that ends in .mp4.")
+        raise BadSetting(f"--out {out}: the video is an mp4, so choose a name that ends in .mp4.")
     if not out.parent.is_dir():
-        raise BadSetting(f"--out {out}: there is no directory {out.parent}. Make it first, or choose another one.")
+        raise BadSetting(f"--out {out}: there is no directory {out.parent}. Create it, or choose another one.")
     if not 16 <= size <= 4096:
-        raise BadSetting(f"--size {size}: ask for 16 to 4096 pixels.")
+        raise BadSetting(f"--size {size}: choose 16 to 4096 pixels.")
     if not fps > 0:
-        raise BadSetting(f"--fps {fps}: ask for more than 0 pictures a second.")
+        raise BadSetting(f"--fps {fps}: choose more than 0 frames a second.")
     _mediapy()
 
 
 def _mediapy() -> Any:
-    """The library, with an ffmpeg: the system's, or the one that imageio-ffmpeg brings."""
+    """mediapy with an ffmpeg: that of the system, or that of imageio-ffmpeg."""
     if find_spec("mediapy") is None:
-        raise BadSetting("A video needs mediapy, which is not installed: pip install 'ascpo[video]'.")
+        raise BadSetting("A video needs mediapy. Install it: pip install 'ascpo[video]'.")
     import mediapy
 
     if shutil.which("ffmpeg") is None:
         if find_spec("imageio_ffmpeg") is None:
-            raise BadSetting("A video needs ffmpeg, which was not found: pip install 'ascpo[video]' brings one.")
+            raise BadSetting("A video needs ffmpeg. Install it: pip install 'ascpo[video]'.")
         import imageio_ffmpeg
 
         mediapy.set_ffmpeg(imageio_ffmpeg.get_ffmpeg_exe())

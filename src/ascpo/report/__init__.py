@@ -1,1 +1,1 @@
-"""What runs have to say for themselves: pages, figures, the journal in words. It reads files, and trains nothing."""
+"""Reports about runs: an HTML page, figures, and a journal of the optimiser's steps. They come from files alone."""

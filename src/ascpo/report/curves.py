@@ -1,4 +1,4 @@
-"""Curves over the training: what was learnt, and what the optimiser did."""
+"""Learning curves, and curves of the optimiser."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -7,36 +7,38 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from ascpo.report import seeds
-from ascpo.report.groups import Group, file_name, slots
-from ascpo.report.style import LIMIT, Drawn, Missing, colour, dashes, from_zero, label, legend, panel, plain_numbers
+from ascpo.report.groups import Group, by_constraint, file_name
+from ascpo.report.style import LIMIT, MissingPlot, Plot, colour, dashes, from_zero, label, legend, panel, plain_numbers
 
 _RAW_UP_TO = 3
-"""With more groups, what a running mean was made from would only be noise."""
-_POINTS = 240
-_POWERS = 20.0
+"""Up to this many groups, single epochs are drawn behind their running mean."""
+_GRID = 240
+"""Points of a curve over time."""
+_LOGARITHMIC = 20.0
+"""A scale is logarithmic if the largest value is more than this many times the median."""
 _OWN = ("EpCost", "EpMaxCost")
-"""Of several constraints, each has one of these."""
+"""Columns that the log also has for each of several constraints."""
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A column that is drawn."""
+    """A column of the log, and how its curve looks."""
 
     column: str
     title: str
-    what: str
-    """What it means, for the caption."""
+    meaning: str
+    """For the caption."""
     more_is_better: bool = False
     smooth: bool = True
     share: bool = False
-    """Drawn in percent."""
+    """Its axis is in percent."""
     from_zero: bool = True
     logarithmic: bool = False
-    """Drawn so where values are powers of ten apart."""
-    each: bool = False
-    """Every constraint has one of its own."""
+    """Its axis may be logarithmic."""
+    per_constraint: bool = False
+    """Every constraint has a column of its own."""
     reference: Callable[[Group, str], tuple[float, str] | None] = lambda group, constraint: None
-    """A value to draw beside it, and its name, where all groups agree on it."""
+    """A value for a reference line, and its name. The line is drawn if all groups agree on it."""
 
 
 def _limit(group: Group, constraint: str) -> tuple[float, str] | None:
@@ -44,105 +46,105 @@ def _limit(group: Group, constraint: str) -> tuple[float, str] | None:
     return (limits.pop(), "limit") if len(limits) == 1 else None
 
 
-def _promise(group: Group, constraint: str) -> tuple[float, str]:
-    return group.first.probability, f"promised: {group.first.probability:.4g}"
+def _target_probability(group: Group, constraint: str) -> tuple[float, str]:
+    return group.first.probability, f"target: {group.first.probability:.4g}"
 
 
 def _radius(group: Group, constraint: str) -> tuple[float, str] | None:
     delta = group.first.setting("trust_region.delta", None)
-    return None if delta is None else (float(delta), "δ, the region's radius")
+    return None if delta is None else (float(delta), "δ, the radius of the trust region")
 
 
 LEARNING = (
     Quantity(
         "EpRet",
         "Return of an episode",
-        "Mean over the episodes that finished in an epoch",
+        "The mean over the episodes that finish in an epoch",
         more_is_better=True,
         from_zero=False,
     ),
     Quantity(
         "EpCost",
         "Cost of an episode, M_c",
-        "Mean sum of the costs of a finished episode, of all constraints",
+        "The mean sum of the costs of a finished episode, over all constraints",
         logarithmic=True,
     ),
     Quantity(
         "EpMaxCost",
         "Largest cost of an episode",
-        "Mean over finished episodes, of the worst constraint",
+        "The mean over finished episodes, for the worst constraint",
         reference=_limit,
     ),
     Quantity(
         "SafeRate",
         "Episodes within all limits",
-        "Share of the finished episodes that kept every limit in every state",
+        "The share of finished episodes that keep every limit in every state",
         more_is_better=True,
         share=True,
         from_zero=False,
-        reference=_promise,
+        reference=_target_probability,
     ),
-    Quantity("CostRate", "Cost rate, ρ_c", "Cost per step since the training began", smooth=False),
+    Quantity("CostRate", "Cost rate, ρ_c", "The cost per step since the training began", smooth=False),
 )
 OPTIMISER = (
     Quantity(
         "Nu",
         "Multiplier of the constraint, ν",
-        "What a step pays for a unit of the constraint",
+        "The price of a unit of the constraint in the step",
         smooth=False,
         logarithmic=True,
-        each=True,
+        per_constraint=True,
     ),
-    Quantity("Multiplier", "Price of costs", "The multiplier in the objective, where there is one", smooth=False),
+    Quantity("Multiplier", "Multiplier of the penalty", "The price of costs in the objective", smooth=False),
     Quantity(
         "AskShare",
-        "Share that the constraints could get",
-        "Of the trust region's radius",
+        "Share of the constraints",
+        "The share of the trust region's radius that the constraints can use",
         share=True,
         smooth=False,
         from_zero=False,
     ),
-    Quantity("KL", "Divergence of a step", "Mean KL of the step taken, in nats", smooth=False, reference=_radius),
-    Quantity("ShieldRate", "Actions that a shield changed", "Share of all actions", share=True, smooth=False),
-    Quantity("VaR", "Value at risk of an episode's cost", "What a share α of the episodes cost at most", smooth=False),
-    Quantity("CVaR", "Mean cost of the worst episodes", "Of those beyond the value at risk", smooth=False),
+    Quantity("KL", "KL of a step", "The mean KL divergence of the step, in nats", smooth=False, reference=_radius),
+    Quantity("ShieldRate", "Actions that the shield changes", "The share of all actions", share=True, smooth=False),
+    Quantity("VaR", "Value at risk of an episode's cost", "A share α of the episodes costs at most this", smooth=False),
+    Quantity("CVaR", "Mean cost of the worst episodes", "The mean beyond the value at risk", smooth=False),
 )
 
 
-def learning_curves(groups: Sequence[Group]) -> list[Drawn | Missing]:
-    """Over steps."""
+def learning_curves(groups: Sequence[Group]) -> list[Plot | MissingPlot]:
+    """Learning curves over environment steps."""
     axis = _over_steps(groups)
     found = [_curve(groups, quantity, axis) for quantity in LEARNING]
-    for constraint, having in slots(groups).items():
-        # A single constraint's own are those of all together.
+    for constraint, having in by_constraint(groups).items():
+        # The columns of a single constraint are those of all constraints together.
         for quantity in LEARNING if constraint else ():
             if quantity.column in _OWN:
-                own = replace(quantity, each=True)
+                own = replace(quantity, per_constraint=True)
                 found.append(_curve(having, own, axis, constraint=constraint, indices=_indices(groups)))
     return found
 
 
-def clock_curves(groups: Sequence[Group]) -> list[Drawn | Missing]:
-    """Over the seconds of work that the training took."""
+def clock_curves(groups: Sequence[Group]) -> list[Plot | MissingPlot]:
+    """Learning curves over the seconds of training."""
     timed = [group for group in groups if group.columns("WallClock") is not None]
     if not timed:
-        return [Missing("Curves over time", "The runs have no timing.csv, which training writes beside metrics.csv.")]
-    silent = [group.label for group in groups if group not in timed]
+        return [MissingPlot("Curves over time", "The runs have no timing.csv. Training writes it next to metrics.csv.")]
+    untimed = [group.label for group in groups if group not in timed]
     found = [_curve(timed, quantity, _over_time(timed), indices=_indices(groups)) for quantity in LEARNING]
-    if silent:
-        found.append(Missing(f"Curves over time of {', '.join(silent)}", "There is no timing.csv."))
+    if untimed:
+        found.append(MissingPlot(f"Curves over time: {', '.join(untimed)}", "These runs have no timing.csv."))
     return found
 
 
-def optimiser_curves(groups: Sequence[Group]) -> list[Drawn | Missing]:
-    """What there is of multipliers, asks, divergences, shields and tails, over epochs."""
-    found: list[Drawn | Missing] = []
+def optimiser_curves(groups: Sequence[Group]) -> list[Plot | MissingPlot]:
+    """Multipliers, shares, KL, shields and CVaR over epochs, as far as the groups have them."""
+    found: list[Plot | MissingPlot] = []
     for quantity in OPTIMISER:
-        for constraint, having in slots(groups).items() if quantity.each else [(None, groups)]:
-            worth = [group for group in having if _worth(group, quantity.column, constraint)]
-            if worth:
+        for constraint, having in by_constraint(groups).items() if quantity.per_constraint else [(None, groups)]:
+            known = [group for group in having if _applies(group, quantity.column, constraint)]
+            if known:
                 found.append(
-                    _curve(worth, quantity, _over_epochs(), constraint=constraint or "", indices=_indices(groups))
+                    _curve(known, quantity, _over_epochs(), constraint=constraint or "", indices=_indices(groups))
                 )
     return found
 
@@ -152,7 +154,7 @@ class _Axis:
     name: str
     label: str
     place: Callable[[Group, np.ndarray], tuple[np.ndarray, np.ndarray]]
-    """A group's curves [seed, epoch] → where they are drawn, and what."""
+    """A group's curves [seed, epoch] → the points of the axis, and the curves there."""
 
 
 def _over_steps(groups: Sequence[Group]) -> _Axis:
@@ -173,8 +175,8 @@ def _over_time(groups: Sequence[Group]) -> _Axis:
         clocks = [run.timing["WallClock"][: run.epochs] / unit for run in group.runs]
         if len(clocks) == 1:
             return clocks[0], curves[:, : len(clocks[0])]
-        # Seeds take different times, so they are read off at the same ones.
-        grid = np.linspace(min(clock[0] for clock in clocks), max(clock[-1] for clock in clocks), _POINTS)
+        # Seeds take different times, so their curves are interpolated on one grid.
+        grid = np.linspace(min(clock[0] for clock in clocks), max(clock[-1] for clock in clocks), _GRID)
         return grid, np.stack(
             [
                 np.interp(grid, clock, curve[: len(clock)], left=np.nan, right=np.nan)
@@ -182,7 +184,7 @@ def _over_time(groups: Sequence[Group]) -> _Axis:
             ]
         )
 
-    return _Axis("clock", f"{word} of work", place)
+    return _Axis("clock", f"{word} of training", place)
 
 
 def _curve(
@@ -192,13 +194,13 @@ def _curve(
     *,
     constraint: str = "",
     indices: dict[str, int] | None = None,
-) -> Drawn | Missing:
+) -> Plot | MissingPlot:
     indices = indices or _indices(groups)
     title = f"{quantity.title}: {constraint}" if constraint else quantity.title
-    own = constraint if quantity.each else None
+    own = constraint if quantity.per_constraint else None
     having = {group: found for group in groups if (found := group.columns(quantity.column, own)) is not None}
     if not having:
-        return Missing(title, f"metrics.csv has no column {quantity.column}: the run is older than it.")
+        return MissingPlot(title, f"metrics.csv has no column {quantity.column}: an older version wrote it.")
     figure, axes = panel(title, axis.label, "")
     scale = 100.0 if quantity.share else 1.0
     for group, found in having.items():
@@ -217,7 +219,7 @@ def _curve(
     widths = {_width(found) for found in having.values()}
     name = "-".join(filter(None, (quantity.column.lower(), axis.name, file_name(constraint))))
     caption = _caption(quantity, list(having), widths) + (" The scale is logarithmic." if logarithmic else "")
-    return Drawn(name, f"{title} over {axis.label}", caption, figure)
+    return Plot(name, f"{title} over {axis.label}", caption, figure)
 
 
 def _draw(
@@ -226,7 +228,7 @@ def _draw(
     width = _width(found) if quantity.smooth else 1
     x, smooth = axis.place(group, np.stack([seeds.smooth(curve, width) for curve in found]))
     hue, line = colour(index), dashes(index)
-    # A single epoch makes no line.
+    # A line needs two epochs.
     dot = "o" if len(x) == 1 else ""
     if len(found) == 1:
         if raw and width > 1:
@@ -240,7 +242,7 @@ def _draw(
 
 
 def _reference(axes: Axes, values: set[tuple[float, str] | None], scale: float) -> None:
-    """A line to compare with, where there is one for all."""
+    """A horizontal line at the value, if all groups have the same one."""
     found = values.pop() if len(values) == 1 else None
     if found is not None:
         value, name = found
@@ -248,35 +250,36 @@ def _reference(axes: Axes, values: set[tuple[float, str] | None], scale: float) 
 
 
 def _caption(quantity: Quantity, groups: Sequence[Group], widths: set[int]) -> str:
-    parts = [f"{quantity.what}."]
+    parts = [f"{quantity.meaning}."]
     if quantity.smooth and max(widths) > 1:
         span = " to ".join(map(str, sorted({min(widths), max(widths)})))
-        parts.append(f"Running mean over {span} epochs" + (", pale: each epoch." if len(groups) <= _RAW_UP_TO else "."))
+        pale = "; the pale line shows single epochs" if len(groups) <= _RAW_UP_TO else ""
+        parts.append(f"The line is a running mean over {span} epochs{pale}.")
     counts = sorted({len(group.runs) for group in groups})
     if counts != [1]:
-        parts.append("; or ".join(seeds.words(count) for count in counts).capitalize() + ".")
+        parts += [seeds.caption(count) for count in counts]
     return " ".join(parts)
 
 
 def _far_apart(axes: Axes) -> bool:
-    """Whether the curves, all above zero, span so much that the small ones would look the same."""
+    """Whether all values are positive, and so far apart that small ones would look the same."""
     values = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.get_lines()])
     values = values[np.isfinite(values)]
-    return bool(len(values) and values.min() > 0 and values.max() > _POWERS * np.median(values))
+    return bool(len(values) and values.min() > 0 and values.max() > _LOGARITHMIC * np.median(values))
 
 
 def _width(found: np.ndarray) -> int:
-    """Of a running mean: a twentieth of the run."""
+    """The width of the running mean: a twentieth of the run."""
     return max(1, found.shape[1] // 20)
 
 
-def _worth(group: Group, column: str, constraint: str | None) -> bool:
-    """Whether the column says anything of this group's algorithm: without a constraint none asks for a share."""
-    if column == "AskShare" and all(group.columns("Nu", name) is None for name in group.constraints):
+def _applies(group: Group, column: str, constraint: str | None) -> bool:
+    """Whether the group has the column. Older runs log a share of the constraints even if they have none."""
+    if column == "AskShare" and group.first.description.mechanism != "constraint":
         return False
     return group.columns(column, constraint) is not None
 
 
 def _indices(groups: Sequence[Group]) -> dict[str, int]:
-    """A group has the same colour in every figure."""
+    """The index of a group, which gives it the same colour in every figure."""
     return {group.slug: index for index, group in enumerate(groups)}

@@ -1,10 +1,11 @@
-"""What a run left behind, read for a report.
+"""The files of a run, read for a report.
 
-Settings are read as plain JSON: the classes they came from would bring the learner with them, which a report does not
-need and which takes seconds to import. Whatever is missing is None, or empty: an older run, or one not judged yet.
+Settings are read as plain JSON: their classes would import the learner, which takes seconds and which a report does not
+need. A file or column that an older run lacks is None or empty.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,19 +14,20 @@ from typing import Any
 
 import numpy as np
 
+from ascpo.runs import description
+from ascpo.runs.description import Description
 from ascpo.runs.serialization import BadSetting, nearest
 from ascpo.runs.tables import read_table
+from ascpo.theory.cantelli import PAPER_K
 
 Columns = Mapping[str, np.ndarray]
-QUANTILES = (50, 75, 90, 95, 99)
-"""Of an episode's largest cost, in percent: those that metrics.csv has a column for."""
-WAYS = {"sampled": "drawn actions", "mean": "mean actions"}
-"""How a policy can be judged."""
+ACTIONS = {"sampled": "sampled actions", "mean": "mean actions"}
+"""How the policy acts in an evaluation, as files and as people name it."""
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
-    """A run's directory, read."""
+class RunData:
+    """The contents of a run's directory."""
 
     path: Path
     config: Mapping[str, Any]
@@ -33,11 +35,10 @@ class Run:
     timing: Columns = field(default_factory=dict)
     evaluation: Mapping[str, Any] = field(default_factory=dict)
     episodes: Mapping[str, Columns] = field(default_factory=dict)
-    """By the way actions were chosen: a row an episode."""
+    """Tables with one row per evaluated episode, by the kind of actions."""
     certificate: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, Any] = field(default_factory=dict)
-    policy: bool = False
-    """Whether there is one, to judge and to watch."""
+    has_policy: bool = False
 
     @property
     def name(self) -> str:
@@ -60,29 +61,57 @@ class Run:
         return len(self.metrics.get("Epoch", ()))
 
     @property
-    def planned(self) -> int:
-        """Epochs that the settings ask for; 0 where they do not say."""
+    def planned_epochs(self) -> int:
+        """The epochs that the settings ask for; 0 if they do not say."""
         steps = self.setting("num_envs", 0) * self.setting("horizon", 0)
         return -(-int(self.config.get("total_steps", 0)) // steps) if steps else 0
 
     @property
     def probability(self) -> float:
-        """The promised one."""
+        """The target probability that an episode keeps all limits."""
         return float(self.setting("probability", 0.98))
 
     @property
     def k(self) -> float:
-        """How much the variance counts in the paper's bound: the method's own, or the paper's."""
-        return float(self.method.get("k", 7.0))
+        """The factor of the variance in the paper's bound: the run's own, or the paper's."""
+        return float(self.method.get("k", PAPER_K))
 
     @property
     def method(self) -> Mapping[str, Any]:
-        """The algorithm's own settings; older runs have them under its name."""
+        """The algorithm's own settings; older runs have them under the algorithm's name."""
         return self.config.get("method") or self.config.get(self.algo) or {}
 
     @cached_property
+    def description(self) -> Description:
+        """How the algorithm treats costs. If no file of this version says so, the columns of the log do."""
+        try:
+            return description.read(self.path)
+        except ValueError:
+            return self._described_by_log()
+
+    def _described_by_log(self) -> Description:
+        constrained = any(self.column("Nu", name) is not None for name in self.constraints)
+        penalised, shielded = "Multiplier" in self.metrics, "ShieldRate" in self.metrics
+        return Description(
+            algorithm=self.algo,
+            description="has settings that this version does not know",
+            mechanism="constraint" if constrained else "penalty" if penalised else "shield" if shielded else "none",
+            quantity="the constrained quantity" if constrained else "the cost",
+            target="",
+            step="constrained",
+        )
+
+    @property
+    def target_range(self) -> tuple[float, float] | None:
+        """The least and the largest share of the trust region that the target leaves to the constraints."""
+        target, ask = self.method.get("target") or {}, self.setting("ask", {})
+        most = target.get("share", ask.get("share"))
+        relief = target.get("timeout_relief", ask.get("relief", 0.0))
+        return (float(most) * (1.0 - float(relief)), float(most)) if most and relief else None
+
+    @cached_property
     def constraints(self) -> tuple[str, ...]:
-        """Their names. One alone has no name in the log, so the evaluation is asked first."""
+        """Their names. The log does not name a single constraint, but the evaluation does."""
         known = self.evaluation.get("cost_names")
         if known:
             return tuple(str(name) for name in known)
@@ -91,87 +120,86 @@ class Run:
 
     @property
     def limits(self) -> tuple[float, ...]:
-        """One for each constraint."""
+        """One per constraint."""
         given = self.setting("limits", [0.0])
         given = tuple(given) if isinstance(given, list) else (given,)
         return tuple(map(float, given * len(self.constraints) if len(given) == 1 else given))
 
     @property
-    def words(self) -> str:
-        """What it is, in a line."""
+    def title(self) -> str:
         return f"{self.env}, {self.algo}, seed {self.seed}"
 
     def setting(self, name: str, default: Any) -> Any:
-        """One that all algorithms share; with a dot, one of a group."""
+        """A setting that all algorithms share. A dot leads into a group: `trust_region.delta`."""
         found: Any = self.config.get("settings", {})
         for part in name.split("."):
             found = found.get(part) if isinstance(found, Mapping) else None
         return default if found is None else found
 
-    def tail(self, constraint: str) -> str:
-        """What the columns of a constraint end in."""
+    def suffix(self, constraint: str) -> str:
+        """The end of the names of a constraint's columns."""
         return f"_{constraint}" if len(self.constraints) > 1 else ""
 
     def column(self, name: str, constraint: str | None = None) -> np.ndarray | None:
-        """A column of the log, or of the clock; None where it is not there, or says nothing."""
-        name += self.tail(constraint) if constraint is not None else ""
+        """A column of metrics.csv or timing.csv; None if it does not exist or holds no number."""
+        name += self.suffix(constraint) if constraint is not None else ""
         found = self.metrics.get(name, self.timing.get(name))
         if found is None or not np.isfinite(found).any():
             return None
         return found[: self.epochs]
 
     def quantiles(self, constraint: str) -> dict[float, np.ndarray] | None:
-        """Level → the quantile of finished episodes' largest cost, an epoch each."""
-        columns = {q / 100: self.column(f"EpMaxCost{q}", constraint) for q in QUANTILES}
+        """Level → the quantile of the largest cost over the epochs. The log's columns say which levels there are."""
+        pattern = re.compile(rf"EpMaxCost(\d+){re.escape(self.suffix(constraint))}")
+        levels = sorted(int(found[1]) for name in self.metrics if (found := pattern.fullmatch(name)))
+        columns = {level / 100: self.column(f"EpMaxCost{level}", constraint) for level in levels}
         found = {level: column for level, column in columns.items() if column is not None}
-        return found if len(found) == len(columns) else None
+        return found or None
 
     def last(self, name: str, epochs: int = 10) -> float:
-        """Its mean over the last epochs."""
+        """The mean of a column over the last epochs."""
         found = self.column(name)
         ends = np.array([]) if found is None else found[-epochs:]
         ends = ends[np.isfinite(ends)]
         return float(ends.mean()) if len(ends) else float("nan")
 
 
-def read_run(path: Path) -> Run:
-    """A run, as far as its files can be read."""
+def read_run(path: Path) -> RunData:
     config = _json(path / "config.json")
     if not config:
-        raise BadSetting(f"{path / 'config.json'} cannot be read as settings. Is it the directory of a run?")
-    return Run(
+        raise BadSetting(f"{path / 'config.json'} cannot be read as settings. Is {path} the directory of a run?")
+    return RunData(
         path=path,
         config=config,
         metrics=_table(path / "metrics.csv"),
         timing=_table(path / "timing.csv"),
         evaluation=_json(path / "evaluation.json"),
-        episodes={way: table for way in WAYS if (table := _table(path / f"episodes-{way}.csv"))},
+        episodes={actions: table for actions in ACTIONS if (table := _table(path / f"episodes-{actions}.csv"))},
         certificate=_json(path / "certificate.json"),
         versions=_json(path / "versions.json"),
-        policy=(path / "policy.safetensors").exists(),
+        has_policy=(path / "policy.safetensors").exists(),
     )
 
 
-def one_run(path: Path) -> Run:
-    """The run of a directory, which has to have finished an epoch."""
+def one_run(path: Path) -> RunData:
+    """The single run in a directory. It must have finished an epoch."""
     found = find_runs([path])
     if len(found) > 1:
         raise BadSetting(f"{path} holds {len(found)} runs. {nearest('', [str(run.path) for run in found])}")
     return found[0]
 
 
-def find_runs(paths: Sequence[Path]) -> list[Run]:
-    """The runs that these are, or hold, each once; at least one of them with something to tell."""
-    places = list(dict.fromkeys(place for path in paths for place in _places(path)))
-    found = list(map(read_run, places))
+def find_runs(paths: Sequence[Path]) -> list[RunData]:
+    """The runs in these directories, each once. At least one of them must have finished an epoch."""
+    directories = list(dict.fromkeys(directory for path in paths for directory in _directories(path)))
+    found = list(map(read_run, directories))
     if not any(run.epochs for run in found):
-        raise BadSetting(
-            f"No epoch is finished in {', '.join(map(str, places))}. Wait for one, or go on by `ascpo train --resume`."
-        )
+        names = ", ".join(map(str, directories))
+        raise BadSetting(f"No epoch is finished in {names}. Wait for one, or continue with `ascpo train --resume`.")
     return found
 
 
-def _places(path: Path) -> Iterator[Path]:
+def _directories(path: Path) -> Iterator[Path]:
     path = path.parent if path.is_file() else path
     if (path / "config.json").exists():
         yield path
@@ -179,13 +207,13 @@ def _places(path: Path) -> Iterator[Path]:
     below = sorted(file.parent for file in path.glob("**/config.json"))
     if not below:
         near = [str(file.parent) for file in sorted(path.parent.glob("*/config.json"))]
-        offer = nearest(str(path), near) or "`ascpo list runs DIRECTORY` shows those there are."
+        offer = nearest(str(path), near) or "`ascpo list runs DIRECTORY` lists the runs in a directory."
         raise BadSetting(f"{path} holds no run. {offer}")
     yield from below
 
 
 def _json(path: Path) -> dict[str, Any]:
-    """A dictionary; an empty one where there is none."""
+    """A dictionary; an empty one if the file cannot be read as one."""
     try:
         found = json.loads(path.read_text())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The page of a report: one file that needs no other, and no network."""
+"""The page of a report: one HTML file that needs no other file and no network."""
 
 import math
 from collections.abc import Sequence
@@ -12,18 +12,18 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from ascpo.report.data import Run, find_runs
+from ascpo.report.data import RunData, find_runs
 from ascpo.report.figures import Section, draw
 from ascpo.report.groups import Group, groups_of
-from ascpo.report.style import Drawn, Missing, chip, look, save
+from ascpo.report.style import MissingPlot, Plot, chip, look, save
 from ascpo.report.tables import fresh_tables, settings_tables, training_table, versions_table
 from ascpo.report.timeline import milestones, timeline
-from ascpo.report.wording import command, number, percent, plural, promised
+from ascpo.report.wording import command, number, overview, percent, plural, setting_percent
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A figure that comes first."""
+    """A number at the top of the page."""
 
     title: str
     value: str
@@ -31,24 +31,23 @@ class Tile:
 
 
 def write_report(paths: Sequence[Path], out: Path | None = None, now: datetime | None = None) -> Path:
-    """A page about these runs, with its figures as files beside it. Returns where it is."""
+    """Write a page about these runs, and its plots as files next to it. Returns the path of the page."""
     every = find_runs(paths)
     runs = [run for run in every if run.epochs]
     folder = out or (runs[0].path / "report" if len(every) == 1 else Path("report"))
-    pictures = folder / "figures"
-    pictures.mkdir(parents=True, exist_ok=True)
+    figures = folder / "figures"
+    figures.mkdir(parents=True, exist_ok=True)
     groups = groups_of(runs)
     sections = draw(groups)
     with look():
         drawings = {
-            figure.name: save(figure, pictures)
-            for section in sections
-            for figure in section.figures
-            if isinstance(figure, Drawn)
+            plot.name: save(plot, figures) for section in sections for plot in section.plots if isinstance(plot, Plot)
         }
     page = folder / "index.html"
-    silent = [run.name for run in every if not run.epochs]
-    page.write_text(render(groups, sections, drawings, now or datetime.now().astimezone(), silent), encoding="utf-8")
+    unfinished = [run.name for run in every if not run.epochs]
+    page.write_text(
+        render(groups, sections, drawings, now or datetime.now().astimezone(), unfinished), encoding="utf-8"
+    )
     return page
 
 
@@ -57,20 +56,24 @@ def render(
     sections: Sequence[Section],
     drawings: dict[str, str],
     now: datetime,
-    silent: Sequence[str] = (),
+    unfinished: Sequence[str] = (),
 ) -> str:
-    """The page. Everything but the drawings is escaped; those were made from text that was."""
+    """The HTML of the page. All text is escaped; the drawings are safe, since matplotlib draws text as paths."""
     engine = Environment(
         loader=PackageLoader("ascpo.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
     engine.globals |= {"chip": chip, "command": command}
-    engine.tests["missing"] = lambda figure: isinstance(figure, Missing)
-    return engine.get_template("report.html").render(_content(groups, sections, drawings, now, silent))
+    engine.tests["missing"] = lambda plot: isinstance(plot, MissingPlot)
+    return engine.get_template("report.html").render(_content(groups, sections, drawings, now, unfinished))
 
 
 def _content(
-    groups: Sequence[Group], sections: Sequence[Section], drawings: dict[str, str], now: datetime, silent: Sequence[str]
+    groups: Sequence[Group],
+    sections: Sequence[Section],
+    drawings: dict[str, str],
+    now: datetime,
+    unfinished: Sequence[str],
 ) -> dict[str, Any]:
     runs = [run for group in groups for run in group.runs]
     different, shared = settings_tables(groups)
@@ -83,13 +86,14 @@ def _content(
         "groups": groups,
         "runs": runs,
         "single": len(runs) == 1,
-        "remarks": _remarks(runs, silent),
+        "notes": _notes(runs, unfinished),
+        "overviews": {group.label: overview(group.first.description) for group in groups},
         "tiles": _tiles(groups),
         "training": training_table(groups),
         "fresh": fresh_tables(groups),
-        "unjudged": [run for run in runs if not run.evaluation],
+        "not_evaluated": [run for run in runs if not run.evaluation],
         "certificates": [(run, _certificate(run)) for run in runs if run.certificate],
-        "sections": [section for section in sections if section.figures],
+        "sections": [section for section in sections if section.plots],
         "drawings": {name: Markup(svg) for name, svg in drawings.items()},
         "journals": [(run, timeline(run), milestones(run)) for run in runs],
         "different": different,
@@ -100,7 +104,7 @@ def _content(
 
 
 def title_of(groups: Sequence[Group]) -> str:
-    """What the report is about, in a line."""
+    """The environments, algorithms and seeds of the report, in a line."""
     envs = list(dict.fromkeys(group.first.env for group in groups))
     where = envs[0] if len(envs) == 1 else plural(len(envs), "environment")
     if len(groups) > 1:
@@ -112,14 +116,14 @@ def title_of(groups: Sequence[Group]) -> str:
 
 def _subtitle(groups: Sequence[Group]) -> str:
     runs = [run for group in groups for run in group.runs]
-    promises = {run.probability for run in runs}
+    targets = {run.probability for run in runs}
     limits = {tuple(zip(run.constraints, run.limits, strict=False)) for run in runs}
-    said = [plural(len(runs), "run")]
-    if len(promises) == 1:
-        said.append(f"every state within its limits in {promised(promises.pop())} of the episodes is the aim")
+    parts = [plural(len(runs), "run")]
+    if len(targets) == 1:
+        parts.append(f"the target is that {setting_percent(targets.pop())} of the episodes keep all limits")
     if len(limits) == 1:
-        said.append(", ".join(f"{name} ≤ {limit:g}" for name, limit in limits.pop()))
-    return "; ".join(said)
+        parts.append(", ".join(f"{name} ≤ {limit:g}" for name, limit in limits.pop()))
+    return "; ".join(parts)
 
 
 def _version() -> str:
@@ -128,64 +132,65 @@ def _version() -> str:
     return ""
 
 
-def _remarks(runs: Sequence[Run], silent: Sequence[str]) -> list[str]:
-    """What a reader has to know before believing the curves."""
+def _notes(runs: Sequence[RunData], unfinished: Sequence[str]) -> list[str]:
+    """What a reader must know about the runs first."""
     found = [
-        f"{run.name} has {run.epochs} of {run.planned} epochs: it is running, or was stopped."
+        f"{run.name} has {run.epochs} of {run.planned_epochs} epochs: it is still running, or it was stopped."
         for run in runs
-        if run.epochs < run.planned
+        if run.epochs < run.planned_epochs
     ]
     found += [
-        f"{run.name}: its certificate is of another policy than its evaluation; `{command('evaluate', run)}` renews it."
+        f"The certificate and the evaluation of {run.name} belong to different policies. "
+        f"`{command('evaluate', run)}` evaluates the present one."
         for run in runs
-        if _of_another_policy(run)
+        if _policies_differ(run)
     ]
-    return found + [f"{name} has no finished epoch, and is left out." for name in silent]
+    return found + [f"{name} has no finished epoch, so the report leaves it out." for name in unfinished]
 
 
-def _of_another_policy(run: Run) -> bool:
+def _policies_differ(run: RunData) -> bool:
     plan = run.certificate.get("plan")
     certified = plan.get("policy") if isinstance(plan, dict) else None
-    judged = run.evaluation.get("policy")
-    return bool(certified and judged and certified != judged)
+    evaluated = run.evaluation.get("policy")
+    return bool(certified and evaluated and certified != evaluated)
 
 
 def _tiles(groups: Sequence[Group]) -> list[Tile]:
-    """Of a single group: what everybody asks for first."""
+    """The main results of a single group."""
     if len(groups) > 1:
         return []
     runs = groups[0].runs
-    judged = all("sampled" in run.evaluation for run in runs)
+    evaluated = all("sampled" in run.evaluation for run in runs)
 
     def mean(name: str) -> float:
         values = [
-            float(run.evaluation["sampled"].get(name, float("nan"))) if judged else run.last(name) for run in runs
+            float(run.evaluation["sampled"].get(name, float("nan"))) if evaluated else run.last(name) for run in runs
         ]
         return sum(values) / len(values)
 
-    source = "fresh episodes" if judged else "last epochs of the training"
-    aim = f"{promised(runs[0].probability)} are the aim"
+    source = "fresh episodes" if evaluated else "the last epochs of the training"
+    target = f"the target is {setting_percent(runs[0].probability)}"
     return [
-        Tile("within all limits", percent(mean("SafeRate")), f"{source}; {aim}"),
+        Tile("within all limits", percent(mean("SafeRate")), f"{source}; {target}"),
         Tile("return of an episode", number(mean("EpRet")), source),
         Tile("cost of an episode", number(mean("EpCost")), source),
-        Tile("mean largest cost", number(mean("EpMaxCost")), source),
+        Tile("largest cost of an episode", number(mean("EpMaxCost")), source),
     ]
 
 
-def _certificate(run: Run) -> dict[str, Any]:
-    """What is said of it; a file of another format says less."""
-    told = run.certificate
-    statement = told.get("statement", [])
+def _certificate(run: RunData) -> dict[str, Any]:
+    """The statement and the numbers of a certificate, as far as its format is known."""
+    certificate = run.certificate
+    statement = certificate.get("statement", [])
     found: dict[str, Any] = {
-        "certified": bool(told.get("certified", False)),
+        "certified": bool(certificate.get("certified", False)),
         "sentences": [str(line) for line in ([statement] if isinstance(statement, str) else statement)],
         "figures": {
             name: f"{value:.4g}" for name in ("episodes", "violations", "probability", "confidence")
-            if isinstance(value := told.get(name), (int, float))
+            if isinstance(value := certificate.get(name), (int, float))
         },
     }  # fmt: skip
-    if isinstance(bound := told.get("bound"), (int, float)):
-        # Never rounded up.
+    if isinstance(bound := certificate.get("bound"), (int, float)):
+        # Rounding up would claim too much.
         found["figures"]["at least"] = f"{math.floor(bound * 1e4) / 1e4:.4f}"
     return found

@@ -1,4 +1,4 @@
-"""Runs that differ in nothing but their seed belong together."""
+"""Groups of runs that differ only in their seed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,26 +6,26 @@ from typing import Any
 
 import numpy as np
 
-from ascpo.report.data import Run
+from ascpo.report.data import RunData
 from ascpo.runs.serialization import flat
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Runs of the same settings, by seed."""
+    """Runs with the same settings, in the order of their seeds."""
 
     label: str
-    """What tells it from the other groups."""
+    """The settings in which it differs from the other groups."""
     slug: str
-    """The same for names of files: letters, digits and dashes; no other group has it."""
-    runs: tuple[Run, ...]
+    """A unique name for files: letters, digits and dashes."""
+    runs: tuple[RunData, ...]
 
     @property
-    def first(self) -> Run:
+    def first(self) -> RunData:
         return self.runs[0]
 
     def columns(self, name: str, constraint: str | None = None) -> np.ndarray | None:
-        """[seed, epoch], with nan after a run's end; None unless every run has it."""
+        """A column as [seed, epoch], with nan after the end of a run; None unless every run has it."""
         found = [run.column(name, constraint) for run in self.runs]
         if any(column is None for column in found):
             return None
@@ -37,23 +37,23 @@ class Group:
 
     @property
     def constraints(self) -> tuple[str, ...]:
-        """Their names; of a run that was judged, if there is one, since it knows the name of a single constraint."""
+        """Their names. Only an evaluated run knows the name of a single constraint."""
         return next((run.constraints for run in self.runs if run.evaluation), self.first.constraints)
 
     def limit(self, constraint: str) -> float:
-        """That of the constraint; of a single one, whatever its name."""
+        """The limit of a constraint. The name of a single constraint does not matter."""
         known = dict(zip(self.constraints, self.first.limits, strict=False))
         return known.get(constraint, self.first.limits[0])
 
     @property
     def steps(self) -> np.ndarray:
-        """Steps of all environments after each epoch, of the longest run."""
+        """The environment steps after each epoch of the longest run."""
         return max((run.metrics["TotalEnvInteracts"] for run in self.runs), key=len)
 
 
-def groups_of(runs: Sequence[Run]) -> list[Group]:
-    """In the order in which the first of each was named."""
-    together: dict[str, list[Run]] = {}
+def groups_of(runs: Sequence[RunData]) -> list[Group]:
+    """The groups, in the order of their first runs."""
+    together: dict[str, list[RunData]] = {}
     for run in runs:
         together.setdefault(repr(sorted(_identity(run).items())), []).append(run)
     members = [sorted(found, key=lambda run: (run.seed, run.name)) for found in together.values()]
@@ -62,55 +62,55 @@ def groups_of(runs: Sequence[Run]) -> list[Group]:
     return [Group(label, _slug(label, taken), tuple(found)) for label, found in zip(labels, members, strict=True)]
 
 
-def slots(groups: Sequence[Group]) -> dict[str, list[Group]]:
-    """Constraint → the groups that have it. Where each has only one, it needs no name to be compared: the empty one."""
+def by_constraint(groups: Sequence[Group]) -> dict[str, list[Group]]:
+    """Constraint → the groups that have it. If every group has a single constraint, the name is empty."""
     if all(len(group.constraints) == 1 for group in groups):
         return {"": list(groups)}
     names = dict.fromkeys(name for group in groups for name in group.constraints)
     return {name: [group for group in groups if name in group.constraints] for name in names}
 
 
-def differing(runs: Sequence[Run]) -> list[str]:
-    """The settings in which some of the runs differ, the seed included. One that only some have differs."""
+def differing(runs: Sequence[RunData]) -> list[str]:
+    """The settings in which the runs differ, including the seed and settings that only some runs have."""
     flat = [flat_settings(run) for run in runs]
     names = dict.fromkeys(name for settings in flat for name in settings)
     return [name for name in names if len({repr(settings.get(name, _ABSENT)) for settings in flat}) > 1]
 
 
-def flat_settings(run: Run) -> dict[str, Any]:
-    """By the names that the command line knows them by."""
+def flat_settings(run: RunData) -> dict[str, Any]:
+    """The settings by their names on the command line."""
     return flat(run.config)
 
 
 _ABSENT = object()
-_SAID = ("env", "algo")
-"""Settings that every label begins with, where they differ."""
+_LABELLED = ("env", "algo", "seed")
+"""Settings that a label has already, or never has."""
 
 
-def _identity(run: Run) -> dict[str, Any]:
+def _identity(run: RunData) -> dict[str, Any]:
     return {name: value for name, value in flat_settings(run).items() if name != "seed"}
 
 
-def _labels(firsts: Sequence[Run]) -> list[str]:
-    """As short as can be: the algorithm, the environment if there are several, and settings only among likes."""
+def _labels(firsts: Sequence[RunData]) -> list[str]:
+    """The algorithm, the environment if there are several, and the settings that differ between runs of the two."""
     envs = {run.env for run in firsts}
     out = []
     for run in firsts:
-        likes = [other for other in firsts if (other.env, other.algo) == (run.env, run.algo)]
+        alike = [other for other in firsts if (other.env, other.algo) == (run.env, run.algo)]
         own = flat_settings(run)
-        words = [run.env] if len(envs) > 1 else []
-        words += [run.algo, *(_said(name, own) for name in differing(likes) if name not in (*_SAID, "seed"))]
-        out.append(", ".join(words))
+        parts = [run.env] if len(envs) > 1 else []
+        parts += [run.algo, *(_setting_label(name, own) for name in differing(alike) if name not in _LABELLED)]
+        out.append(", ".join(parts))
     return out
 
 
-def _said(name: str, settings: Mapping[str, Any]) -> str:
+def _setting_label(name: str, settings: Mapping[str, Any]) -> str:
     value = settings.get(name, "–")
     return shown(value) if name.rsplit(".", 1)[-1] in ("mode", "preset") else f"{name} {shown(value)}"
 
 
 def shown(value: Any) -> str:
-    """A setting's value as a person would write it."""
+    """The value of a setting, for people."""
     if isinstance(value, list):
         return " ".join(map(shown, value))
     if isinstance(value, bool) or value is None:
@@ -121,7 +121,7 @@ def shown(value: Any) -> str:
 
 
 def file_name(text: str) -> str:
-    """Only letters, digits and dashes."""
+    """The text in letters, digits and dashes."""
     plain = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in text.lower())
     return "-".join(part for part in plain.split("-") if part)[:60]
 

@@ -1,236 +1,235 @@
-"""What the optimiser did at an epoch, in words with the figures.
+"""The journal: what the optimiser did in an epoch, in sentences.
 
-The row of an epoch says three things in turn: how the policy did that the epoch began with, what the step was that
-followed, and what the step promised. How the changed policy does is in the next row.
+The row of an epoch says how its policy performed, which step followed, and what the step predicted. The next row says
+how the changed policy performs.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ascpo.report.data import Run
-from ascpo.report.heeded import Heeded, Way, heeded
-from ascpo.report.wording import change, equals, number, percent, points, promised, steps, times
+from ascpo.report.data import RunData
+from ascpo.report.wording import change, equals, listed, number, percent, points, setting_percent, steps, times
+from ascpo.runs.description import Description
 from ascpo.runs.serialization import BadSetting
 
 INFEASIBLE, RECOVERING, BOUNDED, FREE, NO_GRADIENT = range(5)
 """Values of the column Case."""
-
 CASES = {
-    INFEASIBLE: ("out of reach", "no step of the region meets the constraints, so it goes towards them alone"),
-    RECOVERING: ("recovering", "the constraints come first, and the reward gets what is left of the region"),
-    BOUNDED: ("held", "the reward comes first, up to where the constraints hold"),
-    FREE: ("free", "the constraints hold in the whole region, so the step is for the reward alone"),
-    NO_GRADIENT: ("no cost gradient", "no step could change the constraints, so it is for the reward alone"),
+    INFEASIBLE: ("infeasible", "no step of the trust region meets the constraints, so the step only lowers them"),
+    RECOVERING: ("recovering", "the constraints come first, and the reward gets the rest of the trust region"),
+    BOUNDED: ("bounded", "the step raises the reward as far as the constraints allow"),
+    FREE: ("free", "the whole trust region meets the constraints, so the step only raises the reward"),
+    NO_GRADIENT: ("no cost gradient", "no step changes the constraints, so the step only raises the reward"),
 }
-"""What each is called, and what it means."""
-PROJECTED = {
-    BOUNDED: ("projected", "the step for the reward was moved to the nearest point at which the constraints hold"),
-    FREE: ("not projected", "the step for the reward keeps the constraints as it is"),
+"""The name and the meaning of each case."""
+PROJECTED_CASES = {
+    BOUNDED: ("projected", "the step for the reward is projected onto the nearest point that meets the constraints"),
+    FREE: ("not projected", "the step for the reward meets the constraints as it is"),
 }
-"""The same of projected steps."""
+"""The same for projected steps, where they differ."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An epoch in words."""
+    """The journal of one epoch."""
 
     epoch: int
     title: str
     parts: tuple[tuple[str, str], ...]
-    """What each is about, and what is said."""
+    """Pairs of a topic and its text."""
 
 
-def entry(run: Run, epoch: int) -> Entry:
-    """What happened at one epoch, counted from 0 as in the log."""
-    row = index_of(run, epoch)
-    how = heeded(run)
-    log = _Log(run, row)
-    parts = [("Policy", _policy(log)), ("Asked", _asked(log, how)), ("Step", _step(log, how))]
-    parts += [("Promise", _promise(log, how)), ("Price", _price(log, how)), ("Shield", _shield(log))]
-    parts += [("Tail", _tail(log)), ("Critics", _critics(log)), ("Next", _next(log))]
-    title = f"Epoch {epoch}, after {steps(log('TotalEnvInteracts'))}: {case_of(log('Case'), how)[0]}"
-    return Entry(epoch, title, tuple((about, text) for about, text in parts if text))
+def entry(run: RunData, epoch: int) -> Entry:
+    """The entry of one epoch, counted from 0 as in the log."""
+    row, about = _Row(run, index_of(run, epoch)), run.description
+    parts = [
+        ("Policy", _policy(row)),
+        ("Target", _target(row, about)),
+        ("Step", _step(row, about)),
+        ("Surrogate", _surrogate(row, about)),
+        ("Penalty", _penalty(row, about)),
+        ("Shield", _shield(row)),
+        ("CVaR", _cvar(row)),
+        ("Critics", _critics(row)),
+        ("Next", _next(row)),
+    ]
+    title = f"Epoch {epoch}, after {steps(row('TotalEnvInteracts'))}: {case_of(row('Case'), about)[0]}"
+    return Entry(epoch, title, tuple((topic, text) for topic, text in parts if text))
 
 
-def index_of(run: Run, epoch: int) -> int:
-    """Its row, or an error that says which epochs there are."""
+def index_of(run: RunData, epoch: int) -> int:
+    """The row of an epoch, or an error that names the epochs of the run."""
     epochs = run.metrics["Epoch"].astype(int)
     found = [i for i, known in enumerate(epochs) if known == epoch]
     if not found:
-        raise BadSetting(
-            f"There is no epoch {epoch} in {run.path}: it has {epochs[0]} to {epochs[-1]}, counted from 0."
-        )
+        raise BadSetting(f"{run.path} has no epoch {epoch}. It has the epochs {epochs[0]} to {epochs[-1]}.")
     return found[0]
 
 
-def case_of(case: float, how: Heeded) -> tuple[str, str]:
-    """What a step was, and what that means."""
-    if how.way is Way.CONSTRAINT and math.isfinite(case):
-        known = CASES | PROJECTED if how.projected else CASES
-        return known.get(int(case), (f"case {case:g}", "a case that this program does not know"))
-    kind = "steps of descent" if how.iterations else "one step"
+def case_of(case: float, about: Description) -> tuple[str, str]:
+    """The name of a step's case, and its meaning."""
+    if about.mechanism == "constraint" and math.isfinite(case):
+        known = CASES | PROJECTED_CASES if about.step == "projected" else CASES
+        return known.get(int(case), (f"case {case:g}", "this version does not know this case"))
+    subject = "the descent raises the reward" if about.step == "clipped" else "the step raises the reward"
     return {
-        Way.PRICE: ("paying", f"{kind} for the reward, less the price of {how.quantity}"),
-        Way.SHIELD: ("shielded", f"{kind} for the reward; costs are left to the shield"),
-    }.get(how.way, ("reward alone", f"{kind} for the reward; costs are not looked at"))
+        "penalty": ("penalised", f"{subject} minus a penalty on {about.quantity}"),
+        "shield": ("shielded", f"{subject}, and the shield changes actions if {about.quantity} is over the limit"),
+    }.get(about.mechanism, ("reward only", f"{subject} and ignores costs"))
 
 
-class _Log:
-    """A row of the log, by the names of its columns; nan for what is not there."""
+class _Row:
+    """A row of the log, by the names of its columns; nan if there is no such column."""
 
-    def __init__(self, run: Run, row: int) -> None:
-        self.run, self.row = run, row
+    def __init__(self, run: RunData, index: int) -> None:
+        self.run, self.index = run, index
 
     def __call__(self, name: str, constraint: str | None = None, later: int = 0) -> float:
         found = self.run.column(name, constraint)
-        at = self.row + later
+        at = self.index + later
         return float(found[at]) if found is not None and 0 <= at < len(found) else math.nan
 
-    def each(self, say: Callable[[str], str]) -> list[str]:
-        """Something about each constraint, by name where there are several."""
+    def each(self, text: Callable[[str], str]) -> list[str]:
+        """A text for each constraint, with its name if there are several."""
         names = self.run.constraints
-        return [f"{say(name)} ({name})" if len(names) > 1 else say(name) for name in names]
+        return [f"{text(name)} ({name})" if len(names) > 1 else text(name) for name in names]
 
 
-def _policy(log: _Log) -> str:
-    several = len(log.run.constraints) > 1
-    largest = "; ".join(
-        log.each(
-            lambda name: (
-                f"{number(log('EpMaxCost', name))} on average, with a deviation of {number(log('StdMaxCost', name))}"
-            )
-        )
+def _policy(row: _Row) -> str:
+    def largest(name: str) -> str:
+        return f"{number(row('EpMaxCost', name))} with a standard deviation of {number(row('StdMaxCost', name))}"
+
+    limits = "all limits" if len(row.run.constraints) > 1 else "the limit"
+    return (
+        f"Over {row('Episodes'):.0f} episodes, the mean return was {number(row('EpRet'))} and the mean cost "
+        f"{number(row('EpCost'))}. The mean largest cost of an episode was {'; '.join(row.each(largest))}. The worst "
+        f"state cost {number(row('WorstCost'))}. {percent(row('SafeRate'))} of the episodes kept {limits} in every "
+        f"state; the target is {setting_percent(row.run.probability)}. {percent(row('TimeoutRate'))} ran into the "
+        f"time limit."
     )
-    out = [
-        f"Over {log('Episodes'):.0f} episodes it returned {number(log('EpRet'))} and paid {number(log('EpCost'))} an "
-        f"episode. The largest cost of an episode was {largest}; the worst state cost {number(log('WorstCost'))}.",
-        f"{percent(log('SafeRate'))} of the episodes kept {'all limits' if several else 'the limit'} in every state, "
-        f"where {promised(log.run.probability)} are promised; {percent(log('TimeoutRate'))} ran into the time limit.",
-    ]
-    return " ".join(out)
 
 
-def _asked(log: _Log, how: Heeded) -> str:
-    if how.way is not Way.CONSTRAINT:
+def _target(row: _Row, about: Description) -> str:
+    if about.mechanism != "constraint":
         return ""
-    share = log("AskShare")
-    got = f"The constraints could get {percent(share)} of the region's radius. " if math.isfinite(share) else ""
 
-    def wish(name: str) -> str:
-        asked = log("Asked", name)
+    def demand(name: str) -> str:
+        asked = row("Asked", name)
         if not math.isfinite(asked):
-            return "nothing is known of what was asked"
-        if asked > 0:
-            return f"it was asked to fall by {number(asked)}"
-        return f"it was allowed to rise by {number(-asked)}" if asked < 0 else "it was to be held where it was"
+            return "change by an unknown amount"
+        if asked == 0:
+            return "stay where it was"
+        return f"fall by {number(asked)}" if asked > 0 else f"rise by at most {number(-asked)}"
 
-    return f"{got}What is kept is {how.quantity}: {'; '.join(log.each(wish))}."
+    share = row("AskShare")
+    cap = f" The constraints could use {percent(share)} of the trust region's radius." if math.isfinite(share) else ""
+    return f"In this step, {about.quantity} had to {listed(row.each(demand))}.{cap}"
 
 
-def _step(log: _Log, how: Heeded) -> str:
-    name, meaning = case_of(log("Case"), how)
+def _step(row: _Row, about: Description) -> str:
+    name, meaning = case_of(row("Case"), about)
     out = [f"{name.capitalize()}: {meaning}."]
-    if how.way is Way.CONSTRAINT:
-        nus = ", ".join(log.each(lambda one: equals("ν", log("Nu", one))))
-        out.append(f"Multipliers: {equals('λ', log('Lambda'))} of the region, {nus} of the constraint.")
-    delta = log.run.setting("trust_region.delta", None)
-    radius = f", where at most {number(float(delta))} is allowed" if delta is not None else ""
-    if log("Accepted") == 0:
-        return " ".join(
-            [*out, "No step was taken: none that was tried kept its promises, and the policy stayed as it was."]
-        )
-    out.append(f"The policy moved by a mean KL of {number(log('KL'))}{radius}.")
-    out.append(_search(log, how))
-    return " ".join(filter(None, out))
+    if about.mechanism == "constraint":
+        nus = ", ".join(row.each(lambda one: equals("ν", row("Nu", one))))
+        out.append(f"The multipliers were {equals('λ', row('Lambda'))} for the trust region and {nus} for costs.")
+    if row("Accepted") == 0:
+        out.append("No step was accepted, so the policy stayed as it was.")
+        return " ".join(out)
+    delta = row.run.setting("trust_region.delta", None)
+    radius = f"; the limit is {number(float(delta))}" if delta is not None else ""
+    out.append(f"The policy moved by a mean KL of {number(row('KL'))}{radius}.")
+    return " ".join(filter(None, [*out, _search(row, about)]))
 
 
-def _search(log: _Log, how: Heeded) -> str:
-    count = log("LineSearch")
+def _search(row: _Row, about: Description) -> str:
+    count = row("LineSearch")
     if not math.isfinite(count):
         return ""
-    if how.iterations:
+    if about.iterations:
         left = int(count)
-        done = f"{how.iterations - left} of {how.iterations} iterations"
-        return f"The descent made {done}" + (", and ended where it had moved enough." if left else ".")
-    factor = log.run.setting("trust_region.backtracking", None)
+        end = ", and stopped because the policy had moved enough." if left else "."
+        return f"The descent made {about.iterations - left} of {about.iterations} iterations{end}"
     if count == 0:
-        return "The line search left it at its full length."
+        return "The line search kept the full step."
+    factor = row.run.setting("trust_region.backtracking", None)
     length = f", to {percent(float(factor) ** count)} of its length" if factor is not None else ""
-    return f"The line search shortened it {times(int(count))}{length}."
+    return f"The line search shortened the step {times(int(count))}{length}."
 
 
-def _promise(log: _Log, how: Heeded) -> str:
-    gain = f"The loss fell by {number(log('Gain'))}." if math.isfinite(log("Gain")) else ""
-    if how.way is not Way.CONSTRAINT:
+def _surrogate(row: _Row, about: Description) -> str:
+    gain = f"The loss fell by {number(row('Gain'))}." if math.isfinite(row("Gain")) else ""
+    if about.mechanism != "constraint":
         return gain
 
     def both(name: str) -> str:
-        predicted, actual = log("CostPredicted", name), log("CostActual", name)
-        return f"{change(predicted)} by the linear model, {change(actual)} on the same data after the line search"
+        predicted, actual = row("CostPredicted", name), row("CostActual", name)
+        return f"the linear model predicted {change(predicted)}, and the line search measured {change(actual)}"
 
-    return f"Change of the constraint's surrogate: {'; '.join(log.each(both))}. {gain}".strip()
+    return f"For the change of the constraint's surrogate, {'; '.join(row.each(both))}. {gain}".strip()
 
 
-def _price(log: _Log, how: Heeded) -> str:
-    price, later = log("Multiplier"), log("Multiplier", later=1)
-    if not math.isfinite(price):
-        return "" if how.way is not Way.PRICE else f"Paid for is {how.quantity}, steeply near the limit."
+def _penalty(row: _Row, about: Description) -> str:
+    multiplier, later = row("Multiplier"), row("Multiplier", later=1)
+    if about.mechanism != "penalty" and not math.isfinite(multiplier):
+        return ""
+    paid = f"The objective pays for {about.quantity}."
+    if not math.isfinite(multiplier):
+        return f"{paid} The penalty has no multiplier."
     then = ""
     if math.isfinite(later):
-        verb = "rose to" if later > price else "fell to"
-        moved = number(later) != number(price)
-        then = f" and {verb} {number(later)} for the next" if moved else " and hardly changed for the next"
-    return f"Paid for is {how.quantity}. Its price was {number(price)} in this step{then}."
+        verb = "rose to" if later > multiplier else "fell to"
+        moved = number(later) != number(multiplier)
+        then = f" and {verb} {number(later)} for the next one" if moved else " and hardly changed for the next one"
+    return f"{paid} Its multiplier was {number(multiplier)} in this step{then}."
 
 
-def _shield(log: _Log) -> str:
-    rate = log("ShieldRate")
+def _shield(row: _Row) -> str:
+    rate = row("ShieldRate")
     if not math.isfinite(rate):
         return ""
     if rate == 0:
         return "The shield changed no action."
-    return f"The shield changed {percent(rate)} of the actions, by {number(log('ShieldShift'))} on average."
+    return f"The shield changed {percent(rate)} of the actions, by {number(row('ShieldShift'))} on average."
 
 
-def _tail(log: _Log) -> str:
-    if not math.isfinite(log("VaR")):
+def _cvar(row: _Row) -> str:
+    if not math.isfinite(row("VaR")):
         return ""
     return (
-        f"The worst episodes are those that cost more than {number(log('VaR'))} (value at risk); "
-        f"{number(log('CVaR'))} is the mean of those beyond."
+        f"The value at risk was {number(row('VaR'))}; the episodes that cost more had a mean of {number(row('CVaR'))}."
     )
 
 
-def _critics(log: _Log) -> str:
-    reward = log("EVReward")
+def _critics(row: _Row) -> str:
+    reward = row("EVReward")
     if not math.isfinite(reward):
         return ""
     costs = [
-        f"{_explained(value)} of {name}'s" if len(log.run.constraints) > 1 else f"{_explained(value)} of the costs'"
-        for name in log.run.constraints
-        if math.isfinite(value := log("EVCost", name))
+        f"{_explained(value)} of {name}'s" if len(row.run.constraints) > 1 else f"{_explained(value)} of the costs'"
+        for name in row.run.constraints
+        if math.isfinite(value := row("EVCost", name))
     ]
-    both = f"{_explained(reward)} of the return's variance" + (f", and {', '.join(costs)}" if costs else "")
-    return f"On episodes that they had not seen, the critics explained {both}."
+    both = f"{_explained(reward)} of the return's variance" + (f" and {', '.join(costs)}" if costs else "")
+    return f"On unseen episodes, the critics explained {both}."
 
 
 def _explained(share: float) -> str:
-    """Below zero, the mean would have been the better guess."""
+    """Below zero, the mean is the better prediction."""
     return percent(share) if share > 0 else "nothing"
 
 
-def _next(log: _Log) -> str:
-    epoch = log("Epoch", later=1)
+def _next(row: _Row) -> str:
+    epoch = row("Epoch", later=1)
     if not math.isfinite(epoch):
-        return "This is the last epoch so far, so nothing was measured after it."
+        return "This is the last epoch so far, so there is no later measurement."
 
     def moved(name: str, constraint: str | None = None) -> str:
-        now, then = log(name, constraint), log(name, constraint, later=1)
+        now, then = row(name, constraint), row(name, constraint, later=1)
         return f"{number(then)} ({change(then - now)})"
 
-    safe, later = log("SafeRate"), log("SafeRate", later=1)
-    largest = "; ".join(log.each(lambda name: moved("EpMaxCost", name)))
+    safe, later = row("SafeRate"), row("SafeRate", later=1)
+    largest = "; ".join(row.each(lambda name: moved("EpMaxCost", name)))
     return (
         f"Epoch {epoch:.0f} measured a return of {moved('EpRet')}, a cost of {moved('EpCost')}, a largest cost of "
         f"{largest}, and {percent(later)} of the episodes within all limits ({points(later - safe)})."

@@ -1,7 +1,8 @@
-"""What several seeds say together.
+"""Statistics over seeds.
 
-With four or more the interquartile mean: the mean without the best and the worst quarter, so that one lucky seed does
-not make a method. With fewer the mean. The band is a 95 % bootstrap over seeds from three on, and all there is before.
+Four or more seeds have the interquartile mean: the mean without the best and the worst quarter, so that one lucky seed
+does not decide. Fewer seeds have the mean. The band is a 95 % bootstrap interval over three or more seeds, and the
+range of fewer.
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ _DRAWS = 1000
 
 @dataclass(frozen=True)
 class Band:
-    """The middle of several curves, and how far they are apart."""
+    """The middle of several curves, and their spread."""
 
     middle: Float[np.ndarray, " x"]
     low: Float[np.ndarray, " x"]
@@ -26,37 +27,37 @@ class Band:
 
 
 def band_of(curves: Float[np.ndarray, "seed x"], *, more_is_better: bool) -> Band:
-    """Where some curves have ended (nan), the others speak."""
+    """The band over the curves that have not ended; nan marks the end of a curve."""
     middle, low, high = (np.full(curves.shape[1], np.nan) for _ in range(3))
     known = np.isfinite(curves)
-    # Columns with the same curves in them are done at once, with the same draws.
+    # Columns with the same curves share their bootstrap draws.
     for pattern in np.unique(known, axis=1).T:
         here = (known == pattern[:, None]).all(axis=0)
         if pattern.any():
-            middle[here], low[here], high[here] = _summed_up(curves[pattern][:, here])
+            middle[here], low[here], high[here] = _summary(curves[pattern][:, here])
     ends = np.array([_ending(curve) for curve in curves])
     worst = curves[np.argmin(ends if more_is_better else -ends)]
     return Band(middle, low, high, worst)
 
 
 def middle_of(values: Float[np.ndarray, "seed x"]) -> Float[np.ndarray, " x"]:
-    """The interquartile mean of enough seeds, else the mean."""
+    """The interquartile mean of four or more seeds, otherwise the mean."""
     seeds = len(values)
     cut = seeds // 4 if seeds >= _ENOUGH_TO_TRIM else 0
     return np.sort(values, axis=0)[cut : seeds - cut].mean(axis=0)
 
 
-def words(seeds: int) -> str:
-    """What a curve of so many seeds is, for a caption."""
+def caption(seeds: int) -> str:
+    """What the curve of this many seeds shows."""
     if seeds == 1:
-        return "one seed"
+        return "The curve is one seed."
     middle = "interquartile mean" if seeds >= _ENOUGH_TO_TRIM else "mean"
-    band = "95 % bootstrap interval" if seeds >= _ENOUGH_TO_DRAW else "least to most"
-    return f"{middle} of {seeds} seeds; band: {band}; thin line: the seed that ends worst"
+    band = "95 % bootstrap interval" if seeds >= _ENOUGH_TO_DRAW else "range"
+    return f"The curve is the {middle} of {seeds} seeds, the band their {band}, the thin line the seed that ends worst."
 
 
 def smooth(y: Float[np.ndarray, " x"], width: int) -> Float[np.ndarray, " x"]:
-    """A running mean over so many epochs up to each. What is not a number counts nothing."""
+    """The running mean over the last `width` epochs. It skips nan."""
     known = np.isfinite(y)
     sums, counts = (np.cumsum(np.insert(part, 0, 0.0)) for part in (np.where(known, y, 0.0), known))
     first = np.maximum(np.arange(1, len(y) + 1) - width, 0)
@@ -65,7 +66,7 @@ def smooth(y: Float[np.ndarray, " x"], width: int) -> Float[np.ndarray, " x"]:
     return np.where(known & (count > 0), mean, np.nan)
 
 
-def _summed_up(values: Float[np.ndarray, "seed x"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _summary(values: Float[np.ndarray, "seed x"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     seeds = len(values)
     if seeds < _ENOUGH_TO_DRAW:
         return middle_of(values), values.min(axis=0), values.max(axis=0)
@@ -76,6 +77,6 @@ def _summed_up(values: Float[np.ndarray, "seed x"]) -> tuple[np.ndarray, np.ndar
 
 
 def _ending(curve: Float[np.ndarray, " x"]) -> float:
-    """The mean of the last tenth of what there is."""
+    """The mean of the last tenth of a curve."""
     known = curve[np.isfinite(curve)]
     return float(known[-max(1, len(known) // 10) :].mean()) if len(known) else np.nan

@@ -1,4 +1,4 @@
-"""How figures look, and how they become files and parts of a page."""
+"""The style of plots, and their files: PNG, SVG, and SVG inside a page."""
 
 import io
 import warnings
@@ -18,9 +18,9 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 
 INK, QUIET, FAINT = "#1f2328", "#6a737d", "#e4e7eb"
 LIMIT = "#c0362c"
-"""Limits and promises have a colour of their own."""
+"""The colour of limits and other reference lines."""
 _COLOURS = ("#1f6fb2", "#d9730d", "#2a8f5b", "#8250b8", "#b8860b", "#c2478f", "#3a9da8", "#6b5b4b")
-"""Neighbours differ in lightness too, for those who do not see every hue."""
+"""Neighbours also differ in lightness, for readers who do not see every hue."""
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
 WIDTH, HEIGHT = 5.4, 3.3
 
@@ -50,7 +50,7 @@ _LOOK: dict[Any, Any] = {
     "svg.fonttype": "path",
     "svg.hashsalt": "ascpo",
     "text.color": INK,
-    # Names of runs may hold a dollar sign, and are no formulas.
+    # A dollar sign in the name of a run does not start a formula.
     "text.parse_math": False,
     "xtick.color": QUIET,
     "xtick.labelsize": 8.5,
@@ -60,38 +60,38 @@ _LOOK: dict[Any, Any] = {
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A figure, and what to say about it."""
+class Plot:
+    """A figure with its caption."""
 
     name: str
-    """Of its files."""
+    """The name of its files."""
     title: str
-    """What it shows, for those who do not see it too."""
+    """Also the text for readers who cannot see the figure."""
     caption: str
     figure: Figure = field(repr=False)
 
 
 @dataclass(frozen=True)
-class Missing:
-    """A figure that could not be drawn."""
+class MissingPlot:
+    """A plot that the files of the runs do not allow."""
 
     title: str
     reason: str
     command: str = ""
-    """What would make it possible."""
+    """The command that makes the plot possible."""
 
 
 @contextmanager
 def look() -> Iterator[None]:
-    """Within it, figures look like ours."""
+    """Apply the style to the figures made inside."""
     with matplotlib.rc_context(_LOOK), warnings.catch_warnings():
-        # A letter that the font lacks is drawn as a box, which is no trouble to a person.
+        # A letter that the font lacks becomes a box, which needs no warning.
         warnings.filterwarnings("ignore", message=".*Glyph .* missing from.*")
         yield
 
 
 def panel(title: str, x: str, y: str, *, height: float = HEIGHT, left: float = 0.62) -> tuple[Figure, Axes]:
-    """A figure of one panel, with so many inches at its left. Margins are set, as seeking them takes long."""
+    """A figure with one panel and a left margin in inches. An automatic layout would take longer."""
     figure = Figure(figsize=(WIDTH, height))
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
@@ -114,22 +114,22 @@ def colour(index: int) -> str:
 
 
 def chip(index: int) -> str:
-    """The same for a page, as a background: solid, or broken where the colours begin again."""
+    """The colour as a CSS background: solid, or striped once the colours repeat."""
     hue = colour(index)
     return hue if index < len(_COLOURS) else f"repeating-linear-gradient(90deg, {hue} 0 3px, transparent 3px 5px)"
 
 
 def dashes(index: int) -> Any:
-    """Where the colours begin again, the line changes."""
+    """The line style, which changes once the colours repeat."""
     return _DASHES[index // len(_COLOURS) % len(_DASHES)]
 
 
 def legend(axes: Axes, *, columns: int = 3) -> None:
-    """Under the panel, where it hides nothing."""
+    """Put the legend below the panel, where it covers no curve."""
     handles, labels = axes.get_legend_handles_labels()
     figure = axes.get_figure(root=True)
     if len(handles) < 2 or figure is None:
-        # A single thing is named by the title.
+        # The title names a single curve.
         return
     columns = max(1, min(columns, len(labels), int(80 // (max(map(len, labels)) + 7))))
     room = 0.19 * -(-len(labels) // columns)
@@ -144,34 +144,34 @@ def legend(axes: Axes, *, columns: int = 3) -> None:
 
 
 def plain_numbers(axis: Axis) -> None:
-    """On a logarithmic axis, 10 and 100 instead of powers."""
+    """Write 10 and 100 instead of powers on a logarithmic axis."""
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(NullFormatter())
 
 
 def from_zero(axes: Axes) -> None:
-    """Zero at the bottom, with room for a limit that lies there."""
+    """Start the axis just below zero, so that a limit of zero is visible."""
     top = axes.get_ylim()[1]
     axes.set_ylim(-0.015 * top, top)
 
 
 def label(text: str) -> str:
-    """For a legend, which would leave out what begins with an underscore."""
+    """A label for the legend, which would skip a label with a leading underscore."""
     return f" {text}" if text.startswith("_") else text
 
 
-def save(drawn: Drawn, folder: Path) -> str:
-    """NAME.png and NAME.svg in the folder. Returns the drawing as a part of a page."""
+def save(plot: Plot, folder: Path) -> str:
+    """Write NAME.png and NAME.svg. Returns the SVG for a page."""
     vector = io.BytesIO()
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    drawn.figure.savefig(vector, format="svg", metadata=nothing)
-    drawn.figure.savefig(folder / f"{drawn.name}.png", format="png")
-    (folder / f"{drawn.name}.svg").write_bytes(vector.getvalue())
-    return inline(vector.getvalue(), drawn.name, drawn.title)
+    plot.figure.savefig(vector, format="svg", metadata=nothing)
+    plot.figure.savefig(folder / f"{plot.name}.png", format="png")
+    (folder / f"{plot.name}.svg").write_bytes(vector.getvalue())
+    return inline(vector.getvalue(), plot.name, plot.title)
 
 
 def inline(svg: bytes, name: str, title: str) -> str:
-    """An SVG as a part of a page: its names are its own, so that it does not cut itself with another's clip path."""
+    """The SVG for a page. Its ids get a prefix, because ids of two SVGs on a page must not collide."""
     root = ElementTree.fromstring(svg)
     for parent in root.iter():
         for child in list(parent):
@@ -189,7 +189,7 @@ def inline(svg: bytes, name: str, title: str) -> str:
 
 
 def _plain(tag: str) -> str:
-    """Without its namespace, which a page knows."""
+    """The tag without its namespace, which HTML does not need."""
     return tag.rsplit("}", 1)[-1]
 
 

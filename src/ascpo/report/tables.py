@@ -1,22 +1,22 @@
-"""The tables of a report: last figures, settings, versions."""
+"""The tables of a report: statistics, settings, versions."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ascpo.report.data import WAYS, Run
+from ascpo.report.data import ACTIONS, RunData
 from ascpo.report.groups import Group, differing, flat_settings, shown
 from ascpo.report.wording import number, percent
 
 _LAST = 10
-"""Epochs whose mean counts as where a training ended."""
+"""The table of the training has means over this many epochs at its end."""
 NOTHING = "–"
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A column of a table of figures."""
+class Statistic:
+    """A column of a table of statistics."""
 
     name: str
     title: str
@@ -27,36 +27,36 @@ class Figure:
         return percent(value) if self.share else number(value)
 
     def span(self, low: float, high: float) -> str:
-        """From the one to the other; the unit is said once."""
+        """A range, with its unit once."""
         return f"{self.show(low).removesuffix('%').rstrip()} – {self.show(high)}"
 
 
 TRAINING = (
-    Figure("EpRet", "return", "mean return of an episode"),
-    Figure("EpCost", "cost", "mean sum of an episode's costs, M_c"),
-    Figure("EpMaxCost", "largest cost", "mean of an episode's largest cost"),
-    Figure("SafeRate", "within limits", "share of the episodes that kept every limit in every state", share=True),
-    Figure("TimeoutRate", "time-outs", "share of the episodes that the time limit ended", share=True),
-    Figure("CostRate", "cost rate", "cost per step since the training began, ρ_c"),
+    Statistic("EpRet", "return", "mean return of an episode"),
+    Statistic("EpCost", "cost", "mean sum of the costs of an episode, M_c"),
+    Statistic("EpMaxCost", "largest cost", "mean largest cost of an episode"),
+    Statistic("SafeRate", "within limits", "share of episodes that keep every limit in every state", share=True),
+    Statistic("TimeoutRate", "time-outs", "share of episodes that the time limit ends", share=True),
+    Statistic("CostRate", "cost rate", "cost per step since the training began, ρ_c"),
 )
 FRESH = (
-    Figure("Episodes", "episodes", "how many were played"),
-    Figure("EpRet", "return", "mean return"),
-    Figure("EpCost", "cost", "mean sum of costs"),
-    Figure("EpMaxCost", "largest cost", "mean of an episode's largest cost"),
-    Figure("EpMaxCost95", "its 95 %", "what 95 % of the episodes stay under"),
-    Figure("EpMaxCost99", "its 99 %", "what 99 % of the episodes stay under"),
-    Figure("EpMaxCostWorst", "worst", "the largest cost of any state"),
-    Figure("SafeRate", "within limits", "share of the episodes that kept every limit in every state", share=True),
-    Figure("TimeoutRate", "time-outs", "share of the episodes that the time limit ended", share=True),
-    Figure("FirstViolation", "first violation", "its step, median of the episodes that have one"),
-    Figure("Interventions", "interventions", "share of the steps whose action a shield changed", share=True),
+    Statistic("Episodes", "episodes", "number of episodes"),
+    Statistic("EpRet", "return", "mean return"),
+    Statistic("EpCost", "cost", "mean sum of costs"),
+    Statistic("EpMaxCost", "largest cost", "mean largest cost of an episode"),
+    Statistic("EpMaxCost95", "its 95 %", "95 % of the episodes stay under this largest cost"),
+    Statistic("EpMaxCost99", "its 99 %", "99 % of the episodes stay under this largest cost"),
+    Statistic("EpMaxCostWorst", "worst", "largest cost of any state"),
+    Statistic("SafeRate", "within limits", "share of episodes that keep every limit in every state", share=True),
+    Statistic("TimeoutRate", "time-outs", "share of episodes that the time limit ends", share=True),
+    Statistic("FirstViolation", "first violation", "median step of the first violation, over episodes that have one"),
+    Statistic("Interventions", "interventions", "share of steps in which the shield changes the action", share=True),
 )
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A figure, and how sure it is."""
+    """A value, and its interval or range."""
 
     value: str
     range: str = ""
@@ -64,118 +64,121 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """Of a table of figures."""
+    """A row of a table of statistics."""
 
     label: str
     index: int
-    """Of its group, for the colour."""
+    """The index of its group, for the colour."""
     cells: tuple[Cell, ...]
 
 
 @dataclass(frozen=True)
-class FigureTable:
-    """A row a group, and, where a group has several seeds, a row a seed."""
+class StatisticsTable:
+    """One row per group, and one row per seed for groups with several seeds."""
 
-    figures: tuple[Figure, ...]
+    statistics: tuple[Statistic, ...]
     rows: tuple[Row, ...]
     seeds: tuple[Row, ...]
     note: str
 
 
-def training_table(groups: Sequence[Group]) -> FigureTable:
-    """Where the trainings ended."""
+def training_table(groups: Sequence[Group]) -> StatisticsTable:
+    """Means over the end of the training."""
 
-    def of(run: Run, figure: Figure) -> tuple[float, None]:
-        # A rate since the start is a mean already.
-        return run.last(figure.name, 1 if figure.name == "CostRate" else _LAST), None
+    def of(run: RunData, statistic: Statistic) -> tuple[float, None]:
+        # The cost rate is a mean over the whole training already.
+        return run.last(statistic.name, 1 if statistic.name == "CostRate" else _LAST), None
 
-    figures = _known(TRAINING, groups, lambda run, figure: of(run, figure)[0])
+    statistics = _available(TRAINING, groups, lambda run, statistic: of(run, statistic)[0])
     last = min(_LAST, *(run.epochs for group in groups for run in group.runs))
-    note = f"Means over the last {last} epochs; the cost rate is that of the whole training."
-    return FigureTable(figures, *_rows(groups, figures, of), f"{note} {_seeds_note(groups)}".strip())
+    note = f"The values are means over the last {last} epochs. The cost rate covers the whole training."
+    return StatisticsTable(statistics, *_rows(groups, statistics, of), f"{note} {_seeds_note(groups)}".strip())
 
 
-def fresh_tables(groups: Sequence[Group]) -> dict[str, FigureTable]:
-    """Way of acting → what the evaluation found, of the groups that were evaluated so."""
+def fresh_tables(groups: Sequence[Group]) -> dict[str, StatisticsTable]:
+    """Kind of actions → the evaluations of the groups that have one."""
     found = {}
-    for way, words in WAYS.items():
-        having = [group for group in groups if all(way in run.evaluation for run in group.runs)]
+    for actions, name in ACTIONS.items():
+        having = [group for group in groups if all(actions in run.evaluation for run in group.runs)]
         if having:
-            found[words] = _fresh_table(groups, having, way)
+            found[name] = _fresh_table(groups, having, actions)
     return found
 
 
-def _fresh_table(groups: Sequence[Group], having: Sequence[Group], way: str) -> FigureTable:
-    def of(run: Run, figure: Figure) -> tuple[float, Any]:
-        told = run.evaluation[way]
-        value = told.get(figure.name)
+def _fresh_table(groups: Sequence[Group], having: Sequence[Group], actions: str) -> StatisticsTable:
+    def of(run: RunData, statistic: Statistic) -> tuple[float, Any]:
+        evaluation = run.evaluation[actions]
+        value = evaluation.get(statistic.name)
         value = float(value) if isinstance(value, (int, float)) else math.nan
-        return value, told.get("intervals", {}).get(figure.name)
+        return value, evaluation.get("intervals", {}).get(statistic.name)
 
-    figures = _known(FRESH, having, lambda run, figure: of(run, figure)[0])
+    statistics = _available(FRESH, having, lambda run, statistic: of(run, statistic)[0])
     order = {group.slug: index for index, group in enumerate(groups)}
-    sure = any(run.evaluation[way].get("intervals") for group in having for run in group.runs)
-    note = "Small: 95 % intervals of a run." if sure else ""
-    return FigureTable(figures, *_rows(having, figures, of, order), f"{note} {_seeds_note(having)}".strip())
+    intervals = any(run.evaluation[actions].get("intervals") for group in having for run in group.runs)
+    note = "Small numbers are the 95 % intervals of a run." if intervals else ""
+    return StatisticsTable(statistics, *_rows(having, statistics, of, order), f"{note} {_seeds_note(having)}".strip())
 
 
-def _known(
-    figures: Sequence[Figure], groups: Sequence[Group], of: Callable[[Run, Figure], float]
-) -> tuple[Figure, ...]:
-    """Those that some run has something to say about; a shield's only where there is one."""
+def _available(
+    statistics: Sequence[Statistic], groups: Sequence[Group], of: Callable[[RunData, Statistic], float]
+) -> tuple[Statistic, ...]:
+    """The statistics that some run has. Interventions need a shield that acts."""
     runs = [run for group in groups for run in group.runs]
 
-    def says(figure: Figure) -> bool:
-        values = [value for run in runs if math.isfinite(value := of(run, figure))]
-        return bool(values) and (figure.name != "Interventions" or any(values))
+    def known(statistic: Statistic) -> bool:
+        values = [value for run in runs if math.isfinite(value := of(run, statistic))]
+        return bool(values) and (statistic.name != "Interventions" or any(values))
 
-    return tuple(figure for figure in figures if says(figure))
+    return tuple(statistic for statistic in statistics if known(statistic))
 
 
 def _rows(
     groups: Sequence[Group],
-    figures: Sequence[Figure],
-    of: Callable[[Run, Figure], tuple[float, Any]],
+    statistics: Sequence[Statistic],
+    of: Callable[[RunData, Statistic], tuple[float, Any]],
     order: Mapping[str, int] | None = None,
 ) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
     rows, seeds = [], []
     for place, group in enumerate(groups):
         index = order[group.slug] if order else place
-        each = [tuple(_cell(figure, *of(run, figure)) for figure in figures) for run in group.runs]
+        each = [tuple(_cell(statistic, *of(run, statistic)) for statistic in statistics) for run in group.runs]
         if len(each) == 1:
             rows.append(Row(group.label, index, each[0]))
             continue
-        together = tuple(_summed(figure, [of(run, figure)[0] for run in group.runs]) for figure in figures)
+        together = tuple(
+            _over_seeds(statistic, [of(run, statistic)[0] for run in group.runs]) for statistic in statistics
+        )
         rows.append(Row(group.label, index, together))
         names = [f"{group.label}, seed {run.seed}" for run in group.runs]
         seeds += [Row(name, index, cells) for name, cells in zip(names, each, strict=True)]
     return tuple(rows), tuple(seeds)
 
 
-def _cell(figure: Figure, value: float, interval: Any = None) -> Cell:
+def _cell(statistic: Statistic, value: float, interval: Any = None) -> Cell:
     if not math.isfinite(value):
         return Cell(NOTHING)
     ends = interval if isinstance(interval, (list, tuple)) and len(interval) == 2 else None
     known = ends is not None and all(isinstance(end, (int, float)) for end in ends)
-    return Cell(figure.show(value), figure.span(ends[0], ends[1]) if known and ends else "")
+    return Cell(statistic.show(value), statistic.span(ends[0], ends[1]) if known and ends else "")
 
 
-def _summed(figure: Figure, values: Sequence[float]) -> Cell:
+def _over_seeds(statistic: Statistic, values: Sequence[float]) -> Cell:
     known = [value for value in values if math.isfinite(value)]
     if not known:
         return Cell(NOTHING)
-    if figure.name == "Episodes":
-        return Cell(figure.show(sum(known)))
+    if statistic.name == "Episodes":
+        return Cell(statistic.show(sum(known)))
     mean = sum(known) / len(known)
-    return Cell(figure.show(mean), figure.span(min(known), max(known)))
+    return Cell(statistic.show(mean), statistic.span(min(known), max(known)))
 
 
 def _seeds_note(groups: Sequence[Group]) -> str:
-    return "Of several seeds: their mean; small: least and most." if any(len(g.runs) > 1 for g in groups) else ""
+    several = any(len(group.runs) > 1 for group in groups)
+    return "Groups of several seeds show the mean and, in small numbers, the range." if several else ""
 
 
 def settings_tables(groups: Sequence[Group]) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """The settings that differ, with a value for each group; and those that all share."""
+    """The settings that differ, with a value for each group; and the settings that all groups share."""
     flat = [flat_settings(group.first) for group in groups]
     names = [name for name in differing([group.first for group in groups]) if name != "seed"]
     different = {name: [shown(settings[name]) if name in settings else NOTHING for settings in flat] for name in names}
@@ -183,8 +186,8 @@ def settings_tables(groups: Sequence[Group]) -> tuple[dict[str, list[str]], dict
     return different, shared
 
 
-def versions_table(runs: Sequence[Run]) -> tuple[list[str], dict[str, list[str]]]:
-    """Which runs share a column, and the versions of each package in it."""
+def versions_table(runs: Sequence[RunData]) -> tuple[list[str], dict[str, list[str]]]:
+    """The titles of the columns, one per set of versions, and the versions of each package."""
     columns: dict[str, tuple[Mapping[str, Any], list[str]]] = {}
     for run in runs:
         if run.versions:

@@ -1,8 +1,8 @@
-"""The journal as a time line: stretches of epochs in which the optimiser did the same kind of thing.
+"""The journal as a time line: phases of epochs in which the optimiser took the same kind of step.
 
-The kind of an epoch is what its step was, and how much room it left: for constrained steps the share of the region that
-the constraints could get, for others how many episodes ran into the time limit. Stretches that are too short to mean
-anything join their longer neighbour; what they were is counted in its words.
+The kind of a step is its case (or how the multiplier or the shield behaves), and its room: for constrained steps the
+share of the trust region that is left to the reward, for others the share of episodes that run out of time. A phase
+that is too short joins its longer neighbour, whose text counts its steps.
 """
 
 from collections import Counter
@@ -11,37 +11,58 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ascpo.report.data import Run
-from ascpo.report.heeded import Heeded, Way, heeded
+from ascpo.report.data import RunData
 from ascpo.report.journal import CASES, case_of
-from ascpo.report.wording import change, equals, listed, number, percent, plural, promised
+from ascpo.report.wording import change, equals, listed, number, percent, plural, setting_percent
+from ascpo.runs.description import Description
 
 _TIERS = (1 / 3, 2 / 3)
-"""Of the way from all that the constraints may get to the least, or from no time-out to only such."""
-_ROOM = (", with nearly all of the region", ", with most of the region", ", with room for the reward")
-_TIME = ("", ", while many episodes run out of time", ", while most episodes run out of time")
-"""What a tier is called."""
+"""Borders of the tiers of a step's room, which lies between 0 and 1."""
+_ROOM = (", with nearly all of the trust region", ", with most of the trust region", ", with room for the reward")
+_TIMEOUTS = ("", ", while many episodes run out of time", ", while most episodes run out of time")
+"""The names of the tiers, with and without constraints."""
 _PARTS = 16
-"""A stretch is at least this part of the run."""
+"""A phase has at least this part of the run's epochs."""
 _ENDS = 3
-"""A stretch begins and ends with the mean of so many epochs, as one alone says little."""
+"""The figures at the ends of a phase are means over this many epochs, since a single epoch is noisy."""
+_TITLES = {
+    "rejected": "No step was accepted",
+    "infeasible": "Infeasible",
+    "recovering": "Recovering",
+    "bounded": "Bounded by the constraints",
+    "free": "Free",
+    "no-cost-gradient": "No cost gradient",
+    "projected": "Projected",
+    "not-projected": "Not projected",
+    "unknown": "Steps of an unknown case",
+    "rising": "The multiplier rises",
+    "falling": "The multiplier falls",
+    "steady": "The multiplier is steady",
+    "penalised": "The objective pays for costs",
+    "learning": "The shield learns",
+    "shielding": "The shield acts",
+    "reward": "Reward only",
+}
+"""The kinds of steps; the page colours phases by them."""
+
+Kind = tuple[str, int]
+"""The kind of a step, and the tier of its room."""
 
 
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of epochs, both ends included."""
+    """Consecutive epochs, from the first to the last."""
 
     first: int
     last: int
-    tone: str
-    """What its steps were, as one word, for colours."""
+    kind: str
     title: str
     sentences: tuple[str, ...]
-    """What was done."""
+    """What the optimiser did."""
     outcome: str
-    """What was measured meanwhile."""
+    """What the episodes of the phase measured."""
     strength: float
-    """How much of the region the constraints could get, roughly, between 0 and 1; for shades."""
+    """Roughly the share of the trust region that the constraints could use, for shades on the page."""
 
     @property
     def epochs(self) -> str:
@@ -52,61 +73,53 @@ class Phase:
         return self.last - self.first + 1
 
 
-Kind = tuple[str, int]
-
-
-def timeline(run: Run) -> list[Phase]:
-    """From the first epoch to the last. What a kind of step means is said where it comes first."""
-    how = heeded(run)
-    kinds = list(zip(_tones(run, how), _tiers(run, how), strict=True))
+def timeline(run: RunData) -> list[Phase]:
+    """The phases of a run. The first phase of a kind explains the kind."""
+    about = run.description
+    tiers = _ROOM if about.mechanism == "constraint" else _TIMEOUTS
+    kinds = list(zip(_kinds(run, about), _tiers(run, about), strict=True))
     epochs, found, known = run.metrics["Epoch"].astype(int), [], set()
-    for (tone, tier), start, stop in stretches(kinds, shortest=max(1, run.epochs // _PARTS)):
+    for (kind, tier), start, stop in split(kinds, shortest=max(1, run.epochs // _PARTS)):
         part = _Part(run, start, stop)
-        words, outcome = _words(part, how, explained=tone in known), _outcome(part)
-        title = _TITLES[tone] + (_ROOM if how.way is Way.CONSTRAINT else _TIME)[tier]
-        strength = 1.0 - tier / len(_ROOM)
-        found.append(Phase(int(epochs[start]), int(epochs[stop - 1]), tone, title, words, outcome, strength))
-        known.add(tone)
+        sentences, outcome = _sentences(part, about, explained=kind in known), _outcome(part)
+        title, strength = _TITLES[kind] + tiers[tier], 1.0 - tier / len(tiers)
+        found.append(Phase(int(epochs[start]), int(epochs[stop - 1]), kind, title, sentences, outcome, strength))
+        known.add(kind)
     return found
 
 
-def milestones(run: Run) -> list[str]:
-    """Epochs worth remembering."""
+def milestones(run: RunData) -> list[str]:
+    """When the run reached its target probability, and its highest return."""
     safe, reward = run.column("SafeRate"), run.column("EpRet")
     epochs, found = run.metrics["Epoch"].astype(int), []
     if safe is not None:
-        kept = np.flatnonzero(safe >= run.probability)
-        share = promised(run.probability)
+        kept, target = np.flatnonzero(safe >= run.probability), setting_percent(run.probability)
         if len(kept):
             often = plural(len(kept), "epoch")
-            found.append(
-                f"At least {share} of the episodes kept all limits first in epoch {epochs[kept[0]]}, and in {often}."
-            )
+            first = epochs[kept[0]]
+            found.append(f"At least {target} of the episodes kept all limits in {often}, first in epoch {first}.")
         else:
             best = int(np.nanargmax(safe))
             found.append(
-                f"The promised {share} of episodes within all limits were never reached; the most were "
-                f"{percent(safe[best])} in epoch {epochs[best]}."
+                f"No epoch reached the target of {target} of the episodes within all limits. The best was epoch "
+                f"{epochs[best]} with {percent(safe[best])}."
             )
     if reward is not None:
         best = int(np.nanargmax(reward))
-        found.append(f"The highest return, {number(reward[best])}, was in epoch {epochs[best]}.")
+        found.append(f"Epoch {epochs[best]} had the highest return, {number(reward[best])}.")
     return found
 
 
-def stretches(kinds: Sequence[Kind], shortest: int) -> list[tuple[Kind, int, int]]:
-    """(kind, first, one after the last). None is shorter than asked for unless all together are."""
-    found = [(kinds[0], 0, 1)]
-    for i, kind in enumerate(kinds[1:], 1):
-        last, start, _ = found[-1]
-        found[-1:] = [(last, start, i + 1)] if kind == last else [found[-1], (kind, i, i + 1)]
+def split(kinds: Sequence[Kind], shortest: int) -> list[tuple[Kind, int, int]]:
+    """Phases as (kind, first, one after the last). None is too short unless all epochs together are."""
+    found = _joined([(kind, i, i + 1) for i, kind in enumerate(kinds)])
     while len(found) > 1:
         lengths = [stop - start for _, start, stop in found]
         least = int(np.argmin(lengths))
         if lengths[least] >= shortest:
             break
-        beside = [i for i in (least - 1, least + 1) if 0 <= i < len(found)]
-        into = max(beside, key=lambda i: lengths[i])
+        neighbours = [i for i in (least - 1, least + 1) if 0 <= i < len(found)]
+        into = max(neighbours, key=lambda i: lengths[i])
         a, b = sorted((least, into))
         found[a : b + 1] = [(found[into][0], found[a][1], found[b][2])]
         found = _joined(found)
@@ -114,7 +127,7 @@ def stretches(kinds: Sequence[Kind], shortest: int) -> list[tuple[Kind, int, int
 
 
 def _joined(found: list[tuple[Kind, int, int]]) -> list[tuple[Kind, int, int]]:
-    """Neighbours of the same kind are one."""
+    """Neighbours of the same kind become one phase."""
     out = found[:1]
     for kind, start, stop in found[1:]:
         last, first, _ = out[-1]
@@ -122,82 +135,61 @@ def _joined(found: list[tuple[Kind, int, int]]) -> list[tuple[Kind, int, int]]:
     return out
 
 
-_TITLES = {
-    "still": "No step was taken",
-    "out-of-reach": "Out of reach",
-    "recovering": "Recovering",
-    "held": "Held at the bound",
-    "free": "Free",
-    "no-cost-gradient": "Nothing to heed",
-    "projected": "Projected",
-    "not-projected": "Not projected",
-    "unknown": "Steps of an unknown kind",
-    "rising": "The price rises",
-    "falling": "The price falls",
-    "resting": "The price rests",
-    "paying": "Costs are paid for",
-    "learning": "The shield learns",
-    "shielding": "The shield acts",
-    "reward": "The reward alone",
-}
+def _kinds(run: RunData, about: Description) -> list[str]:
+    accepted = run.column("Accepted")
+    match about.mechanism:
+        case "constraint":
+            found = _case_kinds(run, about)
+        case "penalty":
+            found = _multiplier_kinds(run)
+        case "shield":
+            rate = run.column("ShieldRate")
+            rates = np.zeros(run.epochs) if rate is None else rate
+            found = ["shielding" if one > 0 else "learning" for one in rates]
+        case _:
+            found = ["reward"] * run.epochs
+    if accepted is None:
+        return found
+    return ["rejected" if taken == 0 else kind for taken, kind in zip(accepted, found, strict=True)]
 
 
-def _tones(run: Run, how: Heeded) -> list[str]:
-    taken = run.column("Accepted")
-    tones = {Way.CONSTRAINT: _of_cases, Way.PRICE: _of_prices, Way.SHIELD: _of_shields}.get(how.way)
-    found = tones(run, how) if tones else ["reward"] * run.epochs
-    return found if taken is None else ["still" if step == 0 else tone for step, tone in zip(taken, found, strict=True)]
-
-
-def _of_cases(run: Run, how: Heeded) -> list[str]:
+def _case_kinds(run: RunData, about: Description) -> list[str]:
     cases = run.column("Case")
     if cases is None:
         return ["unknown"] * run.epochs
-    return [case_of(case, how)[0].replace(" ", "-") if case in CASES else "unknown" for case in cases]
+    return [case_of(case, about)[0].replace(" ", "-") if case in CASES else "unknown" for case in cases]
 
 
-def _of_prices(run: Run, how: Heeded) -> list[str]:
-    price = run.column("Multiplier")
-    if price is None or len(price) < 2:
-        return ["paying"] * run.epochs
-    # The log's six digits make a price that rests tremble.
-    moves = np.diff(price, append=price[-1] + (price[-1] - price[-2]))
-    return ["rising" if move > 1e-5 * size else "falling" if move < -1e-5 * size else "resting"
-            for move, size in zip(moves, np.maximum(np.abs(price), 1e-6), strict=True)]  # fmt: skip
+def _multiplier_kinds(run: RunData) -> list[str]:
+    multiplier = run.column("Multiplier")
+    if multiplier is None or len(multiplier) < 2:
+        return ["penalised"] * run.epochs
+    moves = np.diff(multiplier, append=2 * multiplier[-1] - multiplier[-2])
+    # The log has six digits, so a steady multiplier seems to tremble.
+    noise = 1e-5 * np.maximum(np.abs(multiplier), 1e-6)
+    return ["rising" if up else "falling" if down else "steady"
+            for up, down in zip(moves > noise, moves < -noise, strict=True)]  # fmt: skip
 
 
-def _of_shields(run: Run, how: Heeded) -> list[str]:
-    rate = run.column("ShieldRate")
-    return ["learning"] * run.epochs if rate is None else ["shielding" if one > 0 else "learning" for one in rate]
-
-
-def _tiers(run: Run, how: Heeded) -> list[int]:
-    share, most = run.column("AskShare"), run.setting("ask.share", None)
-    relief = float(run.setting("ask.relief", 0.0))
-    if how.way is Way.CONSTRAINT and share is not None and most and relief > 0:
-        way = (float(most) - share) / (float(most) * relief)
+def _tiers(run: RunData, about: Description) -> list[int]:
+    share, limits = run.column("AskShare"), run.target_range
+    if about.mechanism == "constraint" and share is not None and limits is not None:
+        least, most = limits
+        room = (most - share) / (most - least)
     else:
-        limited = run.column("TimeoutRate")
-        way = np.zeros(run.epochs) if limited is None else limited
-    return [int(np.searchsorted(_TIERS, one)) for one in np.nan_to_num(way)]
-
-
-def _words(part: "_Part", how: Heeded, *, explained: bool) -> tuple[str, ...]:
-    out = [_kind_words(part, how, explained)]
-    if how.way is Way.CONSTRAINT:
-        out += _constraint_words(part, how)
-    out += [_price_words(part, how), _shield_words(part), _tail_words(part), _step_words(part, how)]
-    return tuple(filter(None, out))
+        timeouts = run.column("TimeoutRate")
+        room = np.zeros(run.epochs) if timeouts is None else timeouts
+    return [int(np.searchsorted(_TIERS, one)) for one in np.nan_to_num(room)]
 
 
 class _Part:
     """Some epochs of a run."""
 
-    def __init__(self, run: Run, start: int, stop: int) -> None:
+    def __init__(self, run: RunData, start: int, stop: int) -> None:
         self.run, self.count, self._rows = run, stop - start, slice(start, stop)
 
     def of(self, name: str, constraint: str | None = None) -> np.ndarray:
-        """What is known of a column."""
+        """The finite values of a column."""
         found = self.run.column(name, constraint)
         found = np.array([]) if found is None else found[self._rows]
         return found[np.isfinite(found)]
@@ -214,84 +206,89 @@ class _Part:
         return float(found[:few].mean()), float(found[-few:].mean())
 
 
-def _kind_words(part: _Part, how: Heeded, explained: bool) -> str:
-    if how.way is not Way.CONSTRAINT:
-        return "" if explained else f"Each epoch: {case_of(float('nan'), how)[1]}."
-    counted = Counter(int(case) for case in part.of("Case"))
-    if not counted:
+def _sentences(part: _Part, about: Description, *, explained: bool) -> tuple[str, ...]:
+    constrained = _constraint_sentences(part, about) if about.mechanism == "constraint" else []
+    out = [_case_sentence(part, about, explained), *constrained, _multiplier_sentence(part, about)]
+    out += [_shield_sentence(part), _cvar_sentence(part), _step_sentence(part, about)]
+    return tuple(filter(None, out))
+
+
+def _case_sentence(part: _Part, about: Description, explained: bool) -> str:
+    counted = Counter(int(case) for case in part.of("Case")).most_common()
+    if about.mechanism != "constraint":
+        counted, meaning = [], case_of(float("nan"), about)[1]
+    elif counted:
+        meaning = case_of(counted[0][0], about)[1]
+    else:
         return ""
-    (most, _), *others = counted.most_common()
-    meaning = case_of(most, how)[1]
-    exceptions = listed([f"{plural(count, 'step')} {case_of(case, how)[0]}" for case, count in others])
-    if explained:
-        return f"Among them {exceptions}." if exceptions else ""
-    return f"{meaning[0].upper()}{meaning[1:]}" + (f"; among them {exceptions}." if exceptions else ".")
+    others = listed([f"{plural(count, 'step')} {case_of(case, about)[0]}" for case, count in counted[1:]])
+    exceptions = f"The phase includes {others}." if others else ""
+    return exceptions if explained else f"{meaning[0].upper()}{meaning[1:]}. {exceptions}".strip()
 
 
-def _constraint_words(part: _Part, how: Heeded) -> list[str]:
-    share = part.mean("AskShare")
-    out = [f"The constraints could get {percent(share)} of the radius."] if np.isfinite(share) else []
-    names = part.run.constraints
+def _constraint_sentences(part: _Part, about: Description) -> list[str]:
+    share, names = part.mean("AskShare"), part.run.constraints
+    out = [f"The constraints could use {percent(share)} of the radius."] if np.isfinite(share) else []
     for name in names:
         asked = part.mean("Asked", name)
-        what = f"{how.quantity} ({name})" if len(names) > 1 else how.quantity
-        wish = f"was to lower {what} by {number(asked)}" if asked > 0 else f"might raise {what} by {number(-asked)}"
-        if asked == 0:
-            wish = f"was to hold {what}"
+        quantity = f"{about.quantity} ({name})" if len(names) > 1 else about.quantity
+        demand = f"had to lower {quantity} by {number(asked)}"
+        if not asked > 0:
+            demand = f"could raise {quantity} by {number(-asked)}" if asked else f"had to keep {quantity} where it was"
         out.append(
-            f"{'The step' if part.count == 1 else 'On average a step'} {wish}; it "
-            f"predicted {change(part.mean('CostPredicted', name))} and brought "
-            f"{change(part.mean('CostActual', name))} on the same data, with {equals('ν', part.mean('Nu', name))}."
+            f"{'The step' if part.count == 1 else 'On average, a step'} {demand}. The linear model predicted a change "
+            f"of {change(part.mean('CostPredicted', name))}; on the same data the change was "
+            f"{change(part.mean('CostActual', name))}, with {equals('ν', part.mean('Nu', name))}."
         )
     return out
 
 
-def _price_words(part: _Part, how: Heeded) -> str:
-    price = part.of("Multiplier")
-    if not len(price):
+def _multiplier_sentence(part: _Part, about: Description) -> str:
+    found = part.of("Multiplier")
+    if not len(found):
         return ""
-    return f"The price of {how.quantity} went from {number(price[0])} to {number(price[-1])}."
+    return f"The multiplier of {about.quantity} went from {number(found[0])} to {number(found[-1])}."
 
 
-def _shield_words(part: _Part) -> str:
+def _shield_sentence(part: _Part) -> str:
     rate = part.mean("ShieldRate")
     if not np.isfinite(rate) or rate == 0:
         return ""
-    return f"It changed {percent(rate)} of the actions, by {number(part.mean('ShieldShift'))} on average."
+    return f"The shield changed {percent(rate)} of the actions, by {number(part.mean('ShieldShift'))} on average."
 
 
-def _tail_words(part: _Part) -> str:
-    value, tail = part.ends("VaR"), part.ends("CVaR")
-    if value is None or tail is None:
+def _cvar_sentence(part: _Part) -> str:
+    var, cvar = part.ends("VaR"), part.ends("CVaR")
+    if var is None or cvar is None:
         return ""
     return (
-        f"The value at risk went from {number(value[0])} to {number(value[1])}, the mean cost beyond it from "
-        f"{number(tail[0])} to {number(tail[1])}."
+        f"The value at risk went from {number(var[0])} to {number(var[1])}, and the mean cost beyond it from "
+        f"{number(cvar[0])} to {number(cvar[1])}."
     )
 
 
-def _step_words(part: _Part, how: Heeded) -> str:
-    taken, search = part.of("Accepted"), part.of("LineSearch")
+def _step_sentence(part: _Part, about: Description) -> str:
+    accepted, search = part.of("Accepted"), part.of("LineSearch")
     out = [f"{'The' if part.count == 1 else 'A'} step moved the policy by a mean KL of {number(part.mean('KL'))}"]
-    shortened = int((search > 0).sum())
-    if shortened and not how.iterations:
-        out.append(f"the line search shortened {'it' if part.count == 1 else f'{shortened} of {len(search)}'}")
-    refused = int((taken == 0).sum())
-    if refused:
-        out.append(f"{refused} of {len(taken)} {'was' if refused == 1 else 'were'} not taken")
+    shortened, rejected = int((search > 0).sum()), int((accepted == 0).sum())
+    if shortened and not about.iterations:
+        out.append(f"the line search shortened {'it' if part.count == 1 else f'{shortened} of {len(search)} steps'}")
+    if rejected:
+        out.append(f"the optimiser rejected {rejected} of {plural(len(accepted), 'step')}")
     return "; ".join(out) + "."
 
 
 def _outcome(part: _Part) -> str:
-    said = []
-    for name, words, show in (
+    found = []
+    for name, title, text in (
         ("EpRet", "return", number),
-        ("EpCost", "cost of an episode", number),
+        ("EpCost", "cost", number),
         ("EpMaxCost", "largest cost", number),
         ("SafeRate", "within all limits", percent),
         ("TimeoutRate", "time-outs", percent),
     ):
         ends = part.ends(name)
         if ends is not None:
-            said.append(f"{words} {show(ends[0])} → {show(ends[1])}" if part.count > 1 else f"{words} {show(ends[0])}")
-    return f"Measured: {', '.join(said)}." if said else ""
+            later = f" → {text(ends[1])}" if part.count > 1 else ""
+            found.append(f"{title} {text(ends[0])}{later}")
+    return f"Measured: {', '.join(found)}." if found else ""

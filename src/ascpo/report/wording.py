@@ -1,17 +1,18 @@
-"""Numbers and commands as people write them."""
+"""Numbers, sentences and commands for people."""
 
 import math
 import shlex
 from collections.abc import Sequence
 
-from ascpo.report.data import Run
+from ascpo.report.data import RunData
+from ascpo.runs.description import Description
 
 SPACE = "\u00a0"
-"""One that no line is broken at, between a number and what it counts."""
+"""A space between a number and its unit, where no line breaks."""
 
 
 def number(value: float) -> str:
-    """Three digits that count."""
+    """Three significant digits."""
     if not math.isfinite(value):
         return "unknown"
     # From a thousand on, three digits would need a power of ten.
@@ -20,12 +21,12 @@ def number(value: float) -> str:
 
 
 def change(value: float) -> str:
-    """With its sign."""
+    """A number with its sign."""
     return "unknown" if not math.isfinite(value) else _minus(f"{value:+.3g}") if value else "0"
 
 
 def percent(share: float) -> str:
-    """A share that is not all of it never looks like that, nor a small one like none."""
+    """One decimal. A share close to 0 or 1 never looks like 0 % or 100 %."""
     if not math.isfinite(share):
         return "unknown"
     if 0.9995 <= share < 1.0:
@@ -33,8 +34,13 @@ def percent(share: float) -> str:
     return f"<{SPACE}0.1{SPACE}%" if 0.0 < share < 0.0005 else _minus(f"{100 * share:.1f}{SPACE}%")
 
 
+def setting_percent(probability: float) -> str:
+    """A probability as somebody chose it: 98 %, 99.5 %."""
+    return f"{100 * probability:.4g}{SPACE}%"
+
+
 def points(difference: float) -> str:
-    """Of percent, with its sign."""
+    """A difference of percentages, with its sign."""
     return "unknown" if not math.isfinite(difference) else _minus(f"{100 * difference:+.1f}{SPACE}points")
 
 
@@ -50,29 +56,34 @@ def equals(letter: str, value: float) -> str:
     return f"{letter}{SPACE}={SPACE}{number(value)}"
 
 
-def promised(probability: float) -> str:
-    return f"{100 * probability:.4g}{SPACE}%"
-
-
 def listed(parts: Sequence[str]) -> str:
     """a, b and c."""
     return "".join(parts) if len(parts) < 2 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def steps(count: float) -> str:
-    """As people say it."""
     if count >= 1e6:
         return f"{count / 1e6:.4g} million steps"
     return f"{count / 1e3:.4g} thousand steps" if count >= 1e4 else f"{count:.0f} steps"
 
 
-def command(verb: str, run: Run, *rest: str) -> str:
-    """As it would be typed."""
+def overview(description: Description) -> str:
+    """How an algorithm treats costs, which target its constraints have, and what kind of step it takes."""
+    sentences = [f"{description.algorithm} {description.description}."]
+    if description.target:
+        sentences.append(f"The target of a step is {description.target}.")
+    if description.iterations:
+        sentences.append(f"A step is a descent of at most {description.iterations} iterations on a clipped objective.")
+    return " ".join(sentences)
+
+
+def command(verb: str, run: RunData, *rest: str) -> str:
+    """A command about a run, quoted for the shell."""
     return shlex.join(["ascpo", verb, str(run.path), *rest])
 
 
-def anew(run: Run) -> str:
-    """What trains a run with the same settings."""
+def train_again(run: RunData) -> str:
+    """The command that trains a new run with the same settings."""
     return shlex.join(["ascpo", "train", "--config", str(run.path), "--name", "NAME"])
 
 

@@ -1,6 +1,7 @@
 """A run's directory: its files, and the lock of the process that writes them.
 
 config.json          all that decides the numbers
+description.json     how the algorithm treats costs, for reports
 metrics.csv          a row per epoch; the same bytes for the same config, however often the run was stopped
 timing.csv           seconds, a row per epoch
 checkpoints/         the last two; each holds all that is needed to continue
@@ -20,6 +21,7 @@ from typing import Any
 
 import filelock
 
+from ascpo.runs import description
 from ascpo.runs.config import Config
 from ascpo.runs.serialization import nearest
 
@@ -104,6 +106,7 @@ def create(out: Path, config: Config, name: str | None = None) -> RunDirectory:
     directory.check_free()
     directory.path.mkdir(parents=True, exist_ok=True)
     write_whole(directory.path / "versions.json", json.dumps(_versions(), indent=2) + "\n")
+    description.write(directory.path, description.describe(config))
     write_whole(directory.config_file, config.to_json())
     return directory
 

@@ -22,10 +22,6 @@ from jaxtyping import Array, Float
 from ascpo.surrogates.evidence import Evidence, centred
 from ascpo.surrogates.weights import Weights
 
-SPREAD_WEIGHT = 7.0
-"""k as the paper has it."""
-
-
 @dataclass(frozen=True)
 class ExpectedMaximum:
     """X = Σ ξ·A      c = E − w."""

@@ -12,6 +12,9 @@ grows when 𝒟 does.
 
 import math
 
+PAPER_K = 7.0
+"""k of the paper's experiments."""
+
 
 def variance_bound(mean: float, variance: float, k: float) -> float:
     """ℬ_k = ℰ + k𝒱."""

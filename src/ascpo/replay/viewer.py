@@ -1,4 +1,4 @@
-"""A suite's world in the browser: arena, goal, obstacles, the robot and its trail."""
+"""The 3D view of an episode in the browser: arena, goal, obstacles, the robot and its trajectory."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,26 +11,26 @@ from ascpo.guard import goal
 from ascpo.guard.kinds import DISC_HEIGHT
 from ascpo.guard.suites import ARENA
 from ascpo.guard.task import Task
+from ascpo.replay.episode import step_colours
 from ascpo.replay.poses import Poses
-from ascpo.replay.trail import trail_colours
 
 if TYPE_CHECKING:
     import viser
 
 FLOOR_COLOUR, ALARM_COLOUR = (0.93, 0.94, 0.95), (1.0, 0.78, 0.76)
-"""Of the arena: all is well, a limit is violated."""
+"""The colours of the arena, without and with a violation."""
 _HIDDEN = 5
-"""A group that the viewer does not draw."""
+"""A group of geoms that viser does not draw."""
 
 
-class Stage:
-    """Draws one episode of a task at a time."""
+class Viewer:
+    """Shows one episode of a task at a time."""
 
     def __init__(self, server: "viser.ViserServer", task: Task) -> None:
         from mjviser import ViserMujocoScene
 
         self._scene, self._task = server.scene, task
-        self._robot = ViserMujocoScene(server, _dressed(task), num_envs=1)
+        self._robot = ViserMujocoScene(server, _coloured_model(task), num_envs=1)
         self._robot.camera_tracking_enabled = False
         self._scene.configure_environment_map(environment_intensity=0.4)
         self._floor = self._scene.add_box(
@@ -42,51 +42,51 @@ class Stage:
         server.initial_camera.look_at = (0.0, -0.1 * ARENA, height)
         server.initial_camera.fov = np.radians(45)
 
-    def set(self, poses: Poses, violated: Bool[np.ndarray, " time"]) -> None:
-        """Put an episode on."""
+    def set_episode(self, poses: Poses, violated: Bool[np.ndarray, " time"]) -> None:
         self._poses, self._violated = poses, violated
         spatial = self._task.suite.robot.spatial
         self._region("/goal", "ball" if spatial else "tube", goal.RADIUS, GOAL_COLOUR, poses.goal)
         self._moving: dict[int, Any] = {}
         for kind, rows in self._task.suite.slices():
             for row in range(rows.start, rows.stop):
-                # Posts are in the model.
+                # The model contains posts.
                 if kind.shape != "post":
                     place = poses.obstacles[0, row]
                     region = self._region(f"/{kind.name}/{row}", kind.shape, kind.radius, COLOURS[kind.name], place)
                     self._moving |= {row: region} if kind.moves else {}
-        self._trail = self._scene.add_line_segments(
-            "/trail", poses.segments, self._trail_colours(step=0), thickness=0.025
+        self._trajectory = self._scene.add_line_segments(
+            "/trajectory", poses.segments, self._segment_colours(step=0), thickness=0.025
         )
 
     def show(self, step: int) -> None:
-        """The world as it is in a step."""
+        """Show the state after a step."""
         poses, model = self._poses, self._robot.mj_model
         pillars = np.flatnonzero(model.body_mocapid >= 0)
         upright = np.tile([1.0, 0.0, 0.0, 0.0], (1, len(pillars), 1))
         for row, region in self._moving.items():
             region.position = poses.obstacles[step, row]
         self._floor.color = _bytes(ALARM_COLOUR if self._violated[step] else FLOOR_COLOUR)
-        self._trail.colors = self._trail_colours(step)
+        self._trajectory.colors = self._segment_colours(step)
         self._robot.update_from_arrays(
             poses.position[step][None], poses.rotation[step][None], poses.position[step, pillars][None], upright
         )
 
-    def _trail_colours(self, step: int) -> UInt8[np.ndarray, "time 2 3"]:
-        """Of both ends of each piece."""
-        colours = trail_colours(self._violated, np.arange(len(self._violated)) <= step)
+    def _segment_colours(self, step: int) -> UInt8[np.ndarray, "time 2 3"]:
+        """The colours of both ends of each segment."""
+        colours = step_colours(self._violated, np.arange(len(self._violated)) <= step)
         return np.repeat(colours[:, None], 2, axis=1)
 
     def _region(self, name: str, shape: str, radius: float, colour: tuple[float, ...], place: np.ndarray) -> Any:
-        """Something to stay out of, or to go to: it is in no model, so it is drawn here."""
-        how: dict[str, Any] = {"color": _bytes(colour), "opacity": colour[3], "position": place, "cast_shadow": False}
+        """An obstacle or the goal, which the model does not contain."""
+        look: dict[str, Any] = {"color": _bytes(colour), "opacity": colour[3], "position": place, "cast_shadow": False}
         if shape == "ball":
-            return self._scene.add_icosphere(name, radius, **how)
-        return self._scene.add_cylinder(name, radius, DISC_HEIGHT if shape == "disc" else 2 * goal.HEIGHT - 0.02, **how)
+            return self._scene.add_icosphere(name, radius, **look)
+        height = DISC_HEIGHT if shape == "disc" else 2 * goal.HEIGHT - 0.02
+        return self._scene.add_cylinder(name, radius, height, **look)
 
 
-def _dressed(task: Task) -> mujoco.MjModel:
-    """The suite's model with colours, without the floor, its sites hidden."""
+def _coloured_model(task: Task) -> mujoco.MjModel:
+    """The suite's model with colours, without its floor and its sites."""
     spec = coloured(task)
     spec.delete(spec.geom("floor"))
     for site in spec.sites:

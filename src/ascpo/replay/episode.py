@@ -1,0 +1,125 @@
+"""A recorded episode, played again: its costs against their limits in every step, and what a viewer shows of it.
+
+Steps are counted from 0, as in records: step t pays the cost of action t.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, UInt8
+
+from ascpo.evaluation.records import Record, read_records
+from ascpo.evaluation.retrace import retrace
+from ascpo.guard.task import Task
+from ascpo.replay.frames import NoFrames, jpeg_frames
+from ascpo.replay.poses import Poses, poses_of
+from ascpo.runs.directory import NoRun, find
+
+Actions = Literal["sampled", "mean"]
+
+_COLOURS = np.array([[[180, 182, 186], [250, 95, 85]], [[8, 8, 13], [242, 0, 0]]], np.uint8)
+"""The colours of steps, by whether they are played and whether they violate a limit."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of text on the page."""
+
+    text: str
+    alarm: bool = False
+
+
+@dataclass(frozen=True)
+class Episode:
+    """The steps of an episode. A viewer shows `task` and `poses`, or `frames`, or a `note` why there is neither."""
+
+    record: Record
+    reward: Float[np.ndarray, " time"]
+    cost: Float[np.ndarray, "time m"]
+    task: Task | None = None
+    poses: Poses | None = None
+    frames: tuple[bytes, ...] = ()
+    """The frame after each step, as JPEG, so that a thousand of them fit into memory."""
+    note: str = ""
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+    @property
+    def violations(self) -> Bool[np.ndarray, "time m"]:
+        """Whether a step violates the limit of a constraint."""
+        return self.cost > np.array(self.record.limits)
+
+    @property
+    def violated(self) -> Bool[np.ndarray, " time"]:
+        """Whether a step violates any limit."""
+        return np.any(self.violations, axis=1)
+
+    @property
+    def first_violation(self) -> int | None:
+        """The first step that violates a limit."""
+        return int(self.violated.argmax()) if self.violated.any() else None
+
+    @property
+    def returns(self) -> Float[np.ndarray, " time"]:
+        """The return up to each step."""
+        return np.cumsum(self.reward, dtype=float)
+
+    def violated_constraints(self, step: int) -> tuple[str, ...]:
+        return tuple(name for name, over in zip(self.record.cost_names, self.violations[step], strict=True) if over)
+
+    def frame(self, step: int) -> np.ndarray:
+        import imageio.v3
+
+        return imageio.v3.imread(self.frames[step], extension=".jpg")
+
+    def first_violation_text(self) -> str:
+        step = self.first_violation
+        if step is None:
+            return "Every step keeps all limits."
+        return f"First violation: {' and '.join(self.violated_constraints(step))}, in step {step}."
+
+    def step_text(self, step: int) -> tuple[Line, ...]:
+        """The return and the costs in a step."""
+        head = Line(f"Step {step} of 0 to {len(self) - 1}. Return so far: {self.returns[step]:.3f}.")
+        return head, *(self._constraint_text(step, i) for i in range(len(self.record.cost_names)))
+
+    def _constraint_text(self, step: int, i: int) -> Line:
+        name, limit, cost = self.record.cost_names[i], self.record.limits[i], self.cost[: step + 1, i]
+        violated = bool(self.violations[step, i])
+        text = f"{name}: cost {cost[-1]:.3f}, limit {limit:g}, largest so far {cost.max():.3f}."
+        return Line(f"{text} VIOLATED in step {step}." if violated else text, alarm=violated)
+
+
+def play_again(record: Record) -> Episode:
+    """Play a recorded episode again, and keep what a viewer shows."""
+    steps = retrace(record)
+    if steps.path is not None:
+        return Episode(record, steps.reward, steps.cost, steps.path.task, poses_of(steps.path))
+    try:
+        return Episode(record, steps.reward, steps.cost, frames=jpeg_frames(record))
+    except NoFrames as missing:
+        return Episode(record, steps.reward, steps.cost, note=f"The page shows only plots of {record.env}. {missing}")
+
+
+def worst_records(run: Path, actions: Actions) -> list[Record]:
+    """The worst episodes that a run's last evaluation kept, the worst first."""
+    directory = find(run).path
+    records = read_records(directory / f"worst-{actions}.safetensors")
+    if not records:
+        raise NoRun(f"The last evaluation kept no episodes. `ascpo evaluate {directory}` keeps the worst.")
+    return records
+
+
+def title(record: Record, rank: int) -> str:
+    """A record in one line, for a list of records."""
+    violated = " and ".join(record.violated) or "within limits"
+    number = f", episode {record.episode}" if record.episode else ""
+    return f"{rank}: cost {max(record.maximum):.3f}, {violated}, seed {record.seed}{number}"
+
+
+def step_colours(violated: Bool[np.ndarray, " n"], played: Bool[np.ndarray, " n"]) -> UInt8[np.ndarray, "n 3"]:
+    """Dark for steps that are played, pale for steps to come, red for violations."""
+    return _COLOURS[played.astype(int), violated.astype(int)]

@@ -1,0 +1,86 @@
+"""The frames of an episode in a user's own environment, which is played again and renders each step."""
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from ascpo.engines.gymnasium.inspection import AnyEnv, resolve
+from ascpo.evaluation.records import Record
+from ascpo.evaluation.retrace import retrace
+
+OnFrame = Callable[[np.ndarray], object]
+"""Takes a frame: height by width by RGB."""
+
+
+class NoFrames(ValueError):
+    """An environment that cannot render, and why."""
+
+
+def render_episode(record: Record, on_frame: OnFrame) -> None:
+    """Pass on the frame after each step of the episode."""
+    make = resolve(record.env)
+    if make is None:
+        raise NoFrames(f"There is no environment {record.env}.")
+    _check(make)
+    retrace(record, lambda: _Rendering(_make(make), record.seed, on_frame))
+
+
+def jpeg_frames(record: Record) -> tuple[bytes, ...]:
+    """The frame after each step of the episode, as JPEG."""
+    import imageio.v3
+
+    kept: list[bytes] = []
+    render_episode(record, lambda frame: kept.append(imageio.v3.imwrite("<bytes>", frame, extension=".jpg")))
+    return tuple(kept)
+
+
+class _Rendering(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Renders the episode that starts with one seed. The engine also plays episodes before and after it."""
+
+    def __init__(self, env: AnyEnv, seed: int, on_frame: OnFrame) -> None:
+        super().__init__(env)
+        self._seed, self._on_frame = seed, on_frame
+        self._rendering = False
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self._rendering = seed == self._seed
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        result = self.env.step(action)
+        if self._rendering:
+            self._on_frame(_frame(self.env))
+        return result
+
+
+def _make(make: Callable[..., AnyEnv]) -> AnyEnv:
+    """The environment with a render mode, if it takes one as an argument."""
+    try:
+        return make(render_mode="rgb_array")
+    except (TypeError, gymnasium.error.Error):
+        return make()
+
+
+def _check(make: Callable[..., AnyEnv]) -> None:
+    """Raise `NoFrames` if the environment cannot render."""
+    env = _make(make)
+    try:
+        env.reset(seed=0)
+        _frame(env)
+    except NoFrames:
+        raise
+    except Exception as error:  # rendering fails in as many ways as there are environments
+        raise NoFrames(f"Its render() fails: {type(error).__name__}: {error}.") from error
+    finally:
+        env.close()
+
+
+def _frame(env: AnyEnv) -> np.ndarray:
+    if env.render_mode != "rgb_array":
+        raise NoFrames('It has no render_mode="rgb_array", so it renders no frames.')
+    frame = np.asarray(env.render())
+    if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8:
+        raise NoFrames(f"render() gives {frame.dtype} of shape {frame.shape}, not height by width by RGB in bytes.")
+    return frame

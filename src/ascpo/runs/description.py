@@ -1,0 +1,93 @@
+"""What an algorithm does about costs, as data in the run's directory: description.json.
+
+Reports and journals read it, so that a new algorithm needs no edit there. Runs written before this file existed are
+described from their config.json. Only that needs the algorithms, so importing this module does not import JAX.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from ascpo.runs.serialization import BadSetting
+
+if TYPE_CHECKING:
+    from ascpo.runs.config import Config
+    from ascpo.trust_region.step import Step
+
+Mechanism = Literal["constraint", "penalty", "shield", "none"]
+StepKind = Literal["constrained", "projected", "clipped"]
+
+FILE = "description.json"
+
+
+@dataclass(frozen=True)
+class Description:
+    """How a run's algorithm treats costs."""
+
+    algorithm: str
+    description: str
+    """What the algorithm does about costs; a sentence whose subject is the algorithm."""
+    mechanism: Mechanism
+    """What costs act on: a constraint of the step, a penalty in the objective, or a shield that changes actions."""
+    quantity: str
+    """What is kept under the limit or paid for, such as "the mean cost of an episode"."""
+    target: str
+    """What the constraints of a step aim at; empty without constraints."""
+    step: StepKind
+    iterations: int = 0
+    """The most iterations of a clipped step; 0 for other steps."""
+
+    def __post_init__(self) -> None:
+        for name, value, known in (("mechanism", self.mechanism, Mechanism), ("step", self.step, StepKind)):
+            if value not in get_args(known):
+                raise BadSetting(f"{name}={value!r} must be one of {', '.join(get_args(known))}.")
+
+
+def describe(config: "Config") -> Description:
+    """The description of a run with these settings."""
+    algorithm = config.algorithm()
+    step, iterations = _step(algorithm.step)
+    return Description(
+        algorithm=algorithm.name,
+        description=algorithm.description,
+        mechanism=algorithm.mechanism,
+        quantity=algorithm.quantity,
+        target=algorithm.target.description if algorithm.target else "",
+        step=step,
+        iterations=iterations,
+    )
+
+
+def write(directory: Path, description: Description) -> None:
+    from ascpo.runs.directory import write_whole
+
+    write_whole(directory / FILE, json.dumps(asdict(description), indent=2) + "\n")
+
+
+def read(directory: Path) -> Description:
+    """The description in a run's directory, or the one that its settings give."""
+    file = directory / FILE
+    if not file.exists():
+        from ascpo.runs.directory import RunDirectory
+
+        return describe(RunDirectory(directory).config())
+    try:
+        return Description(**json.loads(file.read_text()))
+    except (TypeError, ValueError) as error:
+        raise BadSetting(
+            f"{file} does not describe a run: {error} Delete it, and the description comes from config.json."
+        ) from error
+
+
+def _step(step: "Step") -> tuple[StepKind, int]:
+    from ascpo.trust_region.clipped import ClippedStep
+    from ascpo.trust_region.projected import ProjectedStep
+
+    match step:
+        case ClippedStep():
+            return "clipped", step.iterations
+        case ProjectedStep():
+            return "projected", 0
+        case _:
+            return "constrained", 0

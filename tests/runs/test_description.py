@@ -1,0 +1,78 @@
+"""Descriptions: what a run's directory says about how its algorithm treats costs."""
+
+import json
+
+import pytest
+
+from ascpo.algorithms import ALGORITHMS
+from ascpo.runs import description
+from ascpo.runs.config import configure
+from ascpo.runs.description import CAPPED_BOUND, OWN_BOUND, VIOLATION_FEEDBACK, Description, describe
+from ascpo.runs.directory import create
+from ascpo.runs.serialization import BadSetting
+
+
+@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+def test_every_algorithm_describes_what_it_does_about_costs(name):
+    found = describe(configure("Point-1-Hazard", name))
+    assert found.algorithm == name
+    assert found.description
+    assert bool(found.quantity) == (found.mechanism != "none")
+    assert bool(found.target) == (found.mechanism == "constraint")
+    assert bool(found.iterations) == (found.step == "clipped")
+
+
+def test_mechanisms_and_steps_are_those_of_the_algorithms_parts():
+    found = {name: describe(configure("Point-1-Hazard", name)) for name in ALGORITHMS}
+    assert [name for name, one in found.items() if one.mechanism == "constraint"] == [
+        "cpo", "pcpo", "scpo", "cpo-cvar", "ascpo"
+    ]  # fmt: skip
+    assert [name for name, one in found.items() if one.mechanism == "shield"] == ["trpo-sl", "trpo-usl"]
+    assert [name for name, one in found.items() if one.mechanism == "none"] == ["trpo"]
+    assert [name for name, one in found.items() if one.step == "projected"] == ["pcpo"]
+    assert [name for name, one in found.items() if one.step == "clipped"] == ["pascpo", "ppo-lagrangian"]
+
+
+@pytest.mark.parametrize(
+    ("ask", "target"),
+    [({}, VIOLATION_FEEDBACK), ({"closed": False}, CAPPED_BOUND), ({"closed": False, "share": None}, OWN_BOUND)],
+)
+def test_a_description_says_which_target_the_constraints_have(ask, target):
+    assert describe(configure("Point-1-Hazard", "cpo", ask=ask)).target == target
+
+
+def test_every_mode_of_ascpo_names_the_quantity_that_it_bounds():
+    modes = ("reference", "paper", "moment", "cantelli", "chance")
+    found = [describe(configure("Point-1-Hazard", mode=mode, k=3.0, probability=0.8)).quantity for mode in modes]
+    assert found[0] == "the mean of an episode's largest cost"
+    assert found[1] == found[2] == "mean + 3 · mean square of an episode's largest cost"
+    assert found[3] == "the level that an episode's largest cost stays under with probability 0.8"
+    assert found[4] == "the probability that an episode violates a limit"
+
+
+def test_a_new_run_has_a_description_that_is_read_back(tmp_path):
+    config = configure("Point-1-Hazard", "pascpo")
+    directory = create(tmp_path, config)
+    assert description.read(directory.path) == describe(config)
+
+
+def test_a_run_from_before_is_described_by_its_settings(tmp_path):
+    config = configure("Point-1-Hazard", "pcpo")
+    directory = create(tmp_path, config)
+    (directory.path / description.FILE).unlink()
+    assert description.read(directory.path) == describe(config)
+
+
+def test_the_file_goes_before_the_settings(tmp_path):
+    """An algorithm that this program does not know describes itself."""
+    own = Description("mine", "hopes for the best", "penalty", "hope", "", "clipped", 3)
+    description.write(tmp_path, own)
+    assert description.read(tmp_path) == own
+
+
+@pytest.mark.parametrize("change", [{"mechanism": "hope"}, {"step": "sideways"}, {"extra": 1}])
+def test_a_file_that_describes_no_run_says_what_to_do(tmp_path, change):
+    file = create(tmp_path, configure("Point-1-Hazard")).path / description.FILE
+    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    with pytest.raises(BadSetting, match="Delete it"):
+        description.read(file.parent)

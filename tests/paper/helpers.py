@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from ascpo.paper.experiments import Experiment, Training, Variant
-from ascpo.paper.orders import Order
-from ascpo.paper.shelf import Shelf
+from ascpo.sweep.jobs import Order
+from ascpo.sweep.store import Shelf
 
 TRPO, ASCPO, CPO, SCPO = (Variant(name, name) for name in ("trpo", "ascpo", "cpo", "scpo"))
 

@@ -9,9 +9,9 @@ import time
 import pytest
 
 from ascpo.paper.experiments import EXPERIMENTS
-from ascpo.paper.orders import carry_out
-from ascpo.paper.plans import Wish, plans
-from ascpo.paper.shelf import Shelf
+from ascpo.paper.plan import Wish, plans
+from ascpo.sweep.jobs import carry_out
+from ascpo.sweep.store import Shelf
 from tests.runs.helpers import EPOCH, TINY
 
 EPOCHS = 12

@@ -5,7 +5,7 @@ import pytest
 from ascpo.paper.engines import Choice, choose_engine
 from ascpo.paper.experiments import EXPERIMENTS, Training
 from ascpo.paper.pages import page_of
-from ascpo.paper.plans import Wish, plans
+from ascpo.paper.plan import Wish, plans
 from ascpo.runs.plain import BadSetting
 from tests.paper.helpers import TRPO, shelf_in, write_run
 

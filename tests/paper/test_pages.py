@@ -9,9 +9,9 @@ import pytest
 from ascpo.cli import paper
 from ascpo.paper import published
 from ascpo.paper.experiments import EXPERIMENTS, Training, experiments
-from ascpo.paper.hours import Pace
 from ascpo.paper.pages import page_of
 from ascpo.paper.published import J_R, M_C, RHO_C
+from ascpo.sweep.estimate import Pace
 from tests.paper.helpers import ASCPO, CPO, SCPO, TRPO, shelf_in, write_run
 
 POINT = "Point-8-Hazard"

@@ -10,17 +10,17 @@ import tyro
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from ascpo.paper.changes import read_changes
 from ascpo.paper.experiments import EXPERIMENTS, Experiment, experiments
 from ascpo.paper.export import export
-from ascpo.paper.hours import RULE, Pace, words
 from ascpo.paper.page import Page, claims_table
 from ascpo.paper.pages import page_of
-from ascpo.paper.plans import Wish, carry_out_plan, plans
-from ascpo.paper.shelf import Shelf
+from ascpo.paper.plan import Wish, carry_out_plan, plans
 from ascpo.paper.tables import Table, print_table, to_markdown, write_csv
 from ascpo.runs.plain import BadSetting, nearest
 from ascpo.runs.stopping import Stopped, Stopping
+from ascpo.sweep.estimate import RULE, Pace, words
+from ascpo.sweep.overrides import read_changes
+from ascpo.sweep.store import Shelf
 
 _VERBS = {
     "list": "what there is, what it needs, and how long that would take",

@@ -18,7 +18,7 @@ from ascpo.paper import published
 from ascpo.paper.experiments import FOUR, LAGRANGIANS, TABLED, Experiment
 from ascpo.paper.intervals import VERDICTS, Interval, Verdict, of_difference, of_mean, verdict
 from ascpo.paper.published import COPIES, J_R, M_C, MEASURES, RHO_C, Measure
-from ascpo.paper.samples import Samples
+from ascpo.paper.results import Samples
 
 COST = Measure("cost", "mean cost of an episode after training", "", floor=M_C.floor)
 START = Measure("start", "mean cost of an episode from the same starts", "", floor=M_C.floor)

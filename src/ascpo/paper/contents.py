@@ -10,12 +10,12 @@ from ascpo.paper.drawing import draw_bars, draw_boxes, draw_curves, draw_starts
 from ascpo.paper.experiments import TABLED, Experiment
 from ascpo.paper.intervals import Interval
 from ascpo.paper.page import Page
-from ascpo.paper.playing import costs_by_start, episode_costs
 from ascpo.paper.published import COPIES, FAILED_SEEDS, FLOORS, MEASURES, WHY_NOT
-from ascpo.paper.samples import Numbers, Samples
+from ascpo.paper.results import Numbers, Samples
 from ascpo.paper.scores import judge_scores, score, score_published, usable
-from ascpo.paper.shelf import Shelf
 from ascpo.paper.tables import Cell, Column, Table
+from ascpo.sweep.evaluation import costs_by_start, episode_costs
+from ascpo.sweep.store import Shelf
 
 
 def _tables(page: Page, experiment: Experiment, shelf: Shelf, samples: Samples) -> None:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ascpo.guard.suites import PAPER_SUITES, suite
-from ascpo.paper.changes import Changes, nested
 from ascpo.paper.published import STEPS, published
 from ascpo.runs.config import Config, EngineName, configure
 from ascpo.runs.plain import BadSetting, nearest
+from ascpo.sweep.overrides import Changes, nested
 
 Play = Literal["nothing", "fresh", "starts"]
 """What is played after a training: nothing, fresh episodes, or episodes from a few fixed starts."""

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from ascpo.paper.experiments import Experiment, Training
-from ascpo.paper.hours import epoch_seconds
 from ascpo.paper.published import J_R, M_C, RHO_C
-from ascpo.paper.shelf import Shelf
 from ascpo.runs.directory import NoRun, RunDirectory
 from ascpo.runs.tables import read_table
+from ascpo.sweep.estimate import epoch_seconds
+from ascpo.sweep.store import Shelf
 
 POINTS = 40
 """Of a curve, at most."""

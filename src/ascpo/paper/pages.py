@@ -5,8 +5,8 @@ from ascpo.paper.contents import fill
 from ascpo.paper.experiments import Experiment
 from ascpo.paper.page import Page
 from ascpo.paper.published import STEPS
-from ascpo.paper.samples import gather
-from ascpo.paper.shelf import Shelf, engines, unusual
+from ascpo.paper.results import gather
+from ascpo.sweep.store import Shelf, engines, unusual
 
 
 def page_of(experiment: Experiment, shelf: Shelf, *, last: int = 1, command: str = "") -> Page:

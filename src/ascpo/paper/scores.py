@@ -16,7 +16,7 @@ import numpy as np
 from ascpo.paper.claims import FEW_SUITES, Judged
 from ascpo.paper.intervals import Interval, of_draws, verdict
 from ascpo.paper.published import COPIES, MEASURES, Figures, published
-from ascpo.paper.samples import Samples
+from ascpo.paper.results import Samples
 
 _DRAWS = 2000
 _FLOORS = np.array([m.floor for m in MEASURES])

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from ascpo.paper.hours import Pace, words
-from ascpo.paper.orders import Order
-from ascpo.paper.queue import Done
+from ascpo.sweep.estimate import Pace, words
+from ascpo.sweep.jobs import Order
+from ascpo.sweep.scheduler import Done
 
 _EVERY = 60.0
 """Seconds between two looks at trainings that run beside each other."""

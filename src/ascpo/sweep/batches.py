@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
-from ascpo.paper.orders import Order
-from ascpo.paper.queue import PATIENCE, Done, Queue, attempt, sentence
-from ascpo.paper.sweep import Watcher
 from ascpo.runs.plain import BadSetting
+from ascpo.sweep.executors import Watcher
+from ascpo.sweep.jobs import Order
+from ascpo.sweep.scheduler import PATIENCE, Done, Queue, attempt, sentence
 
 
 class Trainer(Protocol):

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from ascpo.paper.orders import Order
-from ascpo.paper.queue import PATIENCE, Done, Queue, attempt, noted
+from ascpo.sweep.jobs import Order
+from ascpo.sweep.scheduler import PATIENCE, Done, Queue, attempt, noted
 
 
 class Watcher(Protocol):
@@ -116,7 +116,7 @@ class Starter:
         mine = [cores[(place * threads + i) % len(cores)] for i in range(threads)] if self.jobs > 1 else []
         log = log_of(order)
         log.parent.mkdir(parents=True, exist_ok=True)
-        words = [sys.executable, "-m", "ascpo.paper.worker", order.to_json(), ",".join(map(str, mine)), str(threads)]
+        words = [sys.executable, "-m", "ascpo.sweep.worker", order.to_json(), ",".join(map(str, mine)), str(threads)]
         with log.open("wb") as file:
             # A group of its own: Ctrl-C is for the sweep, which then tells its trainings.
             return subprocess.Popen(

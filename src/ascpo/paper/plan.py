@@ -7,18 +7,18 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ascpo.paper.board import Board
-from ascpo.paper.changes import Changes
-from ascpo.paper.companies import in_companies
 from ascpo.paper.engines import choose_engine
 from ascpo.paper.experiments import Experiment, Training, experiments
-from ascpo.paper.hours import Pace
-from ascpo.paper.orders import Here, Order
-from ascpo.paper.queue import Done
-from ascpo.paper.shelf import Shelf
-from ascpo.paper.sweep import Starter, one_by_one, side_by_side
 from ascpo.runs.config import EngineName
 from ascpo.runs.plain import BadSetting
+from ascpo.sweep.batches import in_companies
+from ascpo.sweep.estimate import Pace
+from ascpo.sweep.executors import Starter, one_by_one, side_by_side
+from ascpo.sweep.jobs import Here, Order
+from ascpo.sweep.overrides import Changes
+from ascpo.sweep.progress import Board
+from ascpo.sweep.scheduler import Done
+from ascpo.sweep.store import Shelf
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from ascpo.paper import playing
 from ascpo.paper.experiments import EXPERIMENTS, Training
-from ascpo.paper.playing import EACH, STARTS, costs_by_start, episode_costs, is_played, wanted
+from ascpo.sweep import evaluation as playing
+from ascpo.sweep.evaluation import EACH, STARTS, costs_by_start, episode_costs, is_played, wanted
 from tests.paper.helpers import TRPO, shelf_in, write_run
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from ascpo.paper.experiments import Experiment
-from ascpo.paper.hours import epoch_seconds
-from ascpo.paper.playing import costs_by_start, episode_costs
 from ascpo.paper.published import MEASURES
-from ascpo.paper.shelf import Shelf
 from ascpo.runs.directory import RunDirectory
 from ascpo.runs.tables import read_table
+from ascpo.sweep.estimate import epoch_seconds
+from ascpo.sweep.evaluation import costs_by_start, episode_costs
+from ascpo.sweep.store import Shelf
 
 Numbers = Mapping[str, np.ndarray]
 """By measure, a number a seed (or, for starts, a number a start)."""

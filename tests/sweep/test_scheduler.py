@@ -6,9 +6,9 @@ import filelock
 import pytest
 
 from ascpo.paper.experiments import EXPERIMENTS, Training
-from ascpo.paper.orders import Order
-from ascpo.paper.sweep import Starter, log_of, one_by_one, side_by_side
 from ascpo.runs.stopping import Stopped
+from ascpo.sweep.executors import Starter, log_of, one_by_one, side_by_side
+from ascpo.sweep.jobs import Order
 from tests.paper.helpers import ASCPO, CPO, SCPO, TRPO, order_for, shelf_in, write_run
 
 Q1 = EXPERIMENTS["q1"]
@@ -207,7 +207,7 @@ def test_a_stop_reaches_every_process_and_waits_for_it(shelf, train):
 
 def test_a_process_is_told_its_share_of_the_machine(shelf, monkeypatch):
     started = []
-    monkeypatch.setattr("ascpo.paper.sweep._cores", lambda: [0, 2, 4, 6])
+    monkeypatch.setattr("ascpo.sweep.executors._cores", lambda: [0, 2, 4, 6])
     monkeypatch.setattr("subprocess.Popen", lambda words, **more: started.append((words, more)))
     start, (order,) = Starter(jobs=2), orders(shelf, TRPO)
     start(order, 0), start(order, 1)

@@ -7,14 +7,14 @@ import pytest
 from rich.console import Console
 
 from ascpo.cli import paper
-from ascpo.paper.board import Board
-from ascpo.paper.companies import in_companies
 from ascpo.paper.experiments import EXPERIMENTS
-from ascpo.paper.hours import Pace
-from ascpo.paper.orders import Here, carry_out
-from ascpo.paper.plans import Wish, plans
-from ascpo.paper.shelf import Shelf, epochs_done
+from ascpo.paper.plan import Wish, plans
 from ascpo.runs.stopping import Stopped
+from ascpo.sweep.batches import in_companies
+from ascpo.sweep.estimate import Pace
+from ascpo.sweep.jobs import Here, carry_out
+from ascpo.sweep.progress import Board
+from ascpo.sweep.store import Shelf, epochs_done
 from tests.paper.helpers import write_run
 
 EPOCHS = 2
@@ -238,7 +238,7 @@ def test_the_board_tells_of_a_company_in_one_line(tmp_path, capsys):
 
 
 def test_the_command_line_trains_together_or_in_processes_and_not_both(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("ascpo.paper.plans.Here", lambda *_, **__: Trainer(Shelf(tmp_path, SCALE)))
+    monkeypatch.setattr("ascpo.paper.plan.Here", lambda *_, **__: Trainer(Shelf(tmp_path, SCALE)))
     words = ["run", "q1", "--suites", SUITE, "--algos", *ALGOS, "--scale", str(SCALE), "--out", str(tmp_path)]
     words += [f"--set={name}={','.join(map(str, v)) if isinstance(v, tuple) else v}" for name, v in TINY.items()]
     paper.main([*words, "--together"])

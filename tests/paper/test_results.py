@@ -5,8 +5,8 @@ import json
 import pytest
 
 from ascpo.paper.experiments import EXPERIMENTS, Training
-from ascpo.paper.shelf import Shelf, is_trained, unusual
 from ascpo.runs.plain import BadSetting
+from ascpo.sweep.store import Shelf, is_trained, unusual
 from tests.paper.helpers import ASCPO, TRPO, shelf_in, write_run
 
 Q1, BOXES, RESOURCES = (EXPERIMENTS[name] for name in ("q1", "boxes", "resources"))

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ascpo.paper.changes import differences
 from ascpo.paper.experiments import Experiment, Training, Variant
-from ascpo.paper.playing import has_played
 from ascpo.runs.config import Config
 from ascpo.runs.directory import NoRun, RunDirectory
 from ascpo.runs.plain import BadSetting
+from ascpo.sweep.evaluation import has_played
+from ascpo.sweep.overrides import differences
 
 
 @dataclass(frozen=True)

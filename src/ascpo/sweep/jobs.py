@@ -7,11 +7,11 @@ from pathlib import Path
 
 from ascpo.algorithms import Method
 from ascpo.paper.experiments import Play
-from ascpo.paper.playing import is_played, play_episodes
-from ascpo.paper.shelf import check_settings, epochs_done, is_trained
 from ascpo.runs.config import Config
 from ascpo.runs.directory import NoRun, RunDirectory
 from ascpo.runs.watching import News, Plan
+from ascpo.sweep.evaluation import is_played, play_episodes
+from ascpo.sweep.store import check_settings, epochs_done, is_trained
 
 
 @dataclass(frozen=True)

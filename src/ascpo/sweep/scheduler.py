@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ascpo.paper.orders import Order
+from ascpo.sweep.jobs import Order
 
 PATIENCE = 60.0
 """Seconds to wait for a training that another process is at, when all else is done."""

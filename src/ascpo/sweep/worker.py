@@ -1,4 +1,4 @@
-"""A process for one training: `python -m ascpo.paper.worker ORDER CORES THREADS`.
+"""A process for one training: `python -m ascpo.sweep.worker ORDER CORES THREADS`.
 
 Its standard input is a lifeline: when the other end is gone, whatever happened there, the training saves itself and
 ends. So no training goes on that nobody waits for.
@@ -18,9 +18,9 @@ def main() -> None:
         # Before anything that counts cores is imported.
         os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
     threading.Thread(target=_watch_lifeline, daemon=True).start()
-    from ascpo.paper.orders import Order, carry_out
     from ascpo.runs.compiled import keep_compiled_programs
     from ascpo.runs.stopping import Stopped
+    from ascpo.sweep.jobs import Order, carry_out
 
     order = Order.from_json(text)
     keep_compiled_programs()

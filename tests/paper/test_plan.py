@@ -3,7 +3,7 @@
 import pytest
 
 from ascpo.cli import paper
-from ascpo.paper.plans import Wish, plans
+from ascpo.paper.plan import Wish, plans
 from ascpo.runs.plain import BadSetting
 from ascpo.runs.stopping import Stopped
 from tests.paper.helpers import shelf_in
@@ -27,7 +27,7 @@ class Trainer:
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("ascpo.paper.plans.Here", Trainer)
+    monkeypatch.setattr("ascpo.paper.plan.Here", Trainer)
     monkeypatch.setattr("sys.argv", ["ascpo", "paper", "run", "q1"])
     Trainer.trained, Trainer.trouble = [], {}
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ascpo.paper.changes import differences, nested, read_changes
 from ascpo.runs.config import configure
 from ascpo.runs.plain import BadSetting
+from ascpo.sweep.overrides import differences, nested, read_changes
 
 
 def test_values_are_numbers_lists_or_words():

@@ -1,59 +1,77 @@
-"""How long trainings will take: as long as those that there are did, or else by a rule of thumb.
+"""How long trainings take: as long as finished runs did, or else by a rule of thumb.
 
-The rule: the steps of an epoch at the robot's speed, and a second and a half for the learner (three for the methods
-that descend by Adam), as measured on two cores of an Intel Xeon at 2.5 GHz with epochs of 30 × 1000 steps.
+The rule: the steps of an epoch at the robot's speed, and a second and a half for learning (three seconds for algorithms
+that take clipped steps), measured on two cores of an Intel Xeon at 2.5 GHz with epochs of 30 × 1000 steps.
 """
 
 from pathlib import Path
 
 import numpy as np
 
+from ascpo.algorithms.algorithm import Clipped
+from ascpo.guard.suites import UnknownSuite, suite
 from ascpo.runs.config import Config
 from ascpo.runs.directory import RunDirectory
 from ascpo.runs.tables import read_table
 
-_SPEED = {"Point": 15e3, "Swimmer": 4e3, "Drone": 9e3, "Arm3": 15e3, "Humanoid": 1.2e3, "Ant": 3e3, "Walker": 7e3}
-"""Steps per second of the environments alone."""
-_LEARNER, _DESCENT = 1.5, 3.0
-_FULL = 30_000
-"""Steps of the epoch that these seconds are of."""
-RULE = "a rule of thumb for two cores at 2.5 GHz, or the speed of runs that there are"
+_LEARNING, _CLIPPED_LEARNING = 1.5, 3.0
+_STEPS = 30_000
+"""Steps of the epoch in which learning takes these seconds."""
+_UNKNOWN_SPEED = 5e3
+"""Steps per second of an environment that is no suite."""
+RULE = "estimated from the speed of finished runs, or by a rule of thumb for two cores at 2.5 GHz"
 
 
-class Pace:
-    """Seconds an epoch of trainings like one that is asked for, as far as runs in a directory tell."""
+class Estimate:
+    """Seconds of trainings, from the finished epochs of the runs in a directory."""
 
     def __init__(self, folder: Path) -> None:
         self._known: dict[tuple[str, ...], list[float]] = {}
+        """Seconds per step of runs with the same engine, environment and algorithm, and of any algorithm."""
         for timing in sorted(folder.glob("*/timing.csv")) if folder.is_dir() else ():
-            self._learn(RunDirectory(timing.parent))
+            self._add(RunDirectory(timing.parent))
 
     def seconds(self, config: Config, epochs: int | None = None) -> float:
         """Of so many epochs, or of a whole training."""
-        return (config.epochs if epochs is None else epochs) * self._of_epoch(config)
-
-    def _of_epoch(self, config: Config) -> float:
-        env, algo, engine = config.env, config.algo, config.engine
         steps = config.settings.num_envs * config.settings.horizon
-        for key in ((engine, env, algo), (engine, env)):
-            if key in self._known:
-                return steps * float(np.median(self._known[key]))
-        learner = _DESCENT if algo in ("pascpo", "ppo-lagrangian") else _LEARNER
-        return steps * (1 / _SPEED.get(env.split("-")[0], 5e3) + learner / _FULL)
+        return (config.epochs if epochs is None else epochs) * steps * self._per_step(config)
 
-    def _learn(self, run: RunDirectory) -> None:
+    def _per_step(self, config: Config) -> float:
+        for key in _keys(config):
+            if key in self._known:
+                return float(np.median(self._known[key]))
+        learning = _CLIPPED_LEARNING if _takes_clipped_steps(config) else _LEARNING
+        return 1 / _steps_per_second(config.env) + learning / _STEPS
+
+    def _add(self, run: RunDirectory) -> None:
         try:
             config, seconds = run.config(), epoch_seconds(run)
         except (ValueError, OSError):
             return
         if seconds is not None:
-            per_step = seconds / (config.settings.num_envs * config.settings.horizon)
-            for key in ((config.engine, config.env, config.algo), (config.engine, config.env)):
-                self._known.setdefault(key, []).append(per_step)
+            for key in _keys(config):
+                steps = config.settings.num_envs * config.settings.horizon
+                self._known.setdefault(key, []).append(seconds / steps)
+
+
+def _keys(config: Config) -> tuple[tuple[str, ...], ...]:
+    return (config.engine, config.env, config.algo), (config.engine, config.env)
+
+
+def _takes_clipped_steps(config: Config) -> bool:
+    """Clipped steps are many epochs of Adam, and take longer than one step within a trust region."""
+    return isinstance(config.algorithm().step, Clipped)
+
+
+def _steps_per_second(env: str) -> float:
+    try:
+        return suite(env).robot.steps_per_second
+    except UnknownSuite:
+        return _UNKNOWN_SPEED
 
 
 def epoch_seconds(run: RunDirectory) -> float | None:
-    """The median epoch's, without the first two, which compile."""
+    """Seconds of the median epoch, without the first two, which compile."""
     if not run.timing.exists():
         return None
     times = read_table(run.timing)
@@ -62,8 +80,8 @@ def epoch_seconds(run: RunDirectory) -> float | None:
     return float(np.median(total)) if len(total) else None
 
 
-def words(seconds: float) -> str:
-    """A duration for a person."""
+def duration(seconds: float) -> str:
+    """Seconds, as a person reads them: 1.5 h, 3 min, 20 s."""
     if seconds >= 3600:
         return f"{seconds / 3600:.1f} h"
     return f"{seconds / 60:.0f} min" if seconds >= 60 else f"{seconds:.0f} s"

@@ -1,92 +1,131 @@
-"""What is played with a policy after its training, and where the episodes are kept.
-
-Fresh: as many episodes as 30 000 steps hold, for box plots (`episodes-sampled.csv`). Their number is fixed before the
-first step, from the length of episodes at the end of training: cutting off after 30 000 steps would drop long ones.
-Starts: fifty episodes from each of five starts, for the histogram (`starts.json`). A start is a scene; only the drawn
-actions differ.
-"""
+"""Which episodes are played with a policy after its training, and which files keep them."""
 
 import json
 import math
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ascpo.engines.rollout import Origin
-from ascpo.paper.experiments import Play
 from ascpo.runs.directory import RunDirectory, write_whole
 from ascpo.runs.tables import read_table
 
-STEPS = 30_000
-STARTS, EACH = 5, 50
 _FIRST_START = 2**31
-"""The first start's seed, beyond those of trainings and evaluations."""
+"""The seed of the first fixed start. Trainings and evaluations use smaller seeds."""
 
 
-def wanted(run: RunDirectory, play: Play, episodes: int = 0) -> int:
-    """How many episodes: those asked for, or as many as the figure needs."""
-    if play == "nothing":
-        return 0
-    if episodes or play == "starts":
-        return episodes or STARTS * EACH
-    length = float(np.mean(read_table(run.metrics)["EpLen"][-10:]))
-    return max(1, math.ceil(STEPS / max(length, 1.0)))
+@dataclass(frozen=True)
+class HeldOutEpisodes:
+    """Episodes of held-out seeds, kept in `episodes-sampled.csv`.
 
+    Their number is fixed before the first step, from the length of episodes at the end of training. A limit on the
+    number of steps would drop the long episodes.
+    """
 
-def is_played(run: RunDirectory, play: Play, episodes: int = 0) -> bool:
-    """Whether enough episodes are kept, and all of the last policy."""
-    if play == "nothing":
-        return True
-    if play == "fresh":
+    steps: int
+    episodes: int = 0
+    """0: as many as `steps` steps hold."""
+
+    def count(self, run: RunDirectory) -> int:
+        if self.episodes:
+            return self.episodes
+        length = float(np.mean(read_table(run.metrics)["EpLen"][-10:]))
+        return max(1, math.ceil(self.steps / max(length, 1.0)))
+
+    @staticmethod
+    def file(run: RunDirectory) -> Path:
+        return run.path / "episodes-sampled.csv"
+
+    def kept(self, run: RunDirectory) -> tuple[int, str | None]:
+        """How many episodes are kept, and the digest of their policy."""
         about = _read(run.path / "evaluation.json")
-        kept = about.get("sampled", {}).get("Episodes", 0) if _fresh(run).exists() else 0
-    else:
-        about = _read(_starts(run))
-        kept = sum(map(len, about.get("costs", {}).values()))
-    return kept >= wanted(run, play, episodes) and (not run.policy.exists() or about.get("policy") == _digest(run))
+        return about.get("sampled", {}).get("Episodes", 0) if self.file(run).exists() else 0, about.get("policy")
 
-
-def has_played(run: RunDirectory, play: Play) -> bool:
-    """Whether there are any episodes of the kind."""
-    return play == "nothing" or (_fresh(run) if play == "fresh" else _starts(run)).exists()
-
-
-def play_episodes(run: RunDirectory, play: Play, episodes: int = 0, *, threads: int = 0) -> None:
-    """Play them, and keep them in the run's directory."""
-    if play == "fresh":
+    def play(self, run: RunDirectory, threads: int = 0) -> None:
         from ascpo.evaluation.judge import judge_run
 
-        judge_run(run.path, wanted(run, play, episodes), threads=threads)
-    elif play == "starts":
-        _play_from_starts(run, wanted(run, play, episodes), threads)
+        judge_run(run.path, self.count(run), threads=threads)
+
+
+@dataclass(frozen=True)
+class FixedStarts:
+    """Episodes from a few fixed scenes in turn, kept in `starts.json`. Only the sampled actions differ."""
+
+    starts: int
+    episodes: int
+    """From all starts together."""
+
+    def count(self, run: RunDirectory) -> int:
+        return self.episodes
+
+    @staticmethod
+    def file(run: RunDirectory) -> Path:
+        return run.path / "starts.json"
+
+    def kept(self, run: RunDirectory) -> tuple[int, str | None]:
+        about = _read(self.file(run))
+        return sum(map(len, about.get("costs", {}).values())), about.get("policy")
+
+    def origins(self) -> list[Origin]:
+        return [(_FIRST_START + i % self.starts, 0) for i in range(self.episodes)]
+
+    def play(self, run: RunDirectory, threads: int = 0) -> None:
+        from ascpo.evaluation.episodes import play
+        from ascpo.runs.environment import open_engine
+        from ascpo.runs.policy import read_policy
+
+        policy = read_policy(run.path)
+        learner = policy.learner()
+        engine = open_engine(policy.config.env, self.episodes, threads=threads)
+        played = play(engine, learner.actor(), policy.theta, self.origins(), limits=learner.limits).episodes
+        engine.close()
+        costs = played.cost.sum(axis=1)
+        by_start = {str(i): [round(float(c), 6) for c in costs[i :: self.starts]] for i in range(self.starts)}
+        write_whole(self.file(run), json.dumps({"policy": policy.digest, "costs": by_start}) + "\n")
+
+
+Evaluation = HeldOutEpisodes | FixedStarts
+_KINDS: dict[str, type[Evaluation]] = {"held-out": HeldOutEpisodes, "fixed-starts": FixedStarts}
+
+
+def is_evaluated(run: RunDirectory, evaluation: Evaluation | None) -> bool:
+    """Whether enough episodes of the latest policy are kept."""
+    if evaluation is None:
+        return True
+    episodes, digest = evaluation.kept(run)
+    return episodes >= evaluation.count(run) and (not run.policy.exists() or digest == _digest(run))
+
+
+def has_episodes(run: RunDirectory, evaluation: Evaluation | None) -> bool:
+    """Whether any episodes of that kind are kept."""
+    return evaluation is None or evaluation.file(run).exists()
 
 
 def episode_costs(run: RunDirectory) -> np.ndarray | None:
-    """Of every fresh episode, all constraints together; None if none were played."""
-    if not _fresh(run).exists():
+    """The cost of every held-out episode, summed over constraints. None if no episode is kept."""
+    file = HeldOutEpisodes.file(run)
+    if not file.exists():
         return None
-    columns = read_table(_fresh(run))
-    return np.sum([column for name, column in columns.items() if name.split("_")[0] == "EpCost"], axis=0)
+    return np.sum([column for name, column in read_table(file).items() if name.split("_")[0] == "EpCost"], axis=0)
 
 
 def costs_by_start(run: RunDirectory) -> dict[int, np.ndarray] | None:
-    """The costs of the episodes from each start; None if none were played."""
-    found = _read(_starts(run)).get("costs")
+    """The costs of the episodes from each fixed start. None if no episode is kept."""
+    found = _read(FixedStarts.file(run)).get("costs")
     return {int(start): np.array(costs, float) for start, costs in found.items()} if found else None
 
 
-def starts(episodes: int) -> list[Origin]:
-    """A few scenes, in turns."""
-    return [(_FIRST_START + i % STARTS, 0) for i in range(episodes)]
+def to_data(evaluation: Evaluation | None) -> dict[str, Any] | None:
+    if evaluation is None:
+        return None
+    (kind,) = (name for name, of_kind in _KINDS.items() if isinstance(evaluation, of_kind))
+    return {"kind": kind, **asdict(evaluation)}
 
 
-def _fresh(run: RunDirectory) -> Path:
-    return run.path / "episodes-sampled.csv"
-
-
-def _starts(run: RunDirectory) -> Path:
-    return run.path / "starts.json"
+def from_data(data: dict[str, Any] | None) -> Evaluation | None:
+    return None if data is None else _KINDS[data["kind"]](**{k: v for k, v in data.items() if k != "kind"})
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -97,18 +136,3 @@ def _digest(run: RunDirectory) -> str:
     from ascpo.runs.policy import read_policy
 
     return read_policy(run.path).digest
-
-
-def _play_from_starts(run: RunDirectory, episodes: int, threads: int) -> None:
-    from ascpo.evaluation.episodes import play
-    from ascpo.runs.environment import open_engine
-    from ascpo.runs.policy import read_policy
-
-    policy = read_policy(run.path)
-    learner = policy.learner()
-    engine = open_engine(policy.config.env, episodes, threads=threads)
-    played = play(engine, learner.actor(), policy.theta, starts(episodes), limits=learner.limits).episodes
-    engine.close()
-    costs = played.cost.sum(axis=1)
-    by_start = {str(start): [round(float(c), 6) for c in costs[start::STARTS]] for start in range(STARTS)}
-    write_whole(_starts(run), json.dumps({"policy": policy.digest, "costs": by_start}) + "\n")

@@ -1,143 +1,160 @@
-"""Do many trainings: those that are missing, those that were stopped; one after another, or some at once.
+"""What trains the batches of a sweep: this process, or other processes on this machine.
 
-A training that fails is reported, and the others go on. Whatever stops a sweep, the same call goes on with it.
+Processes are started by hand rather than by `concurrent.futures`: each needs its cores and its environment before
+anything is imported, a log of its own, and an end that spares the others, in which it saves its run.
 """
 
+import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
-from ascpo.sweep.jobs import Order
-from ascpo.sweep.scheduler import PATIENCE, Done, Queue, attempt, noted
-
-
-class Watcher(Protocol):
-    """Is told what happens."""
-
-    def begin(self, order: Order) -> None: ...
-
-    def end(self, done: Done) -> None: ...
-
-    def look(self, running: Sequence[Order]) -> None:
-        """Now and then, where trainings run beside each other."""
-        ...
-
-
-class Process(Protocol):
-    """What a training at work is seen by."""
-
-    def poll(self) -> int | None: ...
-
-    def terminate(self) -> None: ...
-
-    def wait(self) -> int: ...
-
-
-def one_by_one(
-    orders: Sequence[Order], do: Callable[[Order], None], watcher: Watcher, patience: float = PATIENCE
-) -> list[Done]:
-    """In this process, so that trainings of a kind share what was compiled."""
-    queue, done = Queue(orders, patience), []
-    while (order := queue.next(done)) is not None:
-        watcher.begin(order)
-        end = attempt(order, do)
-        done.append(end)
-        watcher.end(end)
-    return done
-
-
-def side_by_side(
-    orders: Sequence[Order],
-    start: Callable[[Order, int], Process],
-    watcher: Watcher,
-    jobs: int,
-    patience: float = PATIENCE,
-    pause: float = 0.2,
-) -> list[Done]:
-    """Some at once, each in a process of its own. `start` gets an order and which of the places it has."""
-    queue, done = Queue(orders, patience), []
-    running: dict[int, tuple[Order, Process, float]] = {}
-    try:
-        while True:
-            for place in range(jobs):
-                if place not in running and (order := queue.next(done, wait=not running)) is not None:
-                    watcher.begin(order)
-                    running[place] = (order, start(order, place), time.monotonic())
-            if not running:
-                return done
-            time.sleep(pause)
-            watcher.look([order for order, _, _ in running.values()])
-            for place, (order, process, began) in list(running.items()):
-                if (code := process.poll()) is not None:
-                    del running[place]
-                    seconds = time.monotonic() - began
-                    end = noted(Done(order, "trained", seconds) if code == 0 else _failed(order, code, seconds))
-                    done.append(end)
-                    watcher.end(end)
-    except BaseException:
-        for _, process, _ in running.values():
-            process.terminate()
-        # They save what they have. Whoever is in a hurry can kill this process: then they end by themselves.
-        for _, process, _ in running.values():
-            process.wait()
-        raise
-
-
-def _failed(order: Order, code: int, seconds: float) -> Done:
-    log = log_of(order)
-    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()] if log.exists() else []
-    why = lines[-1] if lines and code > 0 else f"its process ended with {code}"
-    return Done(order, "failed", seconds, f"{why} (all of it: {log})" if code < 0 else why)
-
-
-def log_of(order: Order) -> Path:
-    """What its process said."""
-    return order.trouble.with_suffix(".log")
+from ascpo.algorithms import Method
+from ascpo.sweep.jobs import Batch
+from ascpo.sweep.store import log_file
 
 
 @dataclass(frozen=True)
-class Starter:
-    """Starts processes, each with its share of the machine."""
+class Result:
+    """How a batch ended. Without an error every job of it is done."""
 
-    jobs: int
-    threads: int = 0
-    """Of each; 0 for an equal share of the cores."""
-    compile_afresh: bool = False
-    """Each compiles its programs itself, so that all have the same work."""
+    error: str = ""
 
-    def __call__(self, order: Order, place: int) -> "subprocess.Popen[bytes]":
-        cores = _cores()
-        threads = self.threads or max(1, len(cores) // self.jobs)
-        mine = [cores[(place * threads + i) % len(cores)] for i in range(threads)] if self.jobs > 1 else []
-        log = log_of(order)
+
+class Executor(Protocol):
+    """Trains batches. Another kind of machine needs no more than this."""
+
+    @property
+    def slots(self) -> int:
+        """How many batches it trains at the same time."""
+        ...
+
+    def submit(self, batch: Batch) -> int:
+        """Start to train a batch. The number names the task until it has ended."""
+        ...
+
+    def poll(self, task: int) -> Result | None:
+        """How a task ended; None while it runs. An end is told once."""
+        ...
+
+    def cancel(self, tasks: Sequence[int]) -> None:
+        """Stop these tasks, and return when they have saved their runs."""
+        ...
+
+
+class InProcess:
+    """Trains each batch in this process before `submit` returns. Batches of a kind share compiled programs."""
+
+    slots = 1
+
+    def __init__(self, run: Callable[[Batch], None]) -> None:
+        self._run = run
+        self._result = Result()
+        self._kinds: set[tuple[str, Method]] = set()
+
+    def submit(self, batch: Batch) -> int:
+        self._free_memory(batch)
+        try:
+            self._run(batch)
+            self._result = Result()
+        except Exception as error:
+            self._result = Result(str(error) or type(error).__name__)
+        return 0
+
+    def poll(self, task: int) -> Result | None:
+        return self._result
+
+    def cancel(self, tasks: Sequence[int]) -> None: ...
+
+    def _free_memory(self, batch: Batch) -> None:
+        """Drop compiled programs when they are of too many kinds: each kind takes some fifty megabytes."""
+        kinds = {(job.config.env, job.config.method) for job in batch}
+        if len(self._kinds | kinds) > max(_MOST_KINDS, len(kinds)):
+            import jax
+
+            jax.clear_caches()
+            self._kinds.clear()
+        self._kinds |= kinds
+
+
+_MOST_KINDS = 16
+
+
+class Processes:
+    """Trains each batch in a process of its own, several at the same time, each on its share of the cores."""
+
+    def __init__(self, slots: int, threads: int = 0, *, compile_afresh: bool = False) -> None:
+        self.slots = slots
+        self._threads = threads or max(1, len(_cores()) // slots)
+        self._compile_afresh = compile_afresh
+        """Every process compiles its programs itself, so that all have the same work."""
+        self._running: dict[int, tuple[Batch, subprocess.Popen[bytes]]] = {}
+        """By slot."""
+
+    def submit(self, batch: Batch) -> int:
+        slot = next(slot for slot in range(self.slots) if slot not in self._running)
+        log = log_file(batch[0].run)
         log.parent.mkdir(parents=True, exist_ok=True)
-        words = [sys.executable, "-m", "ascpo.sweep.worker", order.to_json(), ",".join(map(str, mine)), str(threads)]
-        with log.open("wb") as file:
-            # A group of its own: Ctrl-C is for the sweep, which then tells its trainings.
-            return subprocess.Popen(
-                words,
+        jobs = json.dumps([job.to_data() for job in batch])
+        cores = ",".join(map(str, self._cores_of(slot)))
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "ascpo.sweep.worker", jobs, cores, str(self._threads)],
                 stdin=subprocess.PIPE,
-                stdout=file,
+                stdout=output,
                 stderr=subprocess.STDOUT,
+                # Ctrl-C reaches the sweep alone, which then stops its processes.
                 process_group=0,
-                env=self._environment(threads),
+                env=self._environment(),
             )
+        self._running[slot] = batch, process
+        return slot
 
-    def _environment(self, threads: int) -> dict[str, str]:
-        env = os.environ | {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
-        # An accelerator is shared: by default the first process would take most of its memory.
+    def poll(self, task: int) -> Result | None:
+        batch, process = self._running[task]
+        code = process.poll()
+        if code is None:
+            return None
+        del self._running[task]
+        return Result(_error(batch, code) if code else "")
+
+    def cancel(self, tasks: Sequence[int]) -> None:
+        processes = [self._running[task][1] for task in tasks]
+        for process in processes:
+            process.terminate()
+        # Whoever is in a hurry can kill this process: the others notice that it is gone, save their runs and end.
+        for process in processes:
+            process.wait()
+
+    def _cores_of(self, slot: int) -> list[int]:
+        if self.slots == 1:
+            return []
+        cores = _cores()
+        return [cores[(slot * self._threads + i) % len(cores)] for i in range(self._threads)]
+
+    def _environment(self) -> dict[str, str]:
+        threads = str(self._threads)
+        env = os.environ | {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+        # By default the first process would take most of an accelerator's memory.
         env.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-        if self.compile_afresh:
+        if self._compile_afresh:
             env["ASCPO_CACHE"] = "off"
-        if self.jobs > 1 and not hasattr(os, "sched_setaffinity"):
+        if self.slots > 1 and not hasattr(os, "sched_setaffinity"):
             limit = f"--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads={threads}"
             env["XLA_FLAGS"] = f"{env.get('XLA_FLAGS', '')} {limit}".strip()
         return env
+
+
+def _error(batch: Batch, code: int) -> str:
+    """The last line of the log, or the signal that ended the process."""
+    log = log_file(batch[0].run)
+    if code < 0:
+        return f"signal {-code} ended its process. The log is {log}"
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()] if log.exists() else []
+    return lines[-1] if lines else f"its process ended with exit code {code}"
 
 
 def _cores() -> list[int]:

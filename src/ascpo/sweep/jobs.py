@@ -1,30 +1,26 @@
-"""One training to be done, whatever of it there is already, and how to do it."""
+"""A job: one run to train and evaluate. A batch: jobs that train in one engine."""
 
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from ascpo.algorithms import Method
-from ascpo.paper.experiments import Play
 from ascpo.runs.config import Config
 from ascpo.runs.directory import NoRun, RunDirectory
+from ascpo.runs.plain import BadSetting
 from ascpo.runs.watching import News, Plan
-from ascpo.sweep.evaluation import is_played, play_episodes
+from ascpo.sweep.evaluation import Evaluation, from_data, is_evaluated, to_data
 from ascpo.sweep.store import check_settings, epochs_done, is_trained
 
 
 @dataclass(frozen=True)
-class Order:
-    """What is wanted, and where."""
+class Job:
+    """What to train, where to keep it, and which episodes to play with the policy."""
 
     config: Config
     directory: Path
-    trouble: Path
-    """Where it is written down if it fails."""
-    play: Play = "nothing"
-    episodes: int = 0
-    """To play; 0 for as many as the figure needs."""
+    evaluation: Evaluation | None = None
     checkpoint_every: float = 60.0
 
     @property
@@ -32,7 +28,7 @@ class Order:
         return RunDirectory(self.directory)
 
     @property
-    def words(self) -> str:
+    def name(self) -> str:
         return self.directory.name
 
     @property
@@ -40,17 +36,17 @@ class Order:
         return max(self.config.epochs - epochs_done(self.run), 0)
 
     def check(self) -> None:
-        """What is there already must be a part of what is wanted."""
+        """A run that exists must have the job's settings."""
         check_settings(self.run, self.config)
 
     def is_trained(self) -> bool:
         return is_trained(self.run, self.config)
 
     def is_done(self) -> bool:
-        return self.is_trained() and is_played(self.run, self.play, self.episodes)
+        return self.is_trained() and is_evaluated(self.run, self.evaluation)
 
     def is_busy(self) -> bool:
-        """Whether another process is at it."""
+        """Whether another process trains it."""
         if not self.directory.is_dir():
             return False
         try:
@@ -59,85 +55,69 @@ class Order:
         except NoRun:
             return True
 
-    def to_json(self) -> str:
-        return json.dumps(
-            {
-                "config": json.loads(self.config.to_json()),
-                "directory": str(self.directory),
-                "trouble": str(self.trouble),
-                "play": self.play,
-                "episodes": self.episodes,
-                "checkpoint_every": self.checkpoint_every,
-            }
-        )
+    def to_data(self) -> dict[str, Any]:
+        """Plain data, for a process or a machine that gets the job as JSON."""
+        return {
+            "config": json.loads(self.config.to_json()),
+            "directory": str(self.directory),
+            "evaluation": to_data(self.evaluation),
+            "checkpoint_every": self.checkpoint_every,
+        }
 
     @staticmethod
-    def from_json(text: str) -> "Order":
-        data = json.loads(text)
-        config = Config.from_json(json.dumps(data.pop("config")))
-        return Order(config, Path(data.pop("directory")), Path(data.pop("trouble")), **data)
+    def from_data(data: dict[str, Any]) -> "Job":
+        config = Config.from_json(json.dumps(data["config"]))
+        return Job(config, Path(data["directory"]), from_data(data["evaluation"]), data["checkpoint_every"])
 
 
-def carry_out(order: Order, *, threads: int = 0, progress: bool = False) -> None:
-    """Train what is missing of it, then play what is missing."""
-    order.check()
-    if not order.is_trained():
-        train([order], threads=threads, progress=progress)
-    if not is_played(order.run, order.play, order.episodes):
-        play_episodes(order.run, order.play, order.episodes, threads=threads)
+Batch = tuple[Job, ...]
+"""Jobs that are trained in one engine. A job alone is a batch of one."""
 
 
-def train(
-    orders: Sequence[Order], *, threads: int = 0, progress: bool = False, look: Callable[[], None] | None = None
+def can_share_engine(jobs: Sequence[Job]) -> bool:
+    """Whether one engine can train all of them. A job that only lacks its evaluation needs no engine."""
+    from ascpo.runs.conduct import check_company
+
+    if any(job.is_trained() for job in jobs):
+        return False
+    try:
+        check_company([job.config for job in jobs])
+    except BadSetting:
+        return False
+    return True
+
+
+def run_batch(
+    batch: Batch, *, threads: int = 0, display: bool = False, on_epoch: Callable[[], None] | None = None
 ) -> None:
-    """One, or several together. Those that there are go on. `look` is called after every epoch."""
+    """Train and evaluate what is missing of a batch, in this process. Runs that were stopped resume."""
+    for job in batch:
+        job.check()
+    if untrained := [job for job in batch if not job.is_trained()]:
+        _train(untrained, threads, display, on_epoch)
+    for job in batch:
+        if job.evaluation is not None and not is_evaluated(job.run, job.evaluation):
+            job.evaluation.play(job.run, threads)
+
+
+def _train(jobs: Sequence[Job], threads: int, display: bool, on_epoch: Callable[[], None] | None) -> None:
     from ascpo.runs.conduct import Seat
     from ascpo.runs.run import Options, relaunch
 
-    options = Options(threads=threads, progress=progress, checkpoint_every=orders[0].checkpoint_every)
-    seats = [Seat(order.config, order.run) for order in orders]
-    relaunch(seats, orders[0].config.env, options, [_Looker(look)] if look else [])
+    options = Options(threads=threads, progress=display, checkpoint_every=jobs[0].checkpoint_every)
+    seats = [Seat(job.config, job.run) for job in jobs]
+    relaunch(seats, jobs[0].config.env, options, [_EpochCallback(on_epoch)] if on_epoch else [])
 
 
 @dataclass(frozen=True)
-class _Looker:
-    """A watcher of runs that counts no more than epochs."""
+class _EpochCallback:
+    """A callback of the trainer that calls a function after every epoch."""
 
-    look: Callable[[], None]
+    on_epoch: Callable[[], None]
 
     def begin(self, plan: Plan) -> None: ...
 
     def epoch(self, news: Sequence[News]) -> None:
-        self.look()
+        self.on_epoch()
 
     def end(self) -> None: ...
-
-
-class Here:
-    """Carries orders out in this process, so that those of a kind share what was compiled."""
-
-    def __init__(self, threads: int = 0, progress: bool = False) -> None:
-        self._threads, self._progress = threads, progress
-        self._kinds: set[tuple[str, Method]] = set()
-
-    def __call__(self, order: Order) -> None:
-        self._make_room([order])
-        carry_out(order, threads=self._threads, progress=self._progress)
-
-    def train_together(self, orders: Sequence[Order], look: Callable[[], None]) -> None:
-        """In one engine. What is to be played with the policies comes later."""
-        self._make_room(orders)
-        train(orders, threads=self._threads, progress=self._progress, look=None if self._progress else look)
-
-    def _make_room(self, orders: Sequence[Order]) -> None:
-        kinds = {(order.config.env, order.config.method) for order in orders}
-        if len(self._kinds | kinds) > max(_KINDS, len(kinds)):
-            import jax
-
-            jax.clear_caches()
-            self._kinds.clear()
-        self._kinds |= kinds
-
-
-_KINDS = 16
-"""Trainings of so many kinds are kept compiled: each takes some fifty megabytes."""

@@ -1,223 +1,184 @@
-"""Sweeps, with trainings that take no time: what is missing, stopped, finished, broken, or in other hands."""
-
-from pathlib import Path
+"""Sweeps with trainings that take no time: jobs that are missing, stopped, finished, broken, or in other hands."""
 
 import filelock
 import pytest
 
-from ascpo.paper.experiments import EXPERIMENTS, Training
 from ascpo.runs.stopping import Stopped
-from ascpo.sweep.executors import Starter, log_of, one_by_one, side_by_side
-from ascpo.sweep.jobs import Order
-from tests.paper.helpers import ASCPO, CPO, SCPO, TRPO, order_for, shelf_in, write_run
+from ascpo.sweep.executors import InProcess, Result
+from ascpo.sweep.scheduler import run_sweep
+from ascpo.sweep.store import failure_file
+from tests.sweep.helpers import SUITE, Recorder, job, short, write_run
 
-Q1 = EXPERIMENTS["q1"]
-
-
-class Silence:
-    """A watcher that remembers."""
-
-    def __init__(self):
-        self.begun, self.ended = [], []
-
-    def begin(self, order):
-        self.begun.append(order.words)
-
-    def end(self, done):
-        self.ended.append((done.order.words, done.how))
-
-    def look(self, running):
-        pass
+ALGOS = ("trpo", "cpo", "scpo")
 
 
 @pytest.fixture
-def shelf(tmp_path):
-    return shelf_in(tmp_path)
+def jobs(tmp_path):
+    return [job(tmp_path, algo) for algo in ALGOS]
 
 
-def training(variant, seed=0):
-    return Training("Point-1-Hazard", variant, seed)
+def finish(batch):
+    for one in batch:
+        write_run(one)
 
 
-def orders(shelf, *variants):
-    return [order_for(shelf, Q1, training(variant)) for variant in variants]
+def fails_for(*names):
+    """A training that fails if a batch holds one of these jobs."""
 
-
-@pytest.fixture
-def train(shelf):
-    """Finishes a run, or fails as it is told to."""
-
-    def finish(order):
-        if "cpo-seed0" in order.words and "scpo" not in order.words:
+    def train(batch):
+        if set(short(batch)) & set(names):
             raise RuntimeError("Epoch 7 made numbers that are not finite.")
-        (variant,) = (v for v in (TRPO, CPO, SCPO, ASCPO) if f"-{v.name}-seed" in order.words)
-        write_run(shelf, Q1, training(variant))
+        finish(batch)
 
-    return finish
-
-
-def test_what_is_missing_is_trained_what_was_stopped_goes_on_what_is_finished_stays(shelf, train):
-    write_run(shelf, Q1, training(TRPO))
-    write_run(shelf, Q1, training(SCPO), epochs=1)
-    watcher = Silence()
-    done = one_by_one(orders(shelf, TRPO, SCPO, ASCPO), train, watcher)
-    assert [one.how for one in done] == ["there", "trained", "trained"]
-    assert watcher.begun == ["Point-1-Hazard-scpo-seed0", "Point-1-Hazard-ascpo-seed0"]
-    assert {one.how for one in one_by_one(orders(shelf, TRPO, SCPO, ASCPO), train, Silence())} == {"there"}
+    return InProcess(train)
 
 
-def test_a_training_that_fails_is_reported_and_the_others_go_on(shelf, train):
-    done = one_by_one(orders(shelf, TRPO, CPO, SCPO), train, Silence())
-    assert [one.how for one in done] == ["trained", "failed", "trained"]
-    assert "not finite" in done[1].trouble
-    assert "not finite" in done[1].order.trouble.read_text()
+def sweep(jobs, executor=None, progress=None, **options):
+    return run_sweep(jobs, executor or InProcess(finish), progress or Recorder(), **options)
 
 
-def test_what_went_wrong_is_forgotten_when_it_goes_right(shelf, train):
-    (order,) = orders(shelf, SCPO)
-    order.trouble.parent.mkdir(parents=True)
-    order.trouble.write_text("The disk was full.\n")
-    one_by_one([order], train, Silence())
-    assert not order.trouble.exists()
+def statuses(outcomes):
+    return [one.status for one in outcomes]
 
 
-def test_a_run_with_other_settings_is_neither_kept_nor_overwritten(shelf, train):
-    run = write_run(shelf, Q1, training(TRPO), margin=0.25)
+def test_missing_jobs_are_trained_stopped_jobs_resume_and_finished_jobs_stay(jobs):
+    write_run(jobs[0])
+    write_run(jobs[1], epochs=1)
+    progress = Recorder()
+    assert statuses(sweep(jobs, progress=progress)) == ["present", "trained", "trained"]
+    assert progress.started == [["cpo-seed0"], ["scpo-seed0"]]
+    assert set(statuses(sweep(jobs))) == {"present"}
+
+
+def test_a_job_that_fails_is_reported_and_the_others_continue(jobs):
+    outcomes = sweep(jobs, fails_for("cpo-seed0"))
+    assert statuses(outcomes) == ["trained", "failed", "trained"]
+    assert "not finite" in outcomes[1].error
+    assert "not finite" in failure_file(jobs[1].run).read_text()
+
+
+def test_the_reason_of_a_failure_is_forgotten_when_the_job_succeeds(jobs):
+    file = failure_file(jobs[0].run)
+    file.parent.mkdir(parents=True)
+    file.write_text("The disk was full.\n")
+    sweep(jobs[:1])
+    assert not file.exists()
+
+
+def test_a_run_with_other_settings_is_neither_kept_nor_overwritten(jobs, tmp_path):
+    run = write_run(job(tmp_path, "trpo", margin=0.25))
     before = run.metrics.read_bytes()
-    (done,) = one_by_one(orders(shelf, TRPO), train, Silence())
-    assert done.how == "failed"
-    assert "was trained with margin=0.25, and 0.0 is wanted now. Choose another --out" in done.trouble
+    (outcome,) = sweep(jobs[:1])
+    assert outcome.status == "failed"
+    assert "was trained with margin=0.25, but this sweep wants 0.0. Choose another --out" in outcome.error
     assert run.metrics.read_bytes() == before
 
 
-def test_a_stop_ends_the_sweep_at_once(shelf):
-    def stopped(order):
+def test_a_stop_ends_the_sweep_at_once(jobs):
+    def stopped(batch):
         raise Stopped(15)
 
-    watcher = Silence()
+    progress = Recorder()
     with pytest.raises(Stopped):
-        one_by_one(orders(shelf, TRPO, SCPO), stopped, watcher)
-    assert (len(watcher.begun), watcher.ended) == (1, [])
+        sweep(jobs, InProcess(stopped), progress)
+    assert (len(progress.started), progress.outcomes) == (1, [])
 
 
 @pytest.fixture
-def held(shelf):
-    """A run that another process is at."""
-    run = write_run(shelf, Q1, training(TRPO), epochs=1)
-    # A thread's own lock object stands for another process: locks are per open file.
-    lock = filelock.FileLock(run.path / ".lock")
+def lock(jobs):
+    """The first job's run is in the hands of another process."""
+    # A lock object of its own stands for another process: locks belong to open files.
+    lock = filelock.FileLock(write_run(jobs[0], epochs=1).path / ".lock")
     lock.acquire()
     yield lock
     lock.release(force=True)
 
 
-def test_what_another_process_is_at_comes_last(shelf, train, held):
-    def train_and_let_go(order):
-        train(order)
-        held.release(force=True)
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_job_that_another_process_trains_comes_last(jobs, lock, batched):
+    def train_and_release(batch):
+        finish(batch)
+        lock.release(force=True)
 
-    done = one_by_one(orders(shelf, TRPO, SCPO), train_and_let_go, Silence())
-    assert [one.order.words for one in done] == ["Point-1-Hazard-scpo-seed0", "Point-1-Hazard-trpo-seed0"]
-    assert [one.how for one in done] == ["trained", "trained"]
-
-
-def test_what_another_process_does_not_let_go_of_is_reported(shelf, train, held):
-    done = one_by_one(orders(shelf, TRPO, SCPO), train, Silence(), patience=0.0)
-    assert [(one.how, "another process" in one.trouble) for one in done] == [("trained", False), ("failed", True)]
+    progress = Recorder()
+    outcomes = sweep(jobs, InProcess(train_and_release), progress, batched=batched)
+    assert progress.started[-1] == ["trpo-seed0"]
+    assert statuses(outcomes) == ["trained"] * 3
 
 
-class Fake:
-    """A process that ends when it is told to."""
+def test_a_job_that_another_process_keeps_is_reported(jobs, lock):
+    outcomes = sweep(jobs[:2], patience=0.0)
+    assert [(one.status, "another process" in one.error) for one in outcomes] == [("trained", False), ("failed", True)]
 
-    alive: "list[Fake]" = []  # noqa: RUF012
-    most = 0
 
-    def __init__(self, order, place, train, code=0):
-        self.order, self.place, self.train, self.code = order, place, train, code
-        self.looks, self.terminated = 0, False
-        Fake.alive.append(self)
-        Fake.most = max(Fake.most, len(Fake.alive))
+def test_jobs_of_a_suite_are_one_batch(tmp_path):
+    jobs = [job(tmp_path, algo, env=env) for env in (SUITE, "Point-4-Hazard") for algo in ("trpo", "scpo")]
+    progress = Recorder()
+    sweep(jobs, progress=progress, batched=True)
+    others = ["Point-4-Hazard-trpo-seed0", "Point-4-Hazard-scpo-seed0"]
+    assert progress.started == [["trpo-seed0", "scpo-seed0"], others]
 
-    def poll(self):
-        self.looks += 1
-        if self.looks < 3:
+
+def test_a_bad_job_of_a_batch_is_found_by_halves(tmp_path):
+    jobs = [job(tmp_path, algo, seed) for algo in ("trpo", "scpo") for seed in range(4)]
+    progress = Recorder()
+    outcomes = sweep(jobs, fails_for("scpo-seed1"), progress, batched=True)
+    assert [one.job.name for one in outcomes if one.status == "failed"] == [f"{SUITE}-scpo-seed1"]
+    assert [len(batch) for batch in progress.started] == [8, 4, 4, 2, 1, 1, 2]
+    assert [size for size, _ in progress.errors] == [8, 4, 2]
+
+
+def test_an_evaluation_that_fails_costs_the_rest_of_its_batch_nothing(jobs):
+    """The batch was trained when one evaluation failed. What is done by then counts as trained by this sweep."""
+
+    def train(batch):
+        for one in batch:
+            write_run(one)
+        if "cpo-seed0" in short(batch):
+            jobs[1].run.metrics.unlink()
+            raise RuntimeError("The simulator broke down.")
+
+    outcomes = sweep(jobs, InProcess(train), batched=True)
+    assert sorted(statuses(outcomes)) == ["failed", "trained", "trained"]
+
+
+class Slow:
+    """An executor whose tasks end when they have been polled three times."""
+
+    def __init__(self, slots, error=""):
+        self.slots, self.error = slots, error
+        self.running, self.most, self.cancelled = {}, 0, []
+
+    def submit(self, batch):
+        task = next(slot for slot in range(self.slots) if slot not in self.running)
+        self.running[task] = [batch, 0]
+        self.most = max(self.most, len(self.running))
+        return task
+
+    def poll(self, task):
+        self.running[task][1] += 1
+        if self.running[task][1] < 3:
             return None
-        Fake.alive.remove(self)
-        if self.code == 0:
-            self.train(self.order)
-        return self.code
+        batch, _ = self.running.pop(task)
+        finish(batch)
+        return Result(self.error)
 
-    def terminate(self):
-        self.terminated = True
-
-    def wait(self):
-        return -15
+    def cancel(self, tasks):
+        self.cancelled += tasks
 
 
-@pytest.fixture(autouse=True)
-def no_processes():
-    Fake.alive, Fake.most = [], 0
+def test_as_many_jobs_run_at_the_same_time_as_the_executor_has_slots(jobs):
+    executor = Slow(slots=2)
+    assert statuses(sweep(jobs, executor, pause=0.0)) == ["trained"] * 3
+    assert executor.most == 2
 
 
-def test_as_many_as_asked_for_run_at_once_each_in_its_own_place(shelf, train):
-    places = []
-
-    def start(order, place):
-        assert place not in [fake.place for fake in Fake.alive]
-        places.append(place)
-        return Fake(order, place, train)
-
-    done = side_by_side(orders(shelf, TRPO, SCPO, ASCPO), start, Silence(), jobs=2, pause=0.0)
-    assert [one.how for one in done] == ["trained"] * 3
-    assert Fake.most == 2
-    assert set(places) == {0, 1}
-
-
-def test_a_process_that_fails_tells_why_in_its_log(shelf, train):
-    def start(order, place):
-        failing = "trpo" in order.words
-        log_of(order).parent.mkdir(parents=True, exist_ok=True)
-        log_of(order).write_text("a warning\nEpoch 7 made numbers that are not finite.\n")
-        return Fake(order, place, train, code=1 if failing else 0)
-
-    done = side_by_side(orders(shelf, TRPO, SCPO), start, Silence(), jobs=2, pause=0.0)
-    assert {one.order.words.split("-")[3]: (one.how, one.trouble) for one in done} == {
-        "trpo": ("failed", "Epoch 7 made numbers that are not finite."),
-        "scpo": ("trained", ""),
-    }
-
-
-def test_a_stop_reaches_every_process_and_waits_for_it(shelf, train):
-    waited = []
-
-    class Waited(Fake):
-        def wait(self):
-            assert self.terminated
-            waited.append(self.place)
-            return 143
-
-    class Impatient(Silence):
-        def look(self, running):
+def test_a_stop_reaches_every_task_that_runs(jobs):
+    class Impatient(Recorder):
+        def update(self):
             raise Stopped(2)
 
+    executor = Slow(slots=2)
     with pytest.raises(Stopped):
-        side_by_side(orders(shelf, TRPO, SCPO), lambda o, p: Waited(o, p, train), Impatient(), jobs=2, pause=0.0)
-    assert sorted(waited) == [0, 1]
-
-
-def test_a_process_is_told_its_share_of_the_machine(shelf, monkeypatch):
-    started = []
-    monkeypatch.setattr("ascpo.sweep.executors._cores", lambda: [0, 2, 4, 6])
-    monkeypatch.setattr("subprocess.Popen", lambda words, **more: started.append((words, more)))
-    start, (order,) = Starter(jobs=2), orders(shelf, TRPO)
-    start(order, 0), start(order, 1)
-    assert [words[-2:] for words, _ in started] == [["0,2", "2"], ["4,6", "2"]]
-    assert started[0][1]["env"]["OMP_NUM_THREADS"] == "2"
-    assert Order.from_json(started[0][0][-3]) == order
-
-
-def test_an_order_survives_being_written_down(shelf):
-    (order,) = orders(shelf, ASCPO)
-    again = Order.from_json(order.to_json())
-    assert again == order
-    assert isinstance(again.directory, Path)
+        sweep(jobs, executor, Impatient(), pause=0.0)
+    assert executor.cancelled == [0, 1]

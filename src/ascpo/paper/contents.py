@@ -149,7 +149,7 @@ def _histogram(page: Page, experiment: Experiment, store: PaperStore, samples: S
         page.pictures += draw_starts(store.figures / experiment.name, found)
     page.footnotes.append(
         f"{FIXED_STARTS.starts} scenes of held-out seeds are the starts. {FIXED_STARTS.episodes} episodes with sampled "
-        "actions begin in them in turn. The policy is that of the first finished seed. The paper's figure does not have "
+        "actions begin in them in turn. The policy is that of the first finished seed. The paper's figure has no "
         "TRPO, which shows how much cost there is to avoid."
     )
 
@@ -201,8 +201,8 @@ def _monotone(page: Page, experiment: Experiment, store: PaperStore, samples: Sa
 def _lagrangian(page: Page, experiment: Experiment, store: PaperStore, samples: Samples) -> None:
     _ablation(page, experiment, store, samples)
     page.footnotes.append(
-        "x2, x5 and x10 are factors of `strength`, the multiplier's coefficient. The paper does not say which factors it "
-        "used."
+        "x2, x5 and x10 are factors of `strength`, the multiplier's coefficient. The paper does not say which factors "
+        "it used."
     )
 
 

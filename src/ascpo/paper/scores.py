@@ -5,7 +5,7 @@
     rank     mean rank among all algorithms over suites and the three measures; 1 is best
 
 The smallest denominators decide ψ: an M_c of 0.001 where TRPO has 0.1 counts as much as a hundred suites. So
-denominators have a floor, and the other two scores are shown beside ψ. Intervals are bootstrapped over suites and seeds.
+denominators have a floor, and two other scores are shown beside ψ. Intervals are bootstrapped over suites and seeds.
 """
 
 from collections.abc import Iterable

@@ -61,7 +61,7 @@ def test_a_killed_sweep_resumes_and_ends_with_the_same_bytes(tmp_path):
     kill_when(subprocess.Popen(**command(store.out, *RUN, "--checkpoint-every", "0")), lambda: rows(killed) >= 2)
     assert 2 <= rows(killed) < EPOCHS
 
-    again = subprocess.run(**command(store.out, *RUN), check=True).stdout
+    again = subprocess.run(**command(store.out, *RUN, "--jobs", "2"), check=True).stdout
     assert re.search(r"\[1 of 2\] Point-1-Hazard-trpo-seed0: 12 epochs, resumed after epoch \d+", again)
     assert "2 trained, 0 finished before, 0 failed." in again
 

@@ -6,6 +6,7 @@ from ascpo.guard.suites import PAPER_SUITES, UnknownSuite
 from ascpo.paper.experiments import EXPERIMENTS, FOUR_SUITES, MONOTONE, Training, experiments
 from ascpo.paper.published import STEPS
 from ascpo.runs.plain import BadSetting
+from tests.paper.helpers import ASCPO
 
 
 @pytest.mark.parametrize(
@@ -40,8 +41,7 @@ def test_the_monotone_ablation_changes_one_setting_and_shares_its_other_half_wit
         Training(FOUR_SUITES[0], variant, 0).config(1.0) for variant in EXPERIMENTS["monotone"].variants
     )
     assert (with_it.settings.cost_fit.monotone_weight, without.settings.cost_fit.monotone_weight) == (1.0, 0.0)
-    tabled = EXPERIMENTS["q1"].variant("ascpo")
-    assert Training(FOUR_SUITES[0], tabled, 0).config(1.0) == without
+    assert Training(FOUR_SUITES[0], ASCPO, 0).config(1.0) == without
 
 
 def test_a_variants_own_setting_stands_before_what_is_typed():

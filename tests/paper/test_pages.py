@@ -7,7 +7,7 @@ import re
 import pytest
 
 from ascpo.cli import paper
-from ascpo.paper.experiments import EXPERIMENTS, Training, experiments
+from ascpo.paper.experiments import EXPERIMENTS, Training, Variant, experiments
 from ascpo.paper.pages import page_of
 from ascpo.paper.published import J_R, M_C, RHO_C, published_value
 from ascpo.sweep.store import failure_file
@@ -149,7 +149,7 @@ def test_resources_are_relative_to_trpo_and_held_against_one_per_cent(store):
     resources = EXPERIMENTS["resources"]
     for name, factor in (("trpo", 1.0), ("ascpo", 1.3), ("ppo-lagrangian", 2.0), ("pascpo", 2.0)):
         for seed in range(3):
-            run = write_run(store, resources, Training(POINT, resources.variant(name), seed))
+            run = write_run(store, resources, Training(POINT, Variant(name, name), seed))
             seconds = 2.0 * factor * (1 + 0.0001 * seed)
             lines = [f"{i},{100.0 if i < 2 else seconds},0.0" for i in range(4)]
             run.timing.write_text("Epoch,TimeRollout,TimePolicy\n" + "\n".join(lines) + "\n")

@@ -2,13 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ascpo.paper.published import MEASURES, Measure
 from ascpo.runs.directory import RunDirectory
 from ascpo.runs.tables import read_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Boxes = Mapping[str, np.ndarray]
 """By name, a number for each episode."""
@@ -70,7 +74,7 @@ def draw_bars(path: Path, panels: Mapping[str, Mapping[str, tuple[float, float]]
     return _save(figure, path)
 
 
-def _boxes(axis: Any, boxes: Boxes, title: str) -> None:
+def _boxes(axis: "Axes", boxes: Boxes, title: str) -> None:
     names = list(boxes)
     if names:
         axis.boxplot([boxes[name] for name in names], whis=(0, 100), showmeans=True, meanprops={"marker": ">"})
@@ -79,7 +83,7 @@ def _boxes(axis: Any, boxes: Boxes, title: str) -> None:
     axis.set_ylabel("cost of an episode", fontsize=8)
 
 
-def _curve(axis: Any, measure: Measure, name: str, runs: Sequence[RunDirectory], colour: str) -> None:
+def _curve(axis: "Axes", measure: Measure, name: str, runs: Sequence[RunDirectory], colour: str) -> None:
     logs = [read_table(run.metrics) for run in runs]
     if not logs:
         return
@@ -98,7 +102,7 @@ def _smooth(y: np.ndarray) -> np.ndarray:
     return (sums[1:] - sums[first]) / (np.arange(1, len(y) + 1) - first)
 
 
-def _figure(rows: int, columns: int, *, width: float, height: float) -> tuple[Any, Any]:
+def _figure(rows: int, columns: int, *, width: float, height: float) -> tuple["Figure", np.ndarray]:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -108,7 +112,7 @@ def _figure(rows: int, columns: int, *, width: float, height: float) -> tuple[An
     return pyplot.subplots(rows, columns, figsize=size, squeeze=False, constrained_layout=True)
 
 
-def _save(figure: Any, path: Path) -> list[Path]:
+def _save(figure: "Figure", path: Path) -> list[Path]:
     from matplotlib import pyplot
 
     path.parent.mkdir(parents=True, exist_ok=True)

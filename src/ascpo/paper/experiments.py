@@ -72,9 +72,6 @@ class Experiment:
             for seed in dict.fromkeys(seeds or self.seeds)
         ]
 
-    def variant(self, name: str) -> Variant:
-        return next(variant for variant in self.variants if variant.name == name)
-
     def _suite(self, name: str) -> str:
         found = suite(name).name
         if found not in self.suites:

@@ -26,9 +26,11 @@ def page_of(experiment: Experiment, store: PaperStore, *, last: int = 1, command
     return page
 
 
-def overridden(store: PaperStore, experiment: Experiment, trainings: Iterable[Training]) -> dict[str, tuple]:
+def overridden(
+    store: PaperStore, experiment: Experiment, trainings: Iterable[Training]
+) -> dict[str, tuple[object, object]]:
     """Settings of the runs that differ from the experiment's: name → (the experiment's, the run's)."""
-    out: dict[str, tuple] = {}
+    out: dict[str, tuple[object, object]] = {}
     for training in trainings:
         run, algo = store.run(experiment, training), training.variant.algo
         if run.config_file.exists():

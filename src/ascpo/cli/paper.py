@@ -63,11 +63,9 @@ class Run:
     checkpoint_every: float = 60.0
     """Seconds between checkpoints. 0 saves one after every epoch."""
     engine: Literal["native", "mjx", "mjx-jax", "mjx-warp"] = "native"
-    """Simulator: native uses the cores of the host, mjx an accelerator. With mjx, suites that MJX cannot simulate here
-    use the native engine; mjx-jax and mjx-warp report them as failed."""
+    """Simulator: native on the host, or mjx on an accelerator, which leaves suites that it lacks to native."""
     together: bool = False
-    """Train all runs that can share an engine as one batch in this process: the algorithms and seeds of a suite. On the
-    host the numbers are the same."""
+    """Train all runs of a suite as one batch in this process. On the host the numbers stay the same."""
     set: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="NAME=VALUE")] = ()
     """Override a setting, for quick trials: --set horizon=50 --set ascpo.mode=paper."""
 

@@ -149,7 +149,7 @@ _ALL = (
     ),
     Experiment(
         "lagrangian",
-        "TRPO-Lagrangian with larger prices, against ASCPO",
+        "TRPO-Lagrangian with larger multipliers, against ASCPO",
         ("Point-8-Hazard",),
         (*_defaults("ascpo", "trpo-lagrangian"), *LAGRANGIANS),
         seeds=(0, 1, 2),

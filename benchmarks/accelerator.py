@@ -19,8 +19,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from ascpo.engines.contract import SCRIPTED
-from ascpo.engines.native.simulator import Simulator
 
 from ascpo.cli.train import seeds_of
 from ascpo.engines.actor import ScriptedActor

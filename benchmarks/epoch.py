@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from ascpo.networks.fit import RARE, Fit
-from ascpo.training.loop import make_learner, train
 
 from ascpo.algorithms import ASCPO, CPO, SCPO, TRPO
 from ascpo.engines.native.engine import NativeEngine
 from ascpo.environments.spaces import make_task
+from ascpo.networks.fit import RARE, Fit
+from ascpo.training.loop import make_learner, train
 from ascpo.training.settings import Settings
 
 PARTS = ("TimeRollout", "TimeJudge", "TimePolicy", "TimeCritics", "TimeOther")

@@ -3,15 +3,15 @@
 from pathlib import Path
 
 from ascpo.paper.experiments import Experiment, Training, Variant
-from ascpo.paper.orders import Order
-from ascpo.paper.shelf import Shelf
+from ascpo.paper.results import PaperStore
+from ascpo.sweep.jobs import Job
 
 TRPO, ASCPO, CPO, SCPO = (Variant(name, name) for name in ("trpo", "ascpo", "cpo", "scpo"))
 
 
-def write_run(shelf, experiment, training, J_r=2.0, M_c=0.5, rho_c=0.001, epochs=None, **settings):
-    """A run whose every epoch has these figures; with fewer epochs than it should have, one that was stopped."""
-    run, config = shelf.run(experiment, training), training.config(shelf.scale, settings)
+def write_run(store, experiment, training, J_r=2.0, M_c=0.5, rho_c=0.001, epochs=None, **settings):
+    """A run whose every epoch has these numbers. With fewer epochs than its config asks for, it was stopped."""
+    run, config = store.run(experiment, training), training.config(store.scale, settings)
     run.path.mkdir(parents=True, exist_ok=True)
     run.config_file.write_text(config.to_json())
     rows = range(config.epochs if epochs is None else epochs)
@@ -21,11 +21,10 @@ def write_run(shelf, experiment, training, J_r=2.0, M_c=0.5, rho_c=0.001, epochs
     return run
 
 
-def order_for(shelf: Shelf, experiment: Experiment, training: Training) -> Order:
-    run = shelf.run(experiment, training)
-    return Order(training.config(shelf.scale), run.path, shelf.trouble(experiment, training), experiment.play)
+def job_for(store: PaperStore, experiment: Experiment, training: Training) -> Job:
+    return Job(training.config(store.scale), store.run(experiment, training).path, experiment.evaluation)
 
 
-def shelf_in(path: Path, scale: float = 0.01) -> Shelf:
+def store_in(path: Path, scale: float = 0.01) -> PaperStore:
     """At this scale a training has two epochs."""
-    return Shelf(path, scale)
+    return PaperStore(path, scale)

@@ -1,12 +1,11 @@
-"""Claims, judged by seeds whose truth is known."""
+"""Claims, assessed by seeds whose truth is known."""
 
 import numpy as np
 import pytest
 
-from ascpo.paper import published
-from ascpo.paper.claims import CLAIMS, MEMORY, SECONDS, START, Claim, claims_of, claims_of_table, judge
-from ascpo.paper.experiments import EXPERIMENTS, TABLED, experiments
-from ascpo.paper.published import COPIES, J_R, M_C, MEASURES, RHO_C
+from ascpo.paper.claims import CLAIMS, COST, MEMORY, SECONDS, START, Claim, assess, claims_of, claims_of_table
+from ascpo.paper.experiments import BOX_EPISODES, EXPERIMENTS, FIXED_STARTS, TABLE_ALGORITHMS, experiments
+from ascpo.paper.published import COPIES, J_R, M_C, MEASURES, RHO_C, published, published_value
 
 POINT = "Point-8-Hazard"
 
@@ -35,40 +34,40 @@ def factor(times, spread=0.01, n=3):
     ],
 )
 def test_seeds_decide_a_claim_about_one_table(samples, expected):
-    judged = judge(Claim("ascpo", "cpo", M_C, POINT), samples)
-    assert judged.verdict == expected
-    assert judged.published == pytest.approx(0.1961 / 0.0413)
+    assessed = assess(Claim("ascpo", "cpo", M_C, POINT), samples)
+    assert assessed.verdict == expected
+    assert assessed.published == pytest.approx(0.1961 / 0.0413)
 
 
 @pytest.mark.parametrize("times", [0.2, 0.7, 1.5, 4.0])
 def test_swapping_the_sides_turns_a_verdict_round(times):
     samples = seeds(*factor(times))
-    one, other = (judge(Claim(*pair, M_C, POINT), samples) for pair in (("ascpo", "cpo"), ("cpo", "ascpo")))
+    one, other = (assess(Claim(*pair, M_C, POINT), samples) for pair in (("ascpo", "cpo"), ("cpo", "ascpo")))
     assert (one.verdict == "not reproduced") != (other.verdict == "not reproduced")
     assert one.ours.value * other.ours.value == pytest.approx(1.0)
 
 
 def test_costs_of_zero_count_as_the_floor():
-    judged = judge(Claim("ascpo", "cpo", M_C, POINT), seeds([0.0, 0.0], [0.1, 0.1]))
-    assert judged.ours.value == pytest.approx(0.1 / M_C.floor)
+    assessed = assess(Claim("ascpo", "cpo", M_C, POINT), seeds([0.0, 0.0], [0.1, 0.1]))
+    assert assessed.ours.value == pytest.approx(0.1 / M_C.floor)
 
 
 @pytest.mark.parametrize(("returns", "expected"), [(2.40, "reproduced"), (2.36, "reproduced"), (2.0, "not reproduced")])
 def test_a_return_may_be_five_per_cent_lower(returns, expected):
     noise = np.array([-0.01, 0.0, 0.01])
     samples = seeds(returns + noise, 2.42 + noise, J_R, names=("ascpo", "trpo"))
-    judged = judge(Claim("ascpo", "trpo", J_R, POINT, slack=0.05), samples)
-    assert judged.verdict == expected
-    assert judged.ours.value == pytest.approx(returns - 2.42)
+    assessed = assess(Claim("ascpo", "trpo", J_R, POINT, tolerance=0.05), samples)
+    assert assessed.verdict == expected
+    assert assessed.ours.value == pytest.approx(returns - 2.42)
 
 
 @pytest.mark.parametrize(("times", "expected"), [(0.9, "reproduced"), (1.005, "reproduced"), (1.2, "not reproduced")])
 def test_time_may_be_one_per_cent_more(times, expected):
     noise = np.array([0.999, 1.0, 1.001])
     samples = seeds(times * 2.0 * noise, 2.0 * noise, SECONDS, names=("ascpo", "trpo"))
-    judged = judge(Claim("ascpo", "trpo", SECONDS, POINT, slack=0.01), samples)
-    assert judged.verdict == expected
-    assert judged.ours.value == pytest.approx(times)
+    assessed = assess(Claim("ascpo", "trpo", SECONDS, POINT, tolerance=0.01), samples)
+    assert assessed.verdict == expected
+    assert assessed.ours.value == pytest.approx(times)
 
 
 def test_starts_are_compared_one_by_one():
@@ -76,32 +75,32 @@ def test_starts_are_compared_one_by_one():
     costs = np.array([0.1, 1.0, 10.0, 0.01, 100.0])
     samples = seeds(costs, 2 * costs, START, "Swimmer-1-Hazard", ("ascpo", "trpo"))
     claim = Claim("ascpo", "trpo", START, "Swimmer-1-Hazard")
-    assert judge(claim, samples).verdict == "undecided"
+    assert assess(claim, samples).verdict == "undecided"
     (paired,) = CLAIMS["histogram"]
-    assert judge(paired, samples).verdict == "reproduced"
+    assert assess(paired, samples).verdict == "reproduced"
 
 
 def test_over_suites_a_suite_is_one_number_and_copies_do_not_count():
     samples = {}
     for suite, times in (("Point-1-Hazard", 4.0), ("Point-4-Hazard", 4.1), (POINT, 3.9), (COPIES[0], 0.01)):
         samples |= seeds(*factor(times), suite=suite)
-    judged = judge(Claim("ascpo", "cpo", M_C), samples)
-    assert judged.ours.value == pytest.approx((4.0 * 4.1 * 3.9) ** (1 / 3))
-    assert judged.verdict == "reproduced"
+    assessed = assess(Claim("ascpo", "cpo", M_C), samples)
+    assert assessed.ours.value == pytest.approx((4.0 * 4.1 * 3.9) ** (1 / 3))
+    assert assessed.verdict == "reproduced"
     two = {key: value for key, value in samples.items() if key[0] != POINT}
-    assert judge(Claim("ascpo", "cpo", M_C), two).verdict == "undecided"
+    assert assess(Claim("ascpo", "cpo", M_C), two).verdict == "undecided"
 
 
 def test_a_claim_without_runs_says_so():
-    assert not judge(Claim("ascpo", "cpo", M_C, POINT), {}).has_runs
-    assert judge(Claim("ascpo", "cpo", M_C, POINT), seeds([0.1], [0.2])).has_runs
+    assert not assess(Claim("ascpo", "cpo", M_C, POINT), {}).has_runs
+    assert assess(Claim("ascpo", "cpo", M_C, POINT), seeds([0.1], [0.2])).has_runs
 
 
 def test_tables_claim_only_what_they_show():
     for suite in EXPERIMENTS["q1"].suites:
         for claim in claims_of_table(suite):
-            if not claim.slack:
-                pair = [published.of(suite, name, claim.measure) for name in (claim.better, claim.worse)]
+            if not claim.tolerance:
+                pair = [published_value(suite, name, claim.measure) for name in (claim.better, claim.worse)]
                 assert pair[0] < pair[1]
     assert not any(claims_of_table(suite) for suite in COPIES)
     assert Claim("ascpo", "scpo", RHO_C, "Point-1-Hazard") not in claims_of_table("Point-1-Hazard")
@@ -111,20 +110,20 @@ def test_tables_claim_only_what_they_show():
 def test_claims_are_about_what_the_evidence_has(name):
     (experiment,) = experiments(name)
     names = {variant.name for variant in experiment.variants}
-    logged, played = set(MEASURES), {"fresh": {"cost"}, "starts": {"start"}}.get(experiment.play, set())
-    measured = {SECONDS, MEMORY} if experiment.alone else set()
+    logged, played = set(MEASURES), {BOX_EPISODES: {COST}, FIXED_STARTS: {START}}.get(experiment.evaluation, set())
+    measured = {SECONDS, MEMORY} if experiment.isolated else set()
     for claim in claims_of(experiment):
         assert {claim.better, claim.worse} <= names
         assert claim.suite in (None, *experiment.suites)
-        assert claim.measure in logged | measured or claim.measure.name in played
+        assert claim.measure in logged | measured | played
 
 
 def test_the_published_figures_reproduce_every_claim_of_their_tables():
     rng = np.random.default_rng(0)
     samples = {
         key: {m.name: figures.of(m) * np.exp(0.001 * rng.normal(size=3)) for m in MEASURES}
-        for key, figures in published.published().items()
+        for key, figures in published().items()
     }
     every = [claim for suite in EXPERIMENTS["q1"].suites for claim in claims_of_table(suite)] + list(CLAIMS["q1"])
-    assert len(every) == 115 + 2 * (len(TABLED) - 1) + 1
-    assert {judge(claim, samples).verdict for claim in every} == {"reproduced"}
+    assert len(every) == 115 + 2 * (len(TABLE_ALGORITHMS) - 1) + 1
+    assert {assess(claim, samples).verdict for claim in every} == {"reproduced"}

@@ -1,4 +1,4 @@
-"""A small part of the paper, by the command line: killed in the middle, run again, and shown."""
+"""A small part of the paper by the command line: killed halfway, run again, and shown."""
 
 import re
 import signal
@@ -9,9 +9,9 @@ import time
 import pytest
 
 from ascpo.paper.experiments import EXPERIMENTS
-from ascpo.paper.orders import carry_out
-from ascpo.paper.plans import Wish, plans
-from ascpo.paper.shelf import Shelf
+from ascpo.paper.plan import Request, plans
+from ascpo.paper.results import PaperStore
+from ascpo.sweep.jobs import run_batch
 from tests.runs.helpers import EPOCH, TINY
 
 EPOCHS = 12
@@ -55,22 +55,22 @@ def kill_when(process, reached):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no such signal here")
-def test_a_killed_sweep_goes_on_and_ends_as_if_it_never_had_been(tmp_path):
-    shelf = Shelf(tmp_path / "killed", SCALE)
-    killed = shelf.path / "Point-1-Hazard-trpo-seed0"
-    kill_when(subprocess.Popen(**command(shelf.out, *RUN, "--checkpoint-every", "0")), lambda: rows(killed) >= 2)
+def test_a_killed_sweep_resumes_and_ends_with_the_same_bytes(tmp_path):
+    store = PaperStore(tmp_path / "killed", SCALE)
+    killed = store.path / "Point-1-Hazard-trpo-seed0"
+    kill_when(subprocess.Popen(**command(store.out, *RUN, "--checkpoint-every", "0")), lambda: rows(killed) >= 2)
     assert 2 <= rows(killed) < EPOCHS
 
-    again = subprocess.run(**command(shelf.out, *RUN), check=True).stdout
-    assert re.search(r"\[1 of 2\] Point-1-Hazard-trpo-seed0: 12 epochs, going on after epoch \d+", again)
-    assert "2 trained, 0 were there already, 0 failed." in again
+    again = subprocess.run(**command(store.out, *RUN, "--jobs", "2"), check=True).stdout
+    assert re.search(r"\[1 of 2\] Point-1-Hazard-trpo-seed0: 12 epochs, resumed after epoch \d+", again)
+    assert "2 trained, 0 finished before, 0 failed." in again
 
-    undisturbed = Wish("q1", Shelf(tmp_path / "whole", SCALE), SUITES[:1], ALGOS[:1], (0,), flat(SETTINGS))
-    (order,) = plans(undisturbed)[0].orders
-    carry_out(order)
-    assert order.run.metrics.read_bytes() == (killed / "metrics.csv").read_bytes()
+    undisturbed = Request("q1", PaperStore(tmp_path / "whole", SCALE), SUITES[:1], ALGOS[:1], (0,), flat(SETTINGS))
+    (job,) = plans(undisturbed)[0].jobs
+    run_batch((job,))
+    assert job.run.metrics.read_bytes() == (killed / "metrics.csv").read_bytes()
 
-    shown = subprocess.run(**command(shelf.out, "show", "q1"), check=True).stdout
+    shown = subprocess.run(**command(store.out, "show", "q1"), check=True).stdout
     cells = [line.split() for line in shown.splitlines() if line.startswith(tuple(f"{algo} " for algo in ALGOS))]
     assert len(cells) == len(SUITES) * len(ALGOS)
     assert not any("–" in line for line in cells)

@@ -3,9 +3,10 @@
 import pytest
 
 from ascpo.guard.suites import PAPER_SUITES, UnknownSuite
-from ascpo.paper.experiments import EXPERIMENTS, FOUR, MONOTONE, Training, experiments
+from ascpo.paper.experiments import EXPERIMENTS, FOUR_SUITES, MONOTONE, Training, experiments
 from ascpo.paper.published import STEPS
 from ascpo.runs.serialization import BadSetting
+from tests.paper.helpers import ASCPO
 
 
 @pytest.mark.parametrize(
@@ -36,14 +37,15 @@ def test_all_is_everything():
 
 
 def test_the_monotone_ablation_changes_one_setting_and_shares_its_other_half_with_the_tables():
-    with_it, without = (Training(FOUR[0], variant, 0).config(1.0) for variant in EXPERIMENTS["monotone"].variants)
+    with_it, without = (
+        Training(FOUR_SUITES[0], variant, 0).config(1.0) for variant in EXPERIMENTS["monotone"].variants
+    )
     assert (with_it.settings.cost_fit.monotone_weight, without.settings.cost_fit.monotone_weight) == (1.0, 0.0)
-    tabled = EXPERIMENTS["q1"].variant("ascpo")
-    assert Training(FOUR[0], tabled, 0).config(1.0) == without
+    assert Training(FOUR_SUITES[0], ASCPO, 0).config(1.0) == without
 
 
 def test_a_variants_own_setting_stands_before_what_is_typed():
-    config = Training(FOUR[0], MONOTONE, 0).config(1.0, {"cost_fit.monotone_weight": 0.0, "cost_fit.window": 2})
+    config = Training(FOUR_SUITES[0], MONOTONE, 0).config(1.0, {"cost_fit.monotone_weight": 0.0, "cost_fit.window": 2})
     assert (config.settings.cost_fit.monotone_weight, config.settings.cost_fit.window) == (1.0, 2)
 
 
@@ -82,4 +84,4 @@ def test_a_mistyped_name_is_answered_with_the_nearest_one():
 
 
 def test_the_smallest_training_is_one_epoch():
-    assert Training(FOUR[0], MONOTONE, 0).config(1e-12).epochs == 1
+    assert Training(FOUR_SUITES[0], MONOTONE, 0).config(1e-12).epochs == 1

@@ -7,15 +7,15 @@ import pytest
 from ascpo.cli import paper
 from ascpo.paper.experiments import EXPERIMENTS, Training
 from ascpo.paper.export import export
-from tests.paper.helpers import ASCPO, TRPO, shelf_in, write_run
+from tests.paper.helpers import ASCPO, TRPO, store_in, write_run
 
 Q1 = EXPERIMENTS["q1"]
 
 
 @pytest.fixture
-def shelf(tmp_path):
+def store(tmp_path):
     """Of 200 epochs."""
-    return shelf_in(tmp_path / "runs", scale=1.0)
+    return store_in(tmp_path / "runs", scale=1.0)
 
 
 def read(file):
@@ -23,10 +23,10 @@ def read(file):
         return list(csv.DictReader(opened))
 
 
-def test_every_run_has_a_row_and_a_curve_of_at_most_forty_points(shelf, tmp_path):
-    write_run(shelf, Q1, Training("Point-8-Hazard", TRPO, 0), J_r=2.5, M_c=0.25, rho_c=0.001)
-    write_run(shelf, Q1, Training("Point-8-Hazard", ASCPO, 7), epochs=3)
-    runs, curves = map(read, export(tmp_path / "out", shelf, [Q1, EXPERIMENTS["scores"]]))
+def test_every_run_has_a_row_and_a_curve_of_at_most_forty_points(store, tmp_path):
+    write_run(store, Q1, Training("Point-8-Hazard", TRPO, 0), J_r=2.5, M_c=0.25, rho_c=0.001)
+    write_run(store, Q1, Training("Point-8-Hazard", ASCPO, 7), epochs=3)
+    runs, curves = map(read, export(tmp_path / "out", store, [Q1, EXPERIMENTS["scores"]]))
     assert [(row["algorithm"], row["seed"], row["steps"], row["total_steps"]) for row in runs] == [
         ("trpo", "0", "6000000", "6000000"),
         ("ascpo", "7", "90000", "6000000"),
@@ -38,29 +38,29 @@ def test_every_run_has_a_row_and_a_curve_of_at_most_forty_points(shelf, tmp_path
     assert (trpo[0]["steps"], trpo[-1]["steps"]) == ("150000", "6000000")
 
 
-def test_a_point_is_the_mean_of_the_epochs_since_the_one_before_and_the_rate_is_the_last(shelf, tmp_path):
-    run = write_run(shelf, Q1, Training("Point-8-Hazard", TRPO, 0), epochs=0)
+def test_a_point_is_the_mean_of_the_epochs_since_the_one_before_and_the_rate_is_the_last(store, tmp_path):
+    run = write_run(store, Q1, Training("Point-8-Hazard", TRPO, 0), epochs=0)
     lines = [f"{i},{(i + 1) * 30_000},{i},{2 * i},{3 * i},100" for i in range(80)]
     run.metrics.write_text("Epoch,TotalEnvInteracts,EpRet,EpCost,CostRate,EpLen\n" + "\n".join(lines) + "\n")
-    (row,), curve = map(read, export(tmp_path / "out", shelf, [Q1], last=2))
+    (row,), curve = map(read, export(tmp_path / "out", store, [Q1], last=2))
     assert (row["J_r"], row["M_c"], row["rho_c"]) == ("78.5", "157", "237")
     assert [curve[1][name] for name in ("steps", "J_r", "M_c", "rho_c")] == ["120000", "2.5", "5", "9"]
 
 
-def test_all_of_q1_is_small(shelf, tmp_path):
+def test_all_of_q1_is_small(store, tmp_path):
     for training in Q1.trainings(["Point-8-Hazard"]):
-        write_run(shelf, Q1, training, 2.34567, 0.12345, 0.0012345)
-    files = export(tmp_path / "out", shelf, [Q1])
+        write_run(store, Q1, training, 2.34567, 0.12345, 0.0012345)
+    files = export(tmp_path / "out", store, [Q1])
     assert sum(file.stat().st_size for file in files) * len(Q1.suites) < 2e6
 
 
 def test_the_command_line_writes_them_and_says_where(tmp_path, capsys):
-    shelf = shelf_in(tmp_path)
-    write_run(shelf, Q1, Training("Point-8-Hazard", TRPO, 0))
-    paper.main(["show", "q1", "--scale", "0.01", "--out", str(shelf.out), "--export", str(tmp_path / "out")])
+    store = store_in(tmp_path)
+    write_run(store, Q1, Training("Point-8-Hazard", TRPO, 0))
+    paper.main(["show", "q1", "--scale", "0.01", "--out", str(store.out), "--export", str(tmp_path / "out")])
     assert f"Runs: {tmp_path / 'out' / 'curves.csv'}" in capsys.readouterr().err
     assert len(read(tmp_path / "out" / "runs.csv")) == 1
 
 
-def test_without_runs_the_tables_are_empty(shelf, tmp_path):
-    assert [read(file) for file in export(tmp_path / "out", shelf, [Q1])] == [[], []]
+def test_without_runs_the_tables_are_empty(store, tmp_path):
+    assert [read(file) for file in export(tmp_path / "out", store, [Q1])] == [[], []]

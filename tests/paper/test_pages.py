@@ -7,20 +7,19 @@ import re
 import pytest
 
 from ascpo.cli import paper
-from ascpo.paper import published
-from ascpo.paper.experiments import EXPERIMENTS, Training, experiments
-from ascpo.paper.hours import Pace
+from ascpo.paper.experiments import EXPERIMENTS, Training, Variant, experiments
 from ascpo.paper.pages import page_of
-from ascpo.paper.published import J_R, M_C, RHO_C
-from tests.paper.helpers import ASCPO, CPO, SCPO, TRPO, shelf_in, write_run
+from ascpo.paper.published import J_R, M_C, RHO_C, published_value
+from ascpo.sweep.store import failure_file
+from tests.paper.helpers import ASCPO, CPO, SCPO, TRPO, store_in, write_run
 
 POINT = "Point-8-Hazard"
 Q1 = EXPERIMENTS["q1"]
 
 
 @pytest.fixture
-def shelf(tmp_path):
-    return shelf_in(tmp_path)
+def store(tmp_path):
+    return store_in(tmp_path)
 
 
 @pytest.fixture
@@ -30,12 +29,12 @@ def no_pictures(monkeypatch):
         monkeypatch.setattr(f"ascpo.paper.contents.draw_{name}", lambda *_: [])
 
 
-def write_published(shelf, suite, variants=(TRPO, CPO, SCPO, ASCPO), seeds=3):
+def write_published(store, suite, variants=(TRPO, CPO, SCPO, ASCPO), seeds=3):
     """Runs that end where the paper's did, give or take a little."""
     for variant in variants:
         for seed in range(seeds):
-            J_r, M_c, rho_c = (published.of(suite, variant.name, m) * (1 + 0.01 * seed) for m in (J_R, M_C, RHO_C))
-            write_run(shelf, Q1, Training(suite, variant, seed), J_r, M_c, rho_c)
+            J_r, M_c, rho_c = (published_value(suite, variant.name, m) * (1 + 0.01 * seed) for m in (J_R, M_C, RHO_C))
+            write_run(store, Q1, Training(suite, variant, seed), J_r, M_c, rho_c)
 
 
 def show(capsys, *words):
@@ -44,20 +43,20 @@ def show(capsys, *words):
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_a_table_has_our_figures_beside_the_published_ones_and_a_dash_where_there_are_none(shelf, capsys):
-    write_published(shelf, POINT, [TRPO, ASCPO], seeds=2)
-    out = show(capsys, f"q1-{POINT}", "--scale", 0.01, "--out", shelf.out)
+def test_a_table_has_our_figures_beside_the_published_ones_and_a_dash_where_there_are_none(store, capsys):
+    write_published(store, POINT, [TRPO, ASCPO], seeds=2)
+    out = show(capsys, f"q1-{POINT}", "--scale", 0.01, "--out", store.out)
     row = next(line.split() for line in out.splitlines() if line.startswith("ascpo "))
     assert " ".join(row) == "ascpo 2 2.492 ± 0.018 2.480 0.0415 ± 0.0003 0.0413 13.1 ± 0.1 13.0"
     row = next(line.split() for line in out.splitlines() if line.startswith("cpo-cvar "))
     assert " ".join(row) == "cpo-cvar 0 – 2.370 – 0.4479 – 69.0"
-    assert "At 0.01 of the paper's steps (60,000 of 6,000,000)" in out
-    assert f"20 of 24 runs are missing or not finished. To get them: ascpo paper run q1-{POINT} --scale 0.01" in out
+    assert "Runs have 0.01 of the paper's steps (60,000 of 6,000,000)" in out
+    assert f"20 of 24 runs are missing or unfinished. To train them: ascpo paper run q1-{POINT} --scale 0.01" in out
 
 
-def test_runs_that_end_where_the_papers_did_reproduce_its_claims(shelf):
-    write_published(shelf, POINT)
-    page = page_of(experiments(f"q1-{POINT}")[0], shelf)
+def test_runs_that_end_where_the_papers_did_reproduce_its_claims(store):
+    write_published(store, POINT)
+    page = page_of(experiments(f"q1-{POINT}")[0], store)
     assert len(page.claims) == 7
     assert {one.verdict for one in page.claims} == {"reproduced"}
     assert [picture.suffix for picture in page.pictures] == [".png", ".svg"]
@@ -65,61 +64,61 @@ def test_runs_that_end_where_the_papers_did_reproduce_its_claims(shelf):
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_one_seed_decides_nothing(shelf):
-    write_published(shelf, POINT, seeds=1)
-    page = page_of(experiments(f"q1-{POINT}")[0], shelf)
+def test_one_seed_decides_nothing(store):
+    write_published(store, POINT, seeds=1)
+    page = page_of(experiments(f"q1-{POINT}")[0], store)
     assert {one.verdict for one in page.claims} == {"undecided"}
 
 
 @pytest.mark.usefixtures("no_pictures")
 def test_the_last_ten_epochs_are_steadier_than_the_last_one(tmp_path, capsys):
-    shelf = shelf_in(tmp_path, scale=0.05)
-    run = write_run(shelf, Q1, Training(POINT, TRPO, 0), J_r=1.0)
+    store = store_in(tmp_path, scale=0.05)
+    run = write_run(store, Q1, Training(POINT, TRPO, 0), J_r=1.0)
     run.metrics.write_text(re.sub(r"(?m)^(9,\d+),1.0", r"\1,2.0", run.metrics.read_text()))
-    command = [f"q1-{POINT}", "--scale", 0.05, "--out", shelf.out]
+    command = [f"q1-{POINT}", "--scale", 0.05, "--out", store.out]
     assert "trpo 1 2.000 2.460" in " ".join(show(capsys, *command).split())
     assert "trpo 1 1.100 2.460" in " ".join(show(capsys, *command, "--last", 10).split())
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_tables_that_are_copies_and_seeds_that_failed_are_marked(shelf, capsys):
-    write_published(shelf, "Arm3-8-Hazard")
-    write_published(shelf, "Point-1-Ghost", [SCPO])
-    out = show(capsys, "q1", "--scale", 0.01, "--out", shelf.out)
+def test_tables_that_are_copies_and_seeds_that_failed_are_marked(store, capsys):
+    write_published(store, "Arm3-8-Hazard")
+    write_published(store, "Point-1-Ghost", [SCPO])
+    out = show(capsys, "q1", "--scale", 0.01, "--out", store.out)
     assert "Arm3-8-Hazard*" in out
     assert "1.460†" in out
     assert "no claim rests on them" in out
     assert "reproduced" not in out
-    assert page_of(experiments("q1-Arm3-8-Hazard")[0], shelf).claims == []
+    assert page_of(experiments("q1-Arm3-8-Hazard")[0], store).claims == []
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_settings_that_are_not_the_papers_are_named_and_part_of_the_command(shelf, capsys):
-    write_run(shelf, Q1, Training(POINT, TRPO, 0), num_envs=15, hidden=(8, 8))
-    out = show(capsys, f"q1-{POINT}", "--scale", 0.01, "--out", shelf.out)
+def test_settings_that_are_not_the_papers_are_named_and_part_of_the_command(store, capsys):
+    write_run(store, Q1, Training(POINT, TRPO, 0), num_envs=15, hidden=(8, 8))
+    out = show(capsys, f"q1-{POINT}", "--scale", 0.01, "--out", store.out)
     assert "Not the paper's settings: num_envs=15 instead of 30, hidden=8,8 instead of 64,64." in out
     assert "--set num_envs=15 --set hidden=8,8" in out
 
 
-def test_what_failed_is_told(shelf, capsys):
-    trouble = shelf.trouble(Q1, Training(POINT, CPO, 1))
-    trouble.parent.mkdir(parents=True)
-    trouble.write_text("Epoch 7 made numbers that are not finite.\n")
-    out = show(capsys, f"q1-{POINT}", "--scale", 0.01, "--out", shelf.out)
+def test_what_failed_is_told(store, capsys):
+    file = failure_file(store.run(Q1, Training(POINT, CPO, 1)))
+    file.parent.mkdir(parents=True)
+    file.write_text("Epoch 7 made numbers that are not finite.\n")
+    out = show(capsys, f"q1-{POINT}", "--scale", 0.01, "--out", store.out)
     assert "Point-8-Hazard-cpo-seed1 failed: Epoch 7 made numbers" in out
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_without_any_run_a_page_says_what_to_do(shelf, capsys, name):
-    out = show(capsys, name, "--scale", 0.01, "--out", shelf.out)
-    assert f"To get them: ascpo paper run {name} --scale 0.01 --out {shelf.out}" in out
+def test_without_any_run_a_page_says_what_to_do(store, capsys, name):
+    out = show(capsys, name, "--scale", 0.01, "--out", store.out)
+    assert f"To train them: ascpo paper run {name} --scale 0.01 --out {store.out}" in out
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_markdown_and_csv_have_the_same_numbers(shelf, capsys, tmp_path):
-    write_published(shelf, POINT, [TRPO], seeds=2)
+def test_markdown_and_csv_have_the_same_numbers(store, capsys, tmp_path):
+    write_published(store, POINT, [TRPO], seeds=2)
     file = tmp_path / "tables.csv"
-    out = show(capsys, f"q1-{POINT}", "--scale", 0.01, "--out", shelf.out, "--markdown", "--csv", file)
+    out = show(capsys, f"q1-{POINT}", "--scale", 0.01, "--out", store.out, "--markdown", "--csv", file)
     assert "| trpo | 2 | 2.472 ± 0.017 | 2.460 |" in out
     assert "|---|---:|" in out
     with file.open() as opened:
@@ -129,37 +128,37 @@ def test_markdown_and_csv_have_the_same_numbers(shelf, capsys, tmp_path):
     assert row["table"] == POINT
 
 
-def test_boxes_are_of_the_episodes_of_all_seeds(shelf):
+def test_boxes_are_of_the_episodes_of_all_seeds(store):
     boxes = EXPERIMENTS["boxes"]
     for variant, cost in ((ASCPO, 0.01), (TRPO, 1.0)):
         for seed in range(3):
-            run = write_run(shelf, boxes, Training(POINT, variant, seed))
+            run = write_run(store, boxes, Training(POINT, variant, seed))
             costs = [0.0, cost, 2 * cost * (1 + 0.1 * seed)]
             (run.path / "episodes-sampled.csv").write_text("EpCost\n" + "".join(f"{c}\n" for c in costs))
-    page = page_of(boxes, shelf)
+    page = page_of(boxes, store)
     rows = {row[1]: row for row in page.tables[0].rows}
     assert rows["trpo"][2:] == [9, pytest.approx(1.0667, abs=1e-4), 0.0, 0.0, 1.0, 2.0, pytest.approx(2.4), "33.3%"]
-    assert [(one.words, one.verdict) for one in page.claims] == [
+    assert [(one.claim, one.verdict) for one in page.claims] == [
         ("cost of ascpo below trpo's, on Point-8-Hazard", "reproduced")
     ]
     assert page.pictures[0].name == "boxes.png"
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_resources_are_relative_to_trpo_and_held_against_one_per_cent(shelf):
+def test_resources_are_relative_to_trpo_and_held_against_one_per_cent(store):
     resources = EXPERIMENTS["resources"]
     for name, factor in (("trpo", 1.0), ("ascpo", 1.3), ("ppo-lagrangian", 2.0), ("pascpo", 2.0)):
         for seed in range(3):
-            run = write_run(shelf, resources, Training(POINT, resources.variant(name), seed))
+            run = write_run(store, resources, Training(POINT, Variant(name, name), seed))
             seconds = 2.0 * factor * (1 + 0.0001 * seed)
             lines = [f"{i},{100.0 if i < 2 else seconds},0.0" for i in range(4)]
             run.timing.write_text("Epoch,TimeRollout,TimePolicy\n" + "\n".join(lines) + "\n")
             (run.path / "resources.json").write_text(json.dumps({"PeakMemory": 5e8, "PeakDeviceMemory": 0}))
-    page = page_of(resources, shelf)
+    page = page_of(resources, store)
     rows = {row[0]: row for row in page.tables[0].rows}
     assert rows["ascpo"][4][0] == pytest.approx(1.3, rel=1e-3)
     assert rows["scpo"][2:] == [None] * 4
-    verdicts = {one.words.split(",")[0]: one.verdict for one in page.claims}
+    verdicts = {one.claim.split(",")[0]: one.verdict for one in page.claims}
     assert verdicts == {
         "seconds of ascpo: at most 1% above trpo's": "not reproduced",
         "memory of ascpo: at most 1% above trpo's": "reproduced",
@@ -169,46 +168,47 @@ def test_resources_are_relative_to_trpo_and_held_against_one_per_cent(shelf):
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_the_histogram_shows_the_largest_and_the_mean_from_every_start(shelf):
+def test_the_histogram_shows_the_largest_and_the_mean_from_every_start(store):
     histogram = EXPERIMENTS["histogram"]
     for variant, cost in ((ASCPO, 0.01), (TRPO, 1.0)):
-        run = write_run(shelf, histogram, Training("Swimmer-1-Hazard", variant, 0))
+        run = write_run(store, histogram, Training("Swimmer-1-Hazard", variant, 0))
         costs = {str(start): [0.0, cost * (1 + start)] for start in range(5)}
         (run.path / "starts.json").write_text(json.dumps({"policy": "p", "costs": costs}))
-    page = page_of(histogram, shelf)
+    page = page_of(histogram, store)
     assert page.tables[0].rows[4] == ("ascpo", 4, 2, 0.05, 0.025)
     assert [one.verdict for one in page.claims] == ["reproduced"]
 
 
 @pytest.mark.parametrize("name", ["monotone", "pascpo", "lagrangian"])
 @pytest.mark.usefixtures("no_pictures")
-def test_ablations_have_tables_claims_and_curves(shelf, name):
+def test_ablations_have_tables_claims_and_curves(store, name):
     experiment = EXPERIMENTS[name]
     better, worse = experiment.variants[:2]
     for variant, M_c in ((better, 0.1), (worse, 0.5)):
         for seed in range(3):
-            write_run(shelf, experiment, Training(POINT, variant, seed), 2.4, M_c * (1 + 0.01 * seed), M_c / 100)
-    page = page_of(experiment, shelf)
-    verdicts = {one.words: one.verdict for one in page.claims}
+            write_run(store, experiment, Training(POINT, variant, seed), 2.4, M_c * (1 + 0.01 * seed), M_c / 100)
+    page = page_of(experiment, store)
+    verdicts = {one.claim: one.verdict for one in page.claims}
     assert verdicts[f"M_c of {better.name} below {worse.name}'s, on {POINT}"] == "reproduced"
 
 
-def test_a_list_tells_what_is_there_and_what_is_left(shelf, capsys):
-    write_published(shelf, POINT, seeds=2)
-    paper.main(["list", "--scale", "0.01", "--out", str(shelf.out)])
+def test_a_list_tells_what_is_there_and_what_is_left(store, capsys):
+    write_published(store, POINT, seeds=2)
+    paper.main(["list", "--scale", "0.01", "--out", str(store.out)])
     out = capsys.readouterr().out
     assert re.search(r"q1 .*19 suites × 12 algorithms × 2 seeds +456 +8 +\d", out)
     assert re.search(r"boxes .* 84 +0 +\d", out)
 
 
-def test_the_time_that_runs_took_goes_before_the_rule_of_thumb(shelf):
-    training = Training(POINT, TRPO, 0)
-    config = training.config(1.0)
-    assert Pace(shelf.path).seconds(config) == pytest.approx(200 * (30_000 / 15e3 + 1.5))
-    run = write_run(shelf, Q1, training)
-    run.timing.write_text("Epoch,TimeRollout,TimePolicy,TimeSaved\n0,9,9,9\n1,9,9,9\n2,1,2,9\n3,1,2,9\n4,8,8,9\n")
-    assert Pace(shelf.path).seconds(config) == pytest.approx(200 * 3.0)
-    assert Pace(shelf.path).seconds(Training(POINT, ASCPO, 0).config(1.0), epochs=10) == pytest.approx(30.0)
+def test_a_page_names_the_engines_of_its_runs(store):
+    pillars, free = Training("Point-8-Pillar", TRPO, 0), Training("Point-1-Hazard", TRPO, 0)
+    write_run(store, Q1, pillars)
+    run, config = store.run(Q1, free), free.config(0.01, {}, "mjx-jax")
+    run.path.mkdir()
+    run.config_file.write_text(config.to_json())
+    notes = page_of(Q1, store, command="ascpo paper run q1").notes
+    assert "Engines: mjx-jax: Point-1-Hazard; native: Point-8-Pillar." in notes
+    assert any(note.endswith("ascpo paper run q1 --engine mjx") for note in notes)
 
 
 @pytest.mark.parametrize(
@@ -219,8 +219,8 @@ def test_the_time_that_runs_took_goes_before_the_rule_of_thumb(shelf):
         (["run", "q1", "--suites", "Point-9"], "Did you mean Point"),
         (["run", "q1", "--set", "horizn=5"], "Did you mean horizon"),
         (["run", "q1", "--algos", "trpo", "--set", "ascpo.mode=paper", "--seeds", "-1"], "seed=-1 must"),
-        (["run", "all", "--algos", "ppo"], "Nothing has such suites and algorithms"),
-        (["show", "q1", "--scale", "0"], "part of the paper's steps"),
+        (["run", "all", "--algos", "ppo"], "No experiment has these suites and algorithms"),
+        (["show", "q1", "--scale", "0"], "fraction of the paper's steps"),
     ],
 )
 def test_a_mistake_is_answered_with_what_would_be_right(typed, answer, tmp_path):

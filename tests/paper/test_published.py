@@ -3,13 +3,13 @@
 import pytest
 
 from ascpo.guard.suites import PAPER_SUITES
-from ascpo.paper.experiments import TABLED
+from ascpo.paper.experiments import TABLE_ALGORITHMS
 from ascpo.paper.published import COPIES, FAILED_SEEDS, Figures, published
 
 
 def test_every_suite_has_every_algorithm():
-    assert set(published()) == {(suite, name) for suite in PAPER_SUITES for name in TABLED}
-    assert len(TABLED) == 12
+    assert set(published()) == {(suite, name) for suite in PAPER_SUITES for name in TABLE_ALGORITHMS}
+    assert len(TABLE_ALGORITHMS) == 12
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_cells_are_those_of_the_tables(suite, algorithm, figures):
 
 def test_the_two_tables_that_are_not_to_be_used_share_nine_rows():
     first, second = COPIES
-    assert sum(published()[first, name] == published()[second, name] for name in TABLED) == 9
+    assert sum(published()[first, name] == published()[second, name] for name in TABLE_ALGORITHMS) == 9
 
 
 def test_a_seed_that_failed_shows_in_the_return_alone():

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from ascpo.guard.suites import PAPER_SUITES
-from ascpo.paper.experiments import TABLED
+from ascpo.paper.experiments import TABLE_ALGORITHMS
 from ascpo.paper.intervals import Interval
 from ascpo.paper.published import Figures, published
-from ascpo.paper.scores import judge_scores, measured, psi, score
+from ascpo.paper.scores import assess_scores, measured, psi, score
 
 
 def samples(figures, seeds=1, spread=0.0):
@@ -44,7 +44,7 @@ def test_without_zeros_psi_of_the_published_tables_needs_no_floor(algorithm, exp
 
 
 def test_trpo_has_a_score_of_one_whatever_the_runs_say():
-    found = {s.algorithm: s for s in score(samples(published(), seeds=3, spread=0.3), TABLED)}
+    found = {s.algorithm: s for s in score(samples(published(), seeds=3, spread=0.3), TABLE_ALGORITHMS)}
     assert found["trpo"].psi == Interval(1.0, 1.0, 1.0)
     assert found["trpo"].ratio.value == pytest.approx(1.0)
     assert found["ascpo"].suites == 17
@@ -79,14 +79,14 @@ def test_a_suite_without_a_run_is_left_out_of_that_algorithms_mean():
 
 
 def test_the_copied_tables_do_not_count():
-    kept = measured(samples(published()), TABLED)
+    kept = measured(samples(published()), TABLE_ALGORITHMS)
     assert kept is not None
     assert kept.figures.shape[1] == 17
 
 
 def test_runs_that_repeat_the_published_figures_reproduce_its_scores():
-    judged = judge_scores(samples(published(), seeds=2, spread=0.05), TABLED)
-    assert len(judged) == 11
-    assert {one.verdict for one in judged} == {"reproduced"}
-    for one in judged:
+    assessed = assess_scores(samples(published(), seeds=2, spread=0.05), TABLE_ALGORITHMS)
+    assert len(assessed) == 11
+    assert {one.verdict for one in assessed} == {"reproduced"}
+    for one in assessed:
         assert one.ours.value == pytest.approx(one.published, rel=0.2)

@@ -49,8 +49,8 @@ class Suite:
 
     @property
     def name(self) -> str:
-        """The canonical spelling: Arm3's balls are plain hazards, as in the paper, the drone's are 3D hazards."""
-        short = {kind.title: plain for plain, kind in IN_THE_AIR.items()} if self.robot.name == "Arm3" else {}
+        """The canonical spelling. Arm3's 3D hazards have the plain name, as in the paper, the drone's have not."""
+        short = {kind.title: plain for plain, kind in IN_THE_AIR.items()} if self.robot.plain_kinds else {}
         parts = (f"{o.count}-{short.get(o.kind.title, o.kind.title)}" for o in self.obstacles)
         return f"{self.robot.name}-{'+'.join(parts)}"
 

@@ -1,12 +1,12 @@
-"""What the paper claims, as data, and what the runs say to it.
+"""The claims of the paper as data, and what the runs say about them.
 
 A claim compares two variants by one measure, on one suite or over all. The difference is
 
     costs, times   mean ln(worse) − mean ln(better)       on one suite: Welch's interval over seeds
     returns        mean better − mean worse               over suites: Student's, a number a suite
 
-and is above 0 if the claim is true. A claim of "hardly more" is true above −ln(1 + slack), of "hardly less" above
-−slack·|mean worse|: 0.01 is one per cent.
+It is above 0 if the claim is true. A claim of "hardly more" is true above −ln(1 + tolerance), a claim of "hardly less"
+above −tolerance·|mean worse|. A tolerance of 0.01 is one per cent.
 """
 
 from collections.abc import Iterable
@@ -14,45 +14,44 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ascpo.paper import published
-from ascpo.paper.experiments import FOUR, LAGRANGIANS, TABLED, Experiment
+from ascpo.paper.experiments import FOUR_SUITES, LAGRANGIANS, TABLE_ALGORITHMS, Experiment
 from ascpo.paper.intervals import VERDICTS, Interval, Verdict, of_difference, of_mean, verdict
-from ascpo.paper.published import COPIES, J_R, M_C, MEASURES, RHO_C, Measure
-from ascpo.paper.samples import Samples
+from ascpo.paper.published import COPIES, J_R, M_C, MEASURES, RHO_C, Measure, published_value
+from ascpo.paper.results import Samples
 
-COST = Measure("cost", "mean cost of an episode after training", "", floor=M_C.floor)
-START = Measure("start", "mean cost of an episode from the same starts", "", floor=M_C.floor)
-SECONDS = Measure("seconds", "time of an epoch", "", floor=1e-9)
-MEMORY = Measure("memory", "peak memory", "", floor=1.0)
+COST = Measure("cost", "mean cost of an episode after training", floor=M_C.floor)
+START = Measure("start", "mean cost of an episode from the same starts", floor=M_C.floor)
+SECONDS = Measure("seconds", "time of an epoch", floor=1e-9)
+MEMORY = Measure("memory", "peak memory", floor=1.0)
 
 FEW_SUITES = 3
-"""Fewer suites than this say nothing about suites in general."""
+"""Fewer suites say nothing about suites in general."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """`better` has less of a measure than `worse`, or, of returns, more."""
+    """`better` has less of a measure than `worse`, or more return."""
 
     better: str
     worse: str
     measure: Measure
     suite: str | None = None
     """None: over all suites."""
-    slack: float = 0.0
+    tolerance: float = 0.0
     paired: bool = False
-    """The numbers of both belong together, one by one."""
+    """The numbers of both sides belong together in pairs."""
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         where = "over the suites" if self.suite is None else f"on {self.suite}"
-        if self.slack:
-            side = "below" if self.measure.high else "above"
-            return f"{self.measure.name} of {self.better}: at most {self.slack:.0%} {side} {self.worse}'s, {where}"
+        if self.tolerance:
+            side = "below" if self.measure.higher_is_better else "above"
+            return f"{self.measure.name} of {self.better}: at most {self.tolerance:.0%} {side} {self.worse}'s, {where}"
         return f"{self.measure.name} of {self.better} below {self.worse}'s, {where}"
 
 
 _POINT, _SWIMMER = "Point-8-Hazard", "Swimmer-1-Hazard"
-_OTHERS = tuple(name for name in TABLED if name != "ascpo")
+_OTHERS = tuple(name for name in TABLE_ALGORITHMS if name != "ascpo")
 _BOXED = ("scpo", "cpo", "cpo-cvar", "trpo", "trpo-fac", "trpo-lagrangian")
 _PRICED = ("trpo-lagrangian", *(variant.name for variant in LAGRANGIANS))
 _HARDLY_LESS, _HARDLY_MORE = 0.05, 0.01
@@ -60,62 +59,64 @@ _HARDLY_LESS, _HARDLY_MORE = 0.05, 0.01
 CLAIMS: dict[str, tuple[Claim, ...]] = {
     "q1": (
         *(Claim("ascpo", other, measure) for measure in (M_C, RHO_C) for other in _OTHERS),
-        Claim("ascpo", "trpo", J_R, slack=_HARDLY_LESS),
+        Claim("ascpo", "trpo", J_R, tolerance=_HARDLY_LESS),
     ),
     "scores": (),
-    "boxes": tuple(Claim("ascpo", other, COST, suite) for suite in FOUR for other in _BOXED),
+    "boxes": tuple(Claim("ascpo", other, COST, suite) for suite in FOUR_SUITES for other in _BOXED),
     "histogram": (Claim("ascpo", "trpo", START, _SWIMMER, paired=True),),
-    "monotone": tuple(Claim("ascpo-monotone", "ascpo", m, suite) for m in (M_C, RHO_C) for suite in (*FOUR, None)),
+    "monotone": tuple(
+        Claim("ascpo-monotone", "ascpo", m, suite) for m in (M_C, RHO_C) for suite in (*FOUR_SUITES, None)
+    ),
     "resources": tuple(
-        Claim(better, worse, measure, _POINT, slack=_HARDLY_MORE)
+        Claim(better, worse, measure, _POINT, tolerance=_HARDLY_MORE)
         for better, worse in (("ascpo", "trpo"), ("pascpo", "ppo-lagrangian"))
         for measure in (SECONDS, MEMORY)
     ),
     "pascpo": (
-        *(Claim("pascpo", "ppo-lagrangian", m, suite) for m in (M_C, RHO_C, COST) for suite in FOUR),
-        *(Claim("pascpo", "ppo-lagrangian", J_R, suite, slack=_HARDLY_LESS) for suite in FOUR),
+        *(Claim("pascpo", "ppo-lagrangian", m, suite) for m in (M_C, RHO_C, COST) for suite in FOUR_SUITES),
+        *(Claim("pascpo", "ppo-lagrangian", J_R, suite, tolerance=_HARDLY_LESS) for suite in FOUR_SUITES),
     ),
     "lagrangian": (
         *(Claim("ascpo", other, M_C, _POINT) for other in _PRICED),
-        *(Claim("ascpo", other, J_R, _POINT, slack=_HARDLY_LESS) for other in _PRICED),
+        *(Claim("ascpo", other, J_R, _POINT, tolerance=_HARDLY_LESS) for other in _PRICED),
     ),
 }
-"""What the paper says, by evidence. What ψ shows is worked out where scores are."""
+"""The claims by experiment. Claims about ψ are in scores.py."""
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A claim, and what became of it."""
+class Assessment:
+    """A claim and its verdict."""
 
-    words: str
+    claim: str
     verdict: Verdict
     ours: Interval | None = None
-    """As a person reads it: a factor, or a difference of returns."""
+    """A factor, or a difference of returns."""
     published: float | None = None
     has_runs: bool = True
-    """There are runs of both sides, enough to tell or not."""
+    """Whether both sides have runs, enough to decide or not."""
 
 
-def judge(claim: Claim, samples: Samples) -> Judged:
+def assess(claim: Claim, samples: Samples) -> Assessment:
     suites = _suites(claim, samples)
     difference = _difference(claim, suites, samples)
-    expected = None if claim.slack else _expected(claim, suites)
-    effect = None if difference is None else difference + _allowed(claim, suites, samples)
+    expected = None if claim.tolerance else _expected(claim, suites)
+    effect = None if difference is None else difference + _tolerated(claim, suites, samples)
     found = verdict(effect, expected)
     ours = None if difference is None else difference.map(lambda x: _readable(claim, x))
     theirs = None if expected is None else _readable(claim, expected)
-    return Judged(claim.words, found, ours, theirs, bool(suites))
+    return Assessment(claim.description, found, ours, theirs, bool(suites))
 
 
 def claims_of(experiment: Experiment) -> list[Claim]:
-    """What the paper says about this evidence."""
+    """The paper's claims about this experiment."""
     if experiment.name in CLAIMS:
         return list(CLAIMS[experiment.name])
     return [claim for suite in experiment.suites for claim in claims_of_table(suite)]
 
 
 def claims_of_table(suite: str) -> list[Claim]:
-    """What one published table shows. Where it does not show what the paper claims, there is nothing to reproduce."""
+    """The claims that one published table shows. A claim that it does not show cannot be reproduced."""
     if suite in COPIES:
         return []
     costs = [Claim("ascpo", other, m, suite) for m in (M_C, RHO_C) for other in ("trpo", "cpo", "scpo")]
@@ -125,14 +126,14 @@ def claims_of_table(suite: str) -> list[Claim]:
     ]
 
 
-def tally(judged: Iterable[Judged]) -> str:
-    """How many of each."""
-    found = [one.verdict for one in judged]
+def tally(assessments: Iterable[Assessment]) -> str:
+    """How many claims have each verdict."""
+    found = [one.verdict for one in assessments]
     return ", ".join(f"{found.count(word)} {word}" for word in VERDICTS if word in found) or "none"
 
 
 def _difference(claim: Claim, suites: list[str], samples: Samples) -> Interval | None:
-    """None where there is too little to tell."""
+    """None where there are too few numbers."""
     pairs = [_numbers(claim, suite, samples) for suite in suites]
     if not claim.suite:
         return of_mean([_sign(claim) * (w.mean() - b.mean()) for b, w in pairs]) if len(pairs) >= FEW_SUITES else None
@@ -143,28 +144,28 @@ def _difference(claim: Claim, suites: list[str], samples: Samples) -> Interval |
     return None
 
 
-def _allowed(claim: Claim, suites: list[str], samples: Samples) -> float:
-    """What may be missing."""
-    if not claim.measure.high:
-        return float(np.log1p(claim.slack))
-    return claim.slack * float(np.mean([abs(_numbers(claim, suite, samples)[1].mean()) for suite in suites]))
+def _tolerated(claim: Claim, suites: list[str], samples: Samples) -> float:
+    """By how much the better side may fall short."""
+    if not claim.measure.higher_is_better:
+        return float(np.log1p(claim.tolerance))
+    return claim.tolerance * float(np.mean([abs(_numbers(claim, suite, samples)[1].mean()) for suite in suites]))
 
 
 def _sign(claim: Claim) -> float:
-    """Of worse less better."""
-    return -1.0 if claim.measure.high else 1.0
+    """The sign of worse − better."""
+    return -1.0 if claim.measure.higher_is_better else 1.0
 
 
 def _readable(claim: Claim, difference: float) -> float:
-    """Returns: by how much. Costs: by which factor they are less, or, of what may hardly be more, are more."""
-    if claim.measure.high:
+    """A difference of returns, or the factor by which a cost is less (with a tolerance: more)."""
+    if claim.measure.higher_is_better:
         return difference
-    return float(np.exp(-difference if claim.slack else difference))
+    return float(np.exp(-difference if claim.tolerance else difference))
 
 
 def _suites(claim: Claim, samples: Samples) -> list[str]:
-    """That of the claim, or those that have published tables of their own, as far as they have both sides."""
-    usable = (suite for suite, _ in samples if suite not in COPIES or claim.better not in TABLED)
+    """The suites of a claim on which both sides have runs. Suites with copied tables say nothing over all suites."""
+    usable = (suite for suite, _ in samples if suite not in COPIES or claim.better not in TABLE_ALGORITHMS)
     suites = [claim.suite] if claim.suite else dict.fromkeys(usable)
     return [suite for suite in suites if all(len(side) for side in _numbers(claim, suite, samples))]
 
@@ -178,21 +179,21 @@ def _numbers(claim: Claim, suite: str, samples: Samples) -> tuple[np.ndarray, np
 
 
 def _scaled(measure: Measure, x: np.ndarray) -> np.ndarray:
-    """Logarithms of what ratios are taken of; returns may be negative, and stay."""
-    return x if measure.high else np.log(np.maximum(x, measure.floor))
+    """Logarithms, for ratios. Returns may be negative, so they stay as they are."""
+    return x if measure.higher_is_better else np.log(np.maximum(x, measure.floor))
 
 
 def _expected(claim: Claim, suites: list[str]) -> float | None:
-    """The difference of the published figures, over the same suites."""
+    """The published difference, over the same suites."""
     known = [x for suite in suites if (x := _published_difference(claim, suite)) is not None]
-    # Where the published figures themselves do not show it, they set no size either.
+    # Published numbers that do not show the claim say nothing about its size.
     return float(np.mean(known)) if known and np.mean(known) > 0 else None
 
 
 def _published_difference(claim: Claim, suite: str) -> float | None:
     if claim.measure not in MEASURES or suite in COPIES:
         return None
-    better, worse = (published.of(suite, name, claim.measure) for name in (claim.better, claim.worse))
+    better, worse = (published_value(suite, name, claim.measure) for name in (claim.better, claim.worse))
     if better is None or worse is None:
         return None
     better, worse = (float(_scaled(claim.measure, np.array(x))) for x in (better, worse))

@@ -1,40 +1,36 @@
-"""What is on the page of each table and figure."""
+"""The tables, pictures and footnotes of each experiment's page."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from ascpo.paper import published
-from ascpo.paper.claims import claims_of_table, judge, tally
+from ascpo.paper.claims import assess, claims_of_table, tally
 from ascpo.paper.drawing import draw_bars, draw_boxes, draw_curves, draw_starts
-from ascpo.paper.experiments import TABLED, Experiment
-from ascpo.paper.intervals import Interval
-from ascpo.paper.page import Page
-from ascpo.paper.playing import costs_by_start, episode_costs
-from ascpo.paper.published import COPIES, FAILED_SEEDS, FLOORS, MEASURES, WHY_NOT
-from ascpo.paper.samples import Numbers, Samples
-from ascpo.paper.scores import judge_scores, score, score_published, usable
-from ascpo.paper.shelf import Shelf
-from ascpo.paper.tables import Cell, Column, Table
+from ascpo.paper.experiments import BOX_EPISODES, FIXED_STARTS, TABLE_ALGORITHMS, Experiment
+from ascpo.paper.published import COPIES, COPIES_NOTE, FAILED_SEEDS, FLOORS, MEASURES, published_value
+from ascpo.paper.results import Numbers, PaperStore, Samples
+from ascpo.paper.scores import assess_scores, score, score_published, usable, value
+from ascpo.paper.tables import Cell, Column, Page, Table
+from ascpo.sweep.evaluation import costs_by_start, episode_costs
 
 
-def _tables(page: Page, experiment: Experiment, shelf: Shelf, samples: Samples) -> None:
-    """The tables of q1: a table a suite. One alone has its curves, too."""
+def _tables(page: Page, experiment: Experiment, store: PaperStore, samples: Samples) -> None:
+    """The tables of q1, one for each suite. A single table also has learning curves."""
     _tables_of(page, experiment, samples)
     if absent := [suite for suite in experiment.suites if not any(key[0] == suite for key in samples)]:
-        page.notes.append(f"No finished run yet of {', '.join(absent[:4])}{_and_more(len(absent) - 4)}.")
+        page.notes.append(f"No run is finished yet for {', '.join(absent[:4])}{_and_more(len(absent) - 4)}.")
     page.footnotes.append(FLOORS)
     if set(COPIES) & set(experiment.suites):
-        page.footnotes.append(f"* {WHY_NOT}.")
+        page.footnotes.append(f"* {COPIES_NOTE[0].upper()}{COPIES_NOTE[1:]}.")
     if any(suite in experiment.suites for suite, _ in FAILED_SEEDS):
-        page.footnotes.append("† the published J_r looks like the mean of a good seed and one that failed.")
+        page.footnotes.append("† The published J_r looks like the mean of a good seed and one that failed.")
     if len(experiment.suites) == 1:
-        _curves(page, experiment, shelf)
+        _curves(page, experiment, store)
         return
-    every = [judge(claim, samples) for suite in experiment.suites for claim in claims_of_table(suite)]
+    every = [assess(claim, samples) for suite in experiment.suites for claim in claims_of_table(suite)]
     known = [one for one in every if one.has_runs]
     page.footnotes.append(
-        f"Claims table by table (`ascpo paper show q1-SUITE` has them): {tally(known)}, of {len(every)} in all."
+        f"Claims of the single tables (see `ascpo paper show q1-SUITE`): {tally(known)}, of {len(every)} in total."
     )
 
 
@@ -52,7 +48,7 @@ def _figures(experiment: Experiment, suite: str, samples: Samples) -> Table:
         row: list[Cell] = [variant.name, len(numbers.get("J_r", ()))]
         for measure in MEASURES:
             row.append(_mean(numbers, measure.name, measure.scale))
-            theirs = published.of(suite, variant.name, measure)
+            theirs = published_value(suite, variant.name, measure)
             row.append(None if theirs is None else theirs * measure.scale)
         if (suite, variant.name) in FAILED_SEEDS and row[3] is not None:
             row[3] = f"{row[3]:.3f}†"
@@ -61,55 +57,55 @@ def _figures(experiment: Experiment, suite: str, samples: Samples) -> Table:
 
 
 def _mean(numbers: Numbers, name: str, scale: float = 1.0) -> Cell:
-    """With the deviation between seeds, if there are several."""
+    """With the standard deviation between seeds, if there are several."""
     x = scale * numbers.get(name, np.zeros(0))
     if not len(x):
         return None
     return (float(x.mean()), float(x.std(ddof=1))) if len(x) > 1 else float(x[0])
 
 
-def _scores(page: Page, experiment: Experiment, shelf: Shelf, samples: Samples) -> None:
+def _scores(page: Page, experiment: Experiment, store: PaperStore, samples: Samples) -> None:
     suites = usable(samples)
-    ours = score(samples, TABLED)
-    theirs = {s.algorithm: s for s in score_published(suites, TABLED)}
+    ours = score(samples, TABLE_ALGORITHMS)
+    theirs = {s.algorithm: s for s in score_published(suites, TABLE_ALGORITHMS)}
     columns = [Column("algorithm"), Column("suites", "d")]
     for name in ("ψ", "ratio", "rank"):
         columns += [Column(name, ".2f"), Column(f"published {name}", ".2f")]
     rows = []
-    for one in sorted(ours, key=lambda s: -_value(s.psi)):
+    for one in sorted(ours, key=lambda s: -value(s.psi)):
         other = theirs.get(one.algorithm)
         pairs = ((getattr(one, name), getattr(other, name, None)) for name in ("psi", "ratio", "rank"))
         rows.append([one.algorithm, one.suites, *(cell for pair in pairs for cell in pair)])
-    page.tables.append(Table("Scores: over the suites with runs of TRPO", tuple(columns), rows))
-    page.claims += judge_scores(samples, TABLED)
-    page.notes.append(_of_which_epochs(page.last))
+    page.tables.append(Table("Scores over the suites with runs of TRPO", tuple(columns), rows))
+    page.claims += assess_scores(samples, TABLE_ALGORITHMS)
+    page.notes.append(_about_epochs(page.last))
     page.footnotes += [
         FLOORS,
-        "Published scores are of the published tables on the same suites, with the same floors. Ratio is ψ with "
-        "geometric means. Rank is among the algorithms shown, over the suites that all of them have; 1 is best.",
-        f"Left out: {WHY_NOT}.",
+        "Published scores come from the published tables of the same suites, with the same floors. Ratio is ψ with "
+        "geometric means. Rank is the mean rank among these algorithms on the suites that all of them have; 1 is best.",
+        f"Left out: {COPIES_NOTE}.",
     ]
 
 
-def _boxes(page: Page, experiment: Experiment, shelf: Shelf, samples: Samples) -> None:
-    costs = _costs(experiment, shelf)
+def _boxes(page: Page, experiment: Experiment, store: PaperStore, samples: Samples) -> None:
+    costs = _costs(experiment, store)
     page.tables.append(_quartiles(experiment, costs))
-    page.pictures += draw_boxes(shelf.figures / experiment.name, {s: c for s, c in costs.items() if c})
+    page.pictures += draw_boxes(store.figures / experiment.name, {s: c for s, c in costs.items() if c})
     page.footnotes.append(_ABOUT_BOXES)
 
 
 _ABOUT_BOXES = (
-    "Episodes: as many fresh ones, of held-out seeds and with drawn actions, as 30 000 steps hold; all seeds together. "
-    "Claims compare the means of the seeds. The figures were published as pictures, so there are no numbers to compare."
+    f"For each seed, the policy plays as many held-out episodes with sampled actions as {BOX_EPISODES.steps:,} steps "
+    "hold; boxes pool the seeds. Claims compare the means of the seeds. The paper shows pictures without numbers."
 )
 
 
-def _costs(experiment: Experiment, shelf: Shelf) -> dict[str, dict[str, np.ndarray]]:
-    """By suite and variant, of all seeds together."""
+def _costs(experiment: Experiment, store: PaperStore) -> dict[str, dict[str, np.ndarray]]:
+    """By suite and variant, pooled over seeds."""
     out: dict[str, dict[str, np.ndarray]] = {suite: {} for suite in experiment.suites}
     for suite in experiment.suites:
         for variant in experiment.variants:
-            found = [episode_costs(run) for run in shelf.finished(experiment, suite, variant)]
+            found = [episode_costs(run) for run in store.finished(experiment, suite, variant)]
             if known := [costs for costs in found if costs is not None]:
                 out[suite][variant.name] = np.concatenate(known)
     return out
@@ -130,10 +126,10 @@ def _quartiles(experiment: Experiment, costs: dict[str, dict[str, np.ndarray]]) 
     return Table("Cost of an episode after training", columns, rows)
 
 
-def _histogram(page: Page, experiment: Experiment, shelf: Shelf, samples: Samples) -> None:
+def _histogram(page: Page, experiment: Experiment, store: PaperStore, samples: Samples) -> None:
     suite, found = experiment.suites[0], {}
     for variant in experiment.variants:
-        for run in shelf.finished(experiment, suite, variant)[:1]:
+        for run in store.finished(experiment, suite, variant)[:1]:
             if (costs := costs_by_start(run)) is not None:
                 found[variant.name] = costs
     columns = (
@@ -150,21 +146,22 @@ def _histogram(page: Page, experiment: Experiment, shelf: Shelf, samples: Sample
     ]
     page.tables.append(Table(f"{suite}: cost of an episode, by start", columns, rows))
     if found:
-        page.pictures += draw_starts(shelf.figures / experiment.name, found)
+        page.pictures += draw_starts(store.figures / experiment.name, found)
     page.footnotes.append(
-        "A start is a scene of a held-out seed; fifty episodes begin in it, with drawn actions. The policy is that of "
-        "the first seed there is. TRPO is not in the paper's figure: it tells how much cost there is to avoid."
+        f"{FIXED_STARTS.starts} scenes of held-out seeds are the starts. {FIXED_STARTS.episodes} episodes with sampled "
+        "actions begin in them in turn. The policy is that of the first finished seed. The paper's figure has no "
+        "TRPO, which shows how much cost there is to avoid."
     )
 
 
-def _resources(page: Page, experiment: Experiment, shelf: Shelf, samples: Samples) -> None:
+def _resources(page: Page, experiment: Experiment, store: PaperStore, samples: Samples) -> None:
     suite = experiment.suites[0]
     base = samples.get((suite, "trpo"), {})
     known = [name for name in ("seconds", "memory", "device") if len(base.get(name, ()))]
-    words = {"seconds": "s / epoch", "memory": "peak MB", "device": "peak MB of the accelerator"}
+    titles = {"seconds": "s / epoch", "memory": "peak MB", "device": "peak MB of the accelerator"}
     columns = [Column("algorithm"), Column("seeds", "d")]
-    columns += [Column(words[name], ".2f" if name == "seconds" else ".0f") for name in known]
-    columns += [Column(f"{words[name]}, of TRPO's", ".3f") for name in known]
+    columns += [Column(titles[name], ".2f" if name == "seconds" else ".0f") for name in known]
+    columns += [Column(f"{titles[name]}, relative to TRPO", ".3f") for name in known]
     rows, bars = [], {name: {} for name in known}
     for variant in experiment.variants:
         numbers = samples.get((suite, variant.name), {})
@@ -178,73 +175,69 @@ def _resources(page: Page, experiment: Experiment, shelf: Shelf, samples: Sample
         rows.append(row)
     page.tables.append(Table(f"{suite}: time and memory", tuple(columns), rows))
     if known:
-        named = {f"{words[name]}, of TRPO's": bars[name] for name in known}
-        page.pictures += draw_bars(shelf.figures / experiment.name, named, 1.01)
+        named = {f"{titles[name]}, relative to TRPO": bars[name] for name in known}
+        page.pictures += draw_bars(store.figures / experiment.name, named, 1.01)
     page.footnotes.append(
-        "Each run had a process and the machine for itself, and compiled its programs itself. Seconds are those of the "
-        "median epoch, without the first two; memory is the largest of the whole process. The paper says less than 1 % "
-        "more than TRPO, and not how that was measured."
+        "Each run had a process and the machine to itself, and compiled its own programs. Seconds are those of the "
+        "median epoch, without the first two; memory is the peak of the whole process. The paper reports less than 1 % "
+        "more than TRPO, and does not say how it measured that."
     )
 
 
-def _ablation(page: Page, experiment: Experiment, shelf: Shelf, samples: Samples) -> None:
+def _ablation(page: Page, experiment: Experiment, store: PaperStore, samples: Samples) -> None:
     _tables_of(page, experiment, samples)
-    _curves(page, experiment, shelf)
+    _curves(page, experiment, store)
     page.footnotes.append(FLOORS)
 
 
-def _monotone(page: Page, experiment: Experiment, shelf: Shelf, samples: Samples) -> None:
-    _ablation(page, experiment, shelf, samples)
+def _monotone(page: Page, experiment: Experiment, store: PaperStore, samples: Samples) -> None:
+    _ablation(page, experiment, store, samples)
     page.footnotes.append(
-        "With is `ascpo-monotone` (cost_fit.monotone_weight 1, as in the released code), without is `ascpo`, this "
-        "package's default. The published figures stand beside `ascpo`, though the paper's ASCPO has the loss."
+        "`ascpo-monotone` has the loss (cost_fit.monotone_weight 1, as in the released code). `ascpo`, the default of "
+        "this package, does not. The published numbers stand beside `ascpo`, although the paper's ASCPO has the loss."
     )
 
 
-def _lagrangian(page: Page, experiment: Experiment, shelf: Shelf, samples: Samples) -> None:
-    _ablation(page, experiment, shelf, samples)
+def _lagrangian(page: Page, experiment: Experiment, store: PaperStore, samples: Samples) -> None:
+    _ablation(page, experiment, store, samples)
     page.footnotes.append(
-        "x2, x5, x10: the coefficient of the multiplier (`strength`, 0.5) times that. The paper does not say which "
-        "factors it took."
+        "x2, x5 and x10 are factors of `strength`, the multiplier's coefficient. The paper does not say which factors "
+        "it used."
     )
 
 
-def _pascpo(page: Page, experiment: Experiment, shelf: Shelf, samples: Samples) -> None:
-    costs = _costs(experiment, shelf)
+def _pascpo(page: Page, experiment: Experiment, store: PaperStore, samples: Samples) -> None:
+    costs = _costs(experiment, store)
     _tables_of(page, experiment, samples)
     page.tables.append(_quartiles(experiment, costs))
-    _curves(page, experiment, shelf, costs)
+    _curves(page, experiment, store, costs)
     page.footnotes += [FLOORS, _ABOUT_BOXES]
 
 
 def _tables_of(page: Page, experiment: Experiment, samples: Samples) -> None:
     suites = [suite for suite in experiment.suites if any(key[0] == suite for key in samples)]
     page.tables += [_figures(experiment, suite, samples) for suite in suites]
-    page.notes.append(_of_which_epochs(page.last))
+    page.notes.append(_about_epochs(page.last))
 
 
-def _of_which_epochs(last: int) -> str:
+def _about_epochs(last: int) -> str:
     which = "of the last epoch, as in the paper" if last == 1 else f"means of the last {last} epochs"
-    return f"J_r and M_c are {which}, of the episodes that training played; ± is the deviation between seeds."
+    return f"J_r and M_c are {which}, over the episodes of training; ± is the standard deviation between seeds."
 
 
 def _curves(
-    page: Page, experiment: Experiment, shelf: Shelf, boxes: dict[str, dict[str, np.ndarray]] | None = None
+    page: Page, experiment: Experiment, store: PaperStore, boxes: dict[str, dict[str, np.ndarray]] | None = None
 ) -> None:
     rows = {}
     for suite in experiment.suites:
-        runs = {v.name: shelf.finished(experiment, suite, v) for v in experiment.variants}
+        runs = {v.name: store.finished(experiment, suite, v) for v in experiment.variants}
         if any(runs.values()):
             rows[suite] = {name: found for name, found in runs.items() if found}
     if rows:
-        page.pictures += draw_curves(shelf.figures / experiment.name, rows, boxes)
+        page.pictures += draw_curves(store.figures / experiment.name, rows, boxes)
 
 
-def _value(score: Interval | float) -> float:
-    return score.value if isinstance(score, Interval) else score
-
-
-_BUILDERS: dict[str, Callable[[Page, Experiment, Shelf, Samples], None]] = {
+_BUILDERS: dict[str, Callable[[Page, Experiment, PaperStore, Samples], None]] = {
     "scores": _scores,
     "boxes": _boxes,
     "histogram": _histogram,
@@ -255,6 +248,6 @@ _BUILDERS: dict[str, Callable[[Page, Experiment, Shelf, Samples], None]] = {
 }
 
 
-def fill(page: Page, experiment: Experiment, shelf: Shelf, samples: Samples) -> None:
-    """Tables, pictures and footnotes."""
-    _BUILDERS.get(experiment.name, _tables)(page, experiment, shelf, samples)
+def fill(page: Page, experiment: Experiment, store: PaperStore, samples: Samples) -> None:
+    """Add the experiment's tables, pictures and footnotes to its page."""
+    _BUILDERS.get(experiment.name, _tables)(page, experiment, store, samples)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,15 +10,19 @@ from ascpo.paper.published import MEASURES, Measure
 from ascpo.runs.directory import RunDirectory
 from ascpo.runs.tables import read_table
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 Boxes = Mapping[str, np.ndarray]
-"""By name, a number an episode."""
+"""By name, a number for each episode."""
 Curves = Mapping[str, Sequence[RunDirectory]]
-"""By name, the runs of its seeds."""
+"""By name, the runs of all seeds."""
 _COLOURS = [f"C{i}" for i in range(10)] + ["black", "gold", "navy"]
 
 
 def draw_boxes(path: Path, panels: Mapping[str, Boxes]) -> list[Path]:
-    """The cost of episodes: box from quartile to quartile, line at the median, whiskers to the ends, mean marked."""
+    """Box plots of episode costs: quartiles, median, whiskers to the extremes, and a mark at the mean."""
     figure, axes = _figure(1, max(len(panels), 1), width=3.2, height=3.6)
     for axis, (title, boxes) in zip(axes[0], panels.items(), strict=False):
         _boxes(axis, boxes, title)
@@ -26,7 +30,7 @@ def draw_boxes(path: Path, panels: Mapping[str, Boxes]) -> list[Path]:
 
 
 def draw_curves(path: Path, rows: Mapping[str, Curves], boxes: Mapping[str, Boxes] | None = None) -> list[Path]:
-    """A row a suite: return, cost of an episode, cost per step, over steps; mean and range of the seeds, smoothed."""
+    """A row for each suite: return, episode cost and cost rate over steps, as the smoothed mean and range of seeds."""
     columns = len(MEASURES) + (boxes is not None)
     figure, axes = _figure(max(len(rows), 1), columns, width=3.4, height=2.6)
     for i, (suite, curves) in enumerate(rows.items()):
@@ -35,7 +39,7 @@ def draw_curves(path: Path, rows: Mapping[str, Curves], boxes: Mapping[str, Boxe
                 _curve(axis, measure, name, runs, _COLOURS[j % len(_COLOURS)])
             axis.set_title(f"{suite}: {measure.name}", fontsize=9)
             axis.set_xlabel("million steps", fontsize=8)
-            if not measure.high:
+            if not measure.higher_is_better:
                 axis.set_yscale("symlog", linthresh=measure.floor)
         if boxes is not None:
             _boxes(axes[i][-1], boxes.get(suite, {}), "cost after training")
@@ -45,7 +49,7 @@ def draw_curves(path: Path, rows: Mapping[str, Curves], boxes: Mapping[str, Boxe
 
 
 def draw_starts(path: Path, costs: Mapping[str, Mapping[int, np.ndarray]]) -> list[Path]:
-    """Above the largest and the mean cost from each start, below all costs from the first one."""
+    """Top: the largest and the mean cost from each start. Bottom: a histogram of the costs from the first start."""
     figure, axes = _figure(2, max(len(costs), 1), width=3.6, height=2.6)
     for i, (name, by_start) in enumerate(costs.items()):
         starts = sorted(by_start)
@@ -59,7 +63,7 @@ def draw_starts(path: Path, costs: Mapping[str, Mapping[int, np.ndarray]]) -> li
 
 
 def draw_bars(path: Path, panels: Mapping[str, Mapping[str, tuple[float, float]]], line: float) -> list[Path]:
-    """A bar a name, with its deviation, and a line to stay under."""
+    """A bar for each name with its standard deviation, and a line that bars should stay below."""
     figure, axes = _figure(1, max(len(panels), 1), width=4.5, height=3.2)
     for axis, (title, bars) in zip(axes[0], panels.items(), strict=False):
         heights = [mean for mean, _ in bars.values()]
@@ -70,7 +74,7 @@ def draw_bars(path: Path, panels: Mapping[str, Mapping[str, tuple[float, float]]
     return _save(figure, path)
 
 
-def _boxes(axis: Any, boxes: Boxes, title: str) -> None:
+def _boxes(axis: "Axes", boxes: Boxes, title: str) -> None:
     names = list(boxes)
     if names:
         axis.boxplot([boxes[name] for name in names], whis=(0, 100), showmeans=True, meanprops={"marker": ">"})
@@ -79,7 +83,7 @@ def _boxes(axis: Any, boxes: Boxes, title: str) -> None:
     axis.set_ylabel("cost of an episode", fontsize=8)
 
 
-def _curve(axis: Any, measure: Measure, name: str, runs: Sequence[RunDirectory], colour: str) -> None:
+def _curve(axis: "Axes", measure: Measure, name: str, runs: Sequence[RunDirectory], colour: str) -> None:
     logs = [read_table(run.metrics) for run in runs]
     if not logs:
         return
@@ -91,14 +95,14 @@ def _curve(axis: Any, measure: Measure, name: str, runs: Sequence[RunDirectory],
 
 
 def _smooth(y: np.ndarray) -> np.ndarray:
-    """A running mean over a twentieth of the run, as long as it is."""
+    """A running mean over a twentieth of the run."""
     width = max(1, len(y) // 20)
     sums = np.cumsum(np.insert(y, 0, 0.0))
     first = np.maximum(np.arange(1, len(y) + 1) - width, 0)
     return (sums[1:] - sums[first]) / (np.arange(1, len(y) + 1) - first)
 
 
-def _figure(rows: int, columns: int, *, width: float, height: float) -> tuple[Any, Any]:
+def _figure(rows: int, columns: int, *, width: float, height: float) -> tuple["Figure", np.ndarray]:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -108,7 +112,7 @@ def _figure(rows: int, columns: int, *, width: float, height: float) -> tuple[An
     return pyplot.subplots(rows, columns, figsize=size, squeeze=False, constrained_layout=True)
 
 
-def _save(figure: Any, path: Path) -> list[Path]:
+def _save(figure: "Figure", path: Path) -> list[Path]:
     from matplotlib import pyplot
 
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,34 +1,33 @@
-"""What each table and figure of the paper needs: which trainings, and what is played with the policies."""
+"""What each table and figure of the paper needs: which trainings, and which episodes of the trained policies."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
+from ascpo.algorithms import TRPOLagrangian
 from ascpo.guard.suites import PAPER_SUITES, suite
-from ascpo.paper.changes import Changes, nested
 from ascpo.paper.published import STEPS, published
 from ascpo.runs.config import Config, EngineName, configure
 from ascpo.runs.serialization import BadSetting, nearest
+from ascpo.sweep.evaluation import Evaluation, FixedStarts, HeldOutEpisodes
+from ascpo.sweep.overrides import Overrides, nested
 
-Play = Literal["nothing", "fresh", "starts"]
-"""What is played after a training: nothing, fresh episodes, or episodes from a few fixed starts."""
-PROMISE = 0.999
-"""The paper's limit of zero is never met, and always pressed. A promise that is kept is no longer pressed, and all who
-keep it are level: so this is one that hardly anyone keeps."""
+TARGET_PROBABILITY = 0.999
+"""Nothing ever meets the paper's limit of zero, so its algorithms always press on. Here an algorithm that reaches its
+target probability stops pressing, and all that reach it are level. So the target is one that hardly any reaches."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """An algorithm, as it is or with some settings changed."""
+    """An algorithm with its default settings, or with some of them overridden."""
 
     name: str
     algo: str
-    changes: Changes = field(default_factory=dict, hash=False)
+    overrides: Overrides = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
 class Training:
-    """One run."""
+    """One run: a suite, a variant of an algorithm, and a seed."""
 
     suite: str
     variant: Variant
@@ -36,14 +35,15 @@ class Training:
 
     @property
     def name(self) -> str:
-        """Of its directory."""
+        """The name of the run's directory."""
         return f"{self.suite}-{self.variant.name}-seed{self.seed}"
 
-    def config(self, scale: float, changes: Changes | None = None, engine: EngineName = "native") -> Config:
-        """At a scale of the paper's steps, and with settings that are not the usual ones."""
-        chosen = nested({"probability": PROMISE, **(changes or {}), **self.variant.changes}, self.variant.algo)
+    def config(self, scale: float, overrides: Overrides | None = None, engine: EngineName = "native") -> Config:
+        """The run's config, for a fraction of the paper's steps. The variant's own overrides take precedence."""
+        chosen = {"probability": TARGET_PROBABILITY, **(overrides or {}), **self.variant.overrides}
         steps = max(1, round(scale * STEPS))
-        return configure(self.suite, self.variant.algo, seed=self.seed, total_steps=steps, engine=engine, **chosen)
+        settings = nested(chosen, self.variant.algo)
+        return configure(self.suite, self.variant.algo, seed=self.seed, total_steps=steps, engine=engine, **settings)
 
 
 @dataclass(frozen=True)
@@ -51,18 +51,18 @@ class Experiment:
     """A table or a figure of the paper."""
 
     name: str
-    what: str
+    description: str
     suites: tuple[str, ...]
     variants: tuple[Variant, ...]
     seeds: tuple[int, ...]
-    play: Play = "nothing"
-    alone: bool = False
-    """Its trainings are measured: each has a process and the machine for itself, and shares no run with others."""
+    evaluation: Evaluation | None = None
+    isolated: bool = False
+    """Time and memory are measured, so each training has a process and the machine to itself."""
 
     def trainings(
         self, suites: Iterable[str] = (), algos: Iterable[str] = (), seeds: Iterable[int] = ()
     ) -> list[Training]:
-        """All of them, or those that were asked for."""
+        """All trainings, or those of the given suites, algorithms and seeds."""
         wanted = [self._suite(name) for name in suites] or self.suites
         variants = [v for name in algos for v in self._variants(name)] or self.variants
         return [
@@ -71,9 +71,6 @@ class Experiment:
             for variant in dict.fromkeys(variants)
             for seed in dict.fromkeys(seeds or self.seeds)
         ]
-
-    def variant(self, name: str) -> Variant:
-        return next(variant for variant in self.variants if variant.name == name)
 
     def _suite(self, name: str) -> str:
         found = suite(name).name
@@ -89,64 +86,72 @@ class Experiment:
         return found
 
 
-def _plain(*names: str) -> tuple[Variant, ...]:
+def _defaults(*names: str) -> tuple[Variant, ...]:
     return tuple(Variant(name, name) for name in names)
 
 
-TABLED = tuple(dict.fromkeys(algorithm for _, algorithm in published()))
+TABLE_ALGORITHMS = tuple(dict.fromkeys(algorithm for _, algorithm in published()))
 """The twelve algorithms of the published tables."""
-FOUR = tuple(f"{robot}-8-Hazard" for robot in ("Point", "Humanoid", "Ant", "Walker"))
-STRENGTHS = (2, 5, 10)
-"""What the multiplier's coefficient is multiplied with. The paper does not say which it took."""
+FOUR_SUITES = tuple(f"{robot}-8-Hazard" for robot in ("Point", "Humanoid", "Ant", "Walker"))
+_FACTORS = (2, 5, 10)
+"""Factors of the multiplier's coefficient. The paper does not say which factors it used."""
 MONOTONE = Variant("ascpo-monotone", "ascpo", {"cost_fit.monotone_weight": 1.0})
 LAGRANGIANS = tuple(
-    Variant(f"trpo-lagrangian-x{factor}", "trpo-lagrangian", {"strength": 0.5 * factor}) for factor in STRENGTHS
+    Variant(f"trpo-lagrangian-x{factor}", "trpo-lagrangian", {"strength": factor * TRPOLagrangian().strength})
+    for factor in _FACTORS
 )
 
-_Q1 = Experiment("q1", "J_r, M_c and ρ_c of the last epoch", PAPER_SUITES, _plain(*TABLED), seeds=(0, 1))
+BOX_EPISODES = HeldOutEpisodes(steps=30_000)
+FIXED_STARTS = FixedStarts(starts=5, episodes=250)
+
+_Q1 = Experiment("q1", "J_r, M_c and ρ_c of the last epoch", PAPER_SUITES, _defaults(*TABLE_ALGORITHMS), seeds=(0, 1))
 _ALL = (
     _Q1,
-    replace(_Q1, name="scores", what="ψ over the suites of q1, geometric means, ranks"),
+    replace(_Q1, name="scores", description="ψ over the suites of q1, geometric means, ranks"),
     Experiment(
         "boxes",
         "the cost of episodes after training, as box plots",
-        FOUR,
-        _plain("ascpo", "scpo", "cpo", "cpo-cvar", "trpo", "trpo-fac", "trpo-lagrangian"),
+        FOUR_SUITES,
+        _defaults("ascpo", "scpo", "cpo", "cpo-cvar", "trpo", "trpo-fac", "trpo-lagrangian"),
         seeds=(0, 1, 2),
-        play="fresh",
+        evaluation=BOX_EPISODES,
     ),
     Experiment(
         "histogram",
         "the cost of episodes from five fixed starts",
         ("Swimmer-1-Hazard",),
-        _plain("ascpo", "trpo"),
+        _defaults("ascpo", "trpo"),
         seeds=(0,),
-        play="starts",
+        evaluation=FIXED_STARTS,
     ),
     Experiment(
-        "monotone", "ASCPO with the monotone loss, and without", FOUR, (MONOTONE, *_plain("ascpo")), seeds=(0, 1, 2)
+        "monotone",
+        "ASCPO with and without the monotone loss",
+        FOUR_SUITES,
+        (MONOTONE, *_defaults("ascpo")),
+        seeds=(0, 1, 2),
     ),
     Experiment(
         "resources",
-        "time and memory, relative to TRPO's",
+        "time and memory, relative to TRPO",
         ("Point-8-Hazard",),
-        _plain("trpo", "trpo-lagrangian", "cpo", "scpo", "ascpo", "ppo-lagrangian", "pascpo"),
+        _defaults("trpo", "trpo-lagrangian", "cpo", "scpo", "ascpo", "ppo-lagrangian", "pascpo"),
         seeds=(0, 1, 2),
-        alone=True,
+        isolated=True,
     ),
     Experiment(
         "pascpo",
         "PASCPO against PPO-Lagrangian: curves and box plots",
-        FOUR,
-        _plain("pascpo", "ppo-lagrangian"),
+        FOUR_SUITES,
+        _defaults("pascpo", "ppo-lagrangian"),
         seeds=(0, 1, 2),
-        play="fresh",
+        evaluation=BOX_EPISODES,
     ),
     Experiment(
         "lagrangian",
-        "TRPO-Lagrangian with larger prices, against ASCPO",
+        "TRPO-Lagrangian with larger multipliers, against ASCPO",
         ("Point-8-Hazard",),
-        (*_plain("ascpo", "trpo-lagrangian"), *LAGRANGIANS),
+        (*_defaults("ascpo", "trpo-lagrangian"), *LAGRANGIANS),
         seeds=(0, 1, 2),
     ),
 )
@@ -154,12 +159,12 @@ EXPERIMENTS = {experiment.name: experiment for experiment in _ALL}
 
 
 def experiments(name: str) -> list[Experiment]:
-    """By name; `all` are all of them, and `q1-SUITE` is one table of q1."""
+    """The experiments of a name. `all` names all experiments, and `q1-SUITE` names one table of q1."""
     if name == "all":
         return list(EXPERIMENTS.values())
     if name in EXPERIMENTS:
         return [EXPERIMENTS[name]]
     one_table = {f"q1-{suite}": suite for suite in PAPER_SUITES}
     if name not in one_table:
-        raise BadSetting(f"The paper has no {name!r}. {nearest(name, ['all', *EXPERIMENTS, *one_table])}")
+        raise BadSetting(f"The paper has no experiment {name!r}. {nearest(name, ['all', *EXPERIMENTS, *one_table])}")
     return [replace(_Q1, name=name, suites=(one_table[name],))]

@@ -1,4 +1,4 @@
-"""All runs as two small tables for a program: where each ended (`runs.csv`), and how it came there (`curves.csv`)."""
+"""All runs as two small tables for other programs: final values (`runs.csv`) and learning curves (`curves.csv`)."""
 
 import csv
 from collections.abc import Iterable, Mapping
@@ -8,25 +8,25 @@ from pathlib import Path
 import numpy as np
 
 from ascpo.paper.experiments import Experiment, Training
-from ascpo.paper.hours import epoch_seconds
 from ascpo.paper.published import J_R, M_C, RHO_C
-from ascpo.paper.shelf import Shelf
+from ascpo.paper.results import PaperStore
 from ascpo.runs.directory import NoRun, RunDirectory
 from ascpo.runs.tables import read_table
+from ascpo.sweep.estimate import epoch_seconds
 
 POINTS = 40
-"""Of a curve, at most."""
+"""The most points of a curve."""
 _MEANS = {"J_r": J_R.column, "M_c": M_C.column}
-"""Of these a point is the mean over the epochs since the one before; ρ_c is since the start anyway."""
+"""A point of these is the mean over the epochs since the previous point. ρ_c is a mean since the start anyway."""
 
 Row = dict[str, str | int]
 
 
-def export(folder: Path, shelf: Shelf, experiments: Iterable[Experiment], last: int = 1) -> list[Path]:
-    """Write both tables. Runs that are not finished are there, too: `steps` are fewer than `total_steps` then."""
+def export(folder: Path, store: PaperStore, experiments: Iterable[Experiment], last: int = 1) -> list[Path]:
+    """Write both tables. They include unfinished runs, whose `steps` are below `total_steps`."""
     runs: list[Row] = []
     curves: list[Row] = []
-    for training, run in _runs(shelf, experiments).items():
+    for training, run in _runs(store, experiments).items():
         log = read_table(run.metrics)
         if not len(log.get("Epoch", ())):
             continue
@@ -43,15 +43,15 @@ def export(folder: Path, shelf: Shelf, experiments: Iterable[Experiment], last: 
     return [folder / name for name in tables]
 
 
-def _runs(shelf: Shelf, experiments: Iterable[Experiment]) -> dict[Training, RunDirectory]:
-    """Each once, whatever the number of figures that it is for."""
+def _runs(store: PaperStore, experiments: Iterable[Experiment]) -> dict[Training, RunDirectory]:
+    """Each run once, even if several experiments use it."""
     found: dict[Training, RunDirectory] = {}
     for experiment in experiments:
         for suite in experiment.suites:
             for variant in experiment.variants:
-                for seed in shelf.seeds(experiment, suite, variant):
+                for seed in store.seeds(experiment, suite, variant):
                     training = Training(suite, variant, seed)
-                    run = shelf.run(experiment, training)
+                    run = store.run(experiment, training)
                     if run.metrics.exists():
                         found.setdefault(training, run)
     return found
@@ -74,7 +74,7 @@ def _end(run: RunDirectory, log: Mapping[str, np.ndarray], last: int) -> Row:
 
 
 def _curve(log: Mapping[str, np.ndarray]) -> list[Row]:
-    """Evenly spaced, and with the last epoch."""
+    """Evenly spaced points; the last one is the last epoch."""
     epochs = len(log["Epoch"])
     ends = np.linspace(0, epochs, min(POINTS, epochs) + 1).round()
     return [

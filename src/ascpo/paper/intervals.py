@@ -1,14 +1,13 @@
-"""Intervals of 95 %, and what they say about a claim.
+"""Confidence intervals of 95 %, and the rule that turns them into a verdict on a claim.
 
-The rule. An effect is a number that is above 0 if a claim is true. With `published` the effect in the published
-figures:
+An effect is a number that is above 0 if a claim is true. `published` is the same effect in the published numbers.
 
-    reproduced       the whole interval is above 0, and the effect is at least half of the published one
-    weaker           the whole interval is above 0, but the effect is smaller than that
+    reproduced       the whole interval lies above 0, and the effect is at least half of the published one
+    weaker           the whole interval lies above 0, but the effect is smaller than that
     not reproduced   the interval reaches 0 or lies below, and does not reach half of the published effect
-    undecided        the interval reaches both: it is too wide to tell. Or there are fewer than two seeds
+    undecided        the interval reaches both and is too wide to tell, or there are fewer than two seeds
 
-Where no figure was published, any effect above 0 reproduces, and one that is certainly not above 0 does not.
+Where no number was published, an interval above 0 reproduces the claim, and one at or below 0 does not.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +24,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate, and where the truth may lie."""
+    """An estimate and its confidence interval."""
 
     value: float
     low: float
@@ -35,13 +34,13 @@ class Interval:
         return Interval(self.value + shift, self.low + shift, self.high + shift)
 
     def map(self, change: Callable[[float], float]) -> "Interval":
-        """Through a function that rises or falls everywhere."""
+        """The interval of a monotone function of the estimate."""
         low, high = sorted((change(self.low), change(self.high)))
         return Interval(change(self.value), low, high)
 
 
 def verdict(effect: Interval | None, published: float | None) -> Verdict:
-    """By the rule above. None is for an effect that cannot be estimated."""
+    """The verdict by the rule above. None stands for an effect that cannot be estimated."""
     if effect is None:
         return "undecided"
     if effect.low > 0:
@@ -52,7 +51,7 @@ def verdict(effect: Interval | None, published: float | None) -> Verdict:
 
 
 def of_mean(x: ArrayLike) -> Interval | None:
-    """Student's interval of a mean. None for fewer than two numbers."""
+    """Student's interval of a mean. None if there are fewer than two numbers."""
     x = np.asarray(x, float)
     if len(x) < 2:
         return None
@@ -60,7 +59,7 @@ def of_mean(x: ArrayLike) -> Interval | None:
 
 
 def of_difference(x: ArrayLike, y: ArrayLike) -> Interval | None:
-    """Welch's interval of mean x − mean y. None for fewer than two numbers on either side."""
+    """Welch's interval of mean x − mean y. None if either side has fewer than two numbers."""
     x, y = np.asarray(x, float), np.asarray(y, float)
     if min(len(x), len(y)) < 2:
         return None
@@ -70,7 +69,7 @@ def of_difference(x: ArrayLike, y: ArrayLike) -> Interval | None:
 
 
 def of_draws(value: float, draws: Sequence[float] | np.ndarray) -> Interval:
-    """The bootstrap's percentiles."""
+    """The percentile interval of bootstrap draws."""
     low, high = np.nanquantile(np.asarray(draws, float), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(value, float(low), float(high))
 

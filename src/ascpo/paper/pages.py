@@ -1,46 +1,74 @@
-"""Pages: our numbers beside the published ones, the claims, the pictures, and what is missing."""
+"""The page of an experiment: its tables, claims and pictures, and notes about the runs behind them."""
 
-from ascpo.paper.claims import claims_of, judge
+from collections.abc import Iterable
+
+from ascpo.paper.claims import assess, claims_of
 from ascpo.paper.contents import fill
-from ascpo.paper.experiments import Experiment
-from ascpo.paper.page import Page
+from ascpo.paper.experiments import Experiment, Training
 from ascpo.paper.published import STEPS
-from ascpo.paper.samples import gather
-from ascpo.paper.shelf import Shelf, engines, unusual
+from ascpo.paper.results import PaperStore, gather
+from ascpo.paper.tables import Page
+from ascpo.sweep.overrides import differences
+from ascpo.sweep.store import failure_file
 
 
-def page_of(experiment: Experiment, shelf: Shelf, *, last: int = 1, command: str = "") -> Page:
-    """From whatever runs there are. `command` is what would make the others."""
-    samples = gather(shelf, experiment, last)
-    page = Page(f"{experiment.name}: {experiment.what}", last)
-    page.notes += _about_the_runs(experiment, shelf, command)
+def page_of(experiment: Experiment, store: PaperStore, *, last: int = 1, command: str = "") -> Page:
+    """A page from the runs that exist. `command` trains the missing ones."""
+    samples = gather(store, experiment, last)
+    page = Page(f"{experiment.name}: {experiment.description}", last)
+    page.notes += _notes(experiment, store, command)
     if samples:
-        fill(page, experiment, shelf, samples)
-        page.claims += [judge(claim, samples) for claim in claims_of(experiment)]
+        fill(page, experiment, store, samples)
+        page.claims += [assess(claim, samples) for claim in claims_of(experiment)]
         waiting = sum(not claim.has_runs for claim in page.claims)
         page.claims = [claim for claim in page.claims if claim.has_runs]
-        page.footnotes += [f"Claims that wait for runs: {waiting}."] if waiting else []
+        page.footnotes += [f"Claims without runs so far: {waiting}."] if waiting else []
     return page
 
 
-def _about_the_runs(experiment: Experiment, shelf: Shelf, command: str) -> list[str]:
-    trainings = experiment.trainings()
-    there = {training for training in trainings if shelf.has(experiment, training)}
-    notes = [f"At {shelf.scale:g} of the paper's steps ({round(shelf.scale * STEPS):,} of {STEPS:,})."]
-    if strange := unusual(shelf, experiment, trainings):
-        words = ", ".join(f"{name}={_typed(now)} instead of {_typed(was)}" for name, (was, now) in strange.items())
-        notes.append(f"Not the paper's settings: {words}.")
-        command += "".join(f" --set {name}={_typed(now)}" for name, (_, now) in strange.items())
-    moved = engines(shelf, experiment, trainings)
-    if others := [engine for engine in moved if engine != "native"]:
-        words = "; ".join(f"{engine}: {', '.join(suites)}" for engine, suites in moved.items())
-        notes.append(f"Engines: {words}.")
-        command += f" --engine {others[0] if len(moved) == 1 else 'mjx'}"
-    if missing := len(trainings) - len(there):
-        notes.append(f"{missing} of {len(trainings)} runs are missing or not finished. To get them: {command}")
+def overridden(
+    store: PaperStore, experiment: Experiment, trainings: Iterable[Training]
+) -> dict[str, tuple[object, object]]:
+    """Settings of the runs that differ from the experiment's: name → (the experiment's, the run's)."""
+    out: dict[str, tuple[object, object]] = {}
     for training in trainings:
-        file = shelf.trouble(experiment, training)
-        if file.exists() and training not in there:
+        run, algo = store.run(experiment, training), training.variant.algo
+        if run.config_file.exists():
+            usual, found = training.config(store.scale), run.config()
+            out |= differences(usual.settings, found.settings)
+            out |= {f"{algo}.{name}": both for name, both in differences(usual.method, found.method).items()}
+    return out
+
+
+def _engines(store: PaperStore, experiment: Experiment, trainings: Iterable[Training]) -> dict[str, list[str]]:
+    """The engines of the runs: engine → suites."""
+    out: dict[str, dict[str, None]] = {}
+    for training in trainings:
+        run = store.run(experiment, training)
+        if run.config_file.exists():
+            out.setdefault(run.config().engine, {})[training.suite] = None
+    return {engine: list(suites) for engine, suites in out.items()}
+
+
+def _notes(experiment: Experiment, store: PaperStore, command: str) -> list[str]:
+    """How long the runs are, what is unusual about them, and which are missing."""
+    trainings = experiment.trainings()
+    present = {training for training in trainings if store.has(experiment, training)}
+    notes = [f"Runs have {store.scale:g} of the paper's steps ({round(store.scale * STEPS):,} of {STEPS:,})."]
+    if changed := overridden(store, experiment, trainings):
+        listed = ", ".join(f"{name}={_typed(now)} instead of {_typed(was)}" for name, (was, now) in changed.items())
+        notes.append(f"Not the paper's settings: {listed}.")
+        command += "".join(f" --set {name}={_typed(now)}" for name, (_, now) in changed.items())
+    engines = _engines(store, experiment, trainings)
+    if others := [engine for engine in engines if engine != "native"]:
+        listed = "; ".join(f"{engine}: {', '.join(suites)}" for engine, suites in engines.items())
+        notes.append(f"Engines: {listed}.")
+        command += f" --engine {others[0] if len(engines) == 1 else 'mjx'}"
+    if missing := len(trainings) - len(present):
+        notes.append(f"{missing} of {len(trainings)} runs are missing or unfinished. To train them: {command}")
+    for training in trainings:
+        file = failure_file(store.run(experiment, training))
+        if file.exists() and training not in present:
             notes.append(f"{training.name} failed: {file.read_text().strip()}")
     return notes
 

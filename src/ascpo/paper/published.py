@@ -1,4 +1,4 @@
-"""The published figures: nineteen suites, twelve algorithms, the last epoch of six million steps, two seeds each."""
+"""The published numbers: nineteen suites, twelve algorithms, the last epoch of six million steps, two seeds each."""
 
 import csv
 from collections.abc import Mapping
@@ -8,23 +8,22 @@ from importlib.resources import files
 from typing import NamedTuple
 
 STEPS = 6_000_000
-"""Of a training."""
+"""The steps of one training."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A figure that methods are compared by."""
+    """A number by which algorithms are compared."""
 
     name: str
-    words: str
-    column: str
-    """Of metrics.csv."""
-    floor: float
-    """What is smaller counts as this in ratios, which would be infinite otherwise."""
+    description: str
+    column: str = ""
+    """Its column in metrics.csv, if it is logged there."""
+    floor: float = 0.0
+    """In ratios, smaller values count as this one. Ratios would be infinite otherwise."""
     scale: float = 1.0
-    """Tables show it times this."""
-    high: bool = False
-    """Whether more is better."""
+    """Tables show it multiplied by this."""
+    higher_is_better: bool = False
 
     @property
     def title(self) -> str:
@@ -33,23 +32,19 @@ class Measure:
 
 # One epoch has some 350 episodes: a single one with a cost of a third makes a mean of 0.001. Rates were printed with
 # four digits, so that 0 means less than 0.00005. A return of 0.1 is what a robot has that hardly moves.
-J_R = Measure("J_r", "return of an episode", "EpRet", floor=0.1, high=True)
+J_R = Measure("J_r", "return of an episode", "EpRet", floor=0.1, higher_is_better=True)
 M_C = Measure("M_c", "cost of an episode", "EpCost", floor=0.001)
 RHO_C = Measure("ρ_c", "cost per step since the start", "CostRate", floor=0.00005, scale=1e4)
 MEASURES = (J_R, M_C, RHO_C)
 
-FLOORS = (
-    f"In ratios M_c counts as at least {M_C.floor:g}, 10⁴ρ_c as at least {1e4 * RHO_C.floor:g}, J_r as {J_R.floor:g}."
-)
+FLOORS = "Ratios take " + ", ".join(f"{m.title} as at least {m.scale * m.floor:g}" for m in MEASURES) + "."
 
 COPIES = ("Arm3-8-Hazard", "Humanoid-8-Hazard")
 """Their published tables share nine complete rows and most of the rest: at least one is a copy of the other."""
-WHY_NOT = (
-    "the published tables of Arm3-8-Hazard and Humanoid-8-Hazard are nearly the same numbers: no claim rests on them"
-)
+COPIES_NOTE = f"the published tables of {' and '.join(COPIES)} are nearly the same numbers, so no claim rests on them"
 
 FAILED_SEEDS = {("Point-1-Hazard", "scpo"), ("Point-1-Ghost", "scpo"), ("Drone-8-3DHazard", "pcpo")}
-"""Where the published J_r looks like the mean of a good seed and one that failed."""
+"""The published J_r looks like the mean of a good seed and of one that failed."""
 
 
 class Figures(NamedTuple):
@@ -75,7 +70,7 @@ def published() -> Mapping[tuple[str, str], Figures]:
     }
 
 
-def of(suite: str, algorithm: str, measure: Measure) -> float | None:
-    """One published figure, or None where there is none."""
+def published_value(suite: str, algorithm: str, measure: Measure) -> float | None:
+    """One published number, or None where there is none."""
     found = published().get((suite, algorithm))
     return None if found is None else found.of(measure)

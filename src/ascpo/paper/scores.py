@@ -1,11 +1,11 @@
-"""One number for an algorithm, over many suites.
+"""Scores: one number for an algorithm over many suites.
 
-    ψ        mean over suites of ⅓ (J_r / J_r* + M_c* / M_c + ρ_c* / ρ_c),  * = TRPO's       the paper's; TRPO has 1
+    ψ        mean over suites of ⅓ (J_r / J_r* + M_c* / M_c + ρ_c* / ρ_c),  * = TRPO's       as in the paper; TRPO has 1
     ratio    the same with geometric means: exp of the mean of ⅓ (ln … + ln … + ln …)
-    rank     mean place among all algorithms, 1 for the best, over suites and the three measures
+    rank     mean rank among all algorithms over suites and the three measures; 1 is best
 
-ψ is decided by the smallest denominators: an M_c of 0.001 where TRPO has 0.1 counts as much as a hundred suites. So
-denominators have a floor, and the other two stand beside it. Intervals are the bootstrap's, over suites and seeds.
+The smallest denominators decide ψ: an M_c of 0.001 where TRPO has 0.1 counts as much as a hundred suites. So
+denominators have a floor, and two other scores are shown beside ψ. Intervals are bootstrapped over suites and seeds.
 """
 
 from collections.abc import Iterable
@@ -13,19 +13,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ascpo.paper.claims import FEW_SUITES, Judged
+from ascpo.paper.claims import FEW_SUITES, Assessment
 from ascpo.paper.intervals import Interval, of_draws, verdict
 from ascpo.paper.published import COPIES, MEASURES, Figures, published
-from ascpo.paper.samples import Samples
+from ascpo.paper.results import Samples
 
 _DRAWS = 2000
 _FLOORS = np.array([m.floor for m in MEASURES])
-_HIGH = np.array([m.high for m in MEASURES])
+_HIGH = np.array([m.higher_is_better for m in MEASURES])
 
 
 @dataclass(frozen=True)
 class Score:
-    """Of one algorithm. An interval needs three suites."""
+    """The scores of one algorithm. An interval needs three suites."""
 
     algorithm: str
     suites: int
@@ -36,11 +36,11 @@ class Score:
 
 @dataclass(frozen=True)
 class Grid:
-    """Figures of all algorithms: the first one is the yardstick. NaN where there is none."""
+    """The measures of all algorithms, of which the first is the reference. NaN where there is no run."""
 
     algorithms: tuple[str, ...]
     figures: np.ndarray
-    """[draw, suite, algorithm, measure]; the first draw is what was measured."""
+    """[draw, suite, algorithm, measure]. The first draw holds the measured means."""
 
     def psi(self) -> np.ndarray:
         """[draw, algorithm]"""
@@ -50,7 +50,7 @@ class Grid:
         return np.exp(_mean(np.log(_parts(self.figures)).mean(axis=-1)))
 
     def rank(self) -> np.ndarray:
-        """Over the suites that all algorithms have."""
+        """[draw, algorithm], over the suites on which all algorithms have runs."""
         worse = np.where(_HIGH, -1.0, 1.0) * self.figures
         below = (worse[..., None, :] < worse[..., None, :, :]).sum(axis=-3)
         equal = (worse[..., None, :] == worse[..., None, :, :]).sum(axis=-3)
@@ -60,12 +60,12 @@ class Grid:
 
 
 def psi(figures: Figures, trpo: Figures) -> float:
-    """Of one suite."""
+    """ψ on one suite."""
     return float(_parts(np.array([trpo, figures]))[1].mean())
 
 
 def score(samples: Samples, algorithms: Iterable[str]) -> list[Score]:
-    """Of the algorithms that have runs, over the suites that TRPO has, too."""
+    """The scores of the algorithms that have runs, over the suites on which TRPO has runs too."""
     grid = measured(samples, algorithms)
     if grid is None:
         return []
@@ -82,7 +82,7 @@ def score(samples: Samples, algorithms: Iterable[str]) -> list[Score]:
 
 
 def score_published(suites: Iterable[str], algorithms: Iterable[str]) -> list[Score]:
-    """The same of the published figures."""
+    """The scores of the published numbers."""
     samples = {
         (suite, name): {m.name: np.array([figures.of(m)]) for m in MEASURES}
         for (suite, name), figures in published().items()
@@ -92,17 +92,17 @@ def score_published(suites: Iterable[str], algorithms: Iterable[str]) -> list[Sc
 
 
 def usable(samples: Samples) -> list[str]:
-    """Suites that TRPO has runs of, and published tables of their own."""
+    """Suites on which TRPO has runs, and whose published table is no copy."""
     return [suite for suite, name in samples if name == "trpo" and suite not in COPIES]
 
 
-def judge_scores(samples: Samples, algorithms: Iterable[str], better: str = "ascpo") -> list[Judged]:
-    """ψ of ASCPO is above every other's: each over the suites that both have."""
-    return [judged for other in algorithms if other != better if (judged := _above(samples, better, other)) is not None]
+def assess_scores(samples: Samples, algorithms: Iterable[str], better: str = "ascpo") -> list[Assessment]:
+    """The claims that ψ of ASCPO is above that of every other algorithm, each over the suites that both have."""
+    return [one for other in algorithms if other != better if (one := _above(samples, better, other)) is not None]
 
 
 def measured(samples: Samples, algorithms: Iterable[str], seed: int = 0) -> Grid | None:
-    """What was measured, and draws of suites and seeds from it."""
+    """The measured means, and bootstrap draws of suites and seeds."""
     suites = usable(samples)
     names = ["trpo", *(n for n in algorithms if n != "trpo" and any((s, n) in samples for s in suites))]
     if not suites:
@@ -122,7 +122,7 @@ def measured(samples: Samples, algorithms: Iterable[str], seed: int = 0) -> Grid
     return Grid(tuple(names), figures)
 
 
-def _above(samples: Samples, better: str, other: str) -> Judged | None:
+def _above(samples: Samples, better: str, other: str) -> Assessment | None:
     both = {key: value for key, value in samples.items() if {(key[0], better), (key[0], other)} <= set(samples)}
     grid = measured(both, [better, other])
     if grid is None or not {better, other} <= set(grid.algorithms):
@@ -132,11 +132,11 @@ def _above(samples: Samples, better: str, other: str) -> Judged | None:
     draws = _log_ratio(grid.psi(), at)
     effect = of_draws(float(draws[0]), draws[1:]) if len(suites) >= FEW_SUITES else None
     theirs = {s.algorithm: s.psi for s in score_published(suites, [better, other])}
-    size = float(np.log(_value(theirs[better]) / _value(theirs[other])))
+    size = float(np.log(value(theirs[better]) / value(theirs[other])))
     expected = size if size > 0 else None
     ours = None if effect is None else effect.map(lambda x: float(np.exp(x)))
     factor = None if expected is None else float(np.exp(expected))
-    return Judged(f"ψ of {better} above {other}'s, over the suites", verdict(effect, expected), ours, factor)
+    return Assessment(f"ψ of {better} above {other}'s, over the suites", verdict(effect, expected), ours, factor)
 
 
 def _log_ratio(draws: np.ndarray, at: list[int]) -> np.ndarray:
@@ -145,14 +145,14 @@ def _log_ratio(draws: np.ndarray, at: list[int]) -> np.ndarray:
 
 
 def _parts(figures: np.ndarray) -> np.ndarray:
-    """[…, algorithm, measure] → ratios to the first algorithm, above 1 if better than it."""
+    """[…, algorithm, measure] → ratios to the first algorithm, above 1 where better."""
     floored = np.maximum(figures, _FLOORS)
     ratio = floored / floored[..., :1, :]
     return np.where(_HIGH, ratio, 1 / ratio)
 
 
 def _mean(x: np.ndarray) -> np.ndarray:
-    """[draw, suite, algorithm] → [draw, algorithm], without the suites that are not known."""
+    """[draw, suite, algorithm] → [draw, algorithm], over the suites that have runs."""
     known = ~np.isnan(x)
     total = np.where(known, x, 0.0).sum(axis=1)
     with np.errstate(invalid="ignore"):
@@ -164,5 +164,5 @@ def _interval(draws: np.ndarray, suites: int) -> Interval | float:
     return of_draws(value, draws[1:]) if suites >= FEW_SUITES and np.isfinite(value) else value
 
 
-def _value(score: Interval | float) -> float:
+def value(score: Interval | float) -> float:
     return score.value if isinstance(score, Interval) else score

@@ -13,8 +13,8 @@ from ascpo.evaluation.records import Record
 from ascpo.replay.episode import play_again, title
 from ascpo.replay.page import Page
 from ascpo.replay.player import Player
-from ascpo.runs.serialization import BadSetting
 from ascpo.runs.errors import MENDABLE
+from ascpo.runs.serialization import BadSetting
 
 if TYPE_CHECKING:
     import viser

@@ -22,6 +22,7 @@ from jaxtyping import Array, Float
 from ascpo.surrogates.evidence import Evidence, centred
 from ascpo.surrogates.weights import Weights
 
+
 @dataclass(frozen=True)
 class ExpectedMaximum:
     """X = Σ ξ·A      c = E − w."""

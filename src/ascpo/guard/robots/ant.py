@@ -59,4 +59,5 @@ ANT = Robot(
     actions=8,
     joints=tuple(f"{joint}_{leg}" for joint in ("ankle", "hip") for leg in (1, 2, 3, 4)),
     touch=tuple(f"touch_{leg}{end}" for leg in (1, 2, 3, 4) for end in "ab"),
+    steps_per_second=3e3,
 )

@@ -66,4 +66,6 @@ ARM3 = Robot(
     touch=("link_5",),
     spatial=True,
     anchored=True,
+    plain_kinds=True,
+    steps_per_second=15e3,
 )

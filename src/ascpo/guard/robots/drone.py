@@ -45,4 +45,5 @@ DRONE = Robot(
     paper_touch=False,
     spatial=True,
     rotors=("p1", "p2", "p3", "p4"),
+    steps_per_second=9e3,
 )

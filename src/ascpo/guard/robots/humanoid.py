@@ -106,4 +106,5 @@ HUMANOID = Robot(
     joints=tuple(sorted(_WAIST + _LEGS + _ARMS)),
     compact_joints=_LEGS,
     touch=("touch_left", "touch_right"),
+    steps_per_second=1.2e3,
 )

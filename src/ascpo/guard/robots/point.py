@@ -28,4 +28,4 @@ MJCF = """
 """
 
 # The ball stands on the floor at distance 0 with margin 0, and nothing moves it down: the contact is never active.
-POINT = Robot("Point", MJCF, actions=2, can_touch=False)
+POINT = Robot("Point", MJCF, actions=2, can_touch=False, steps_per_second=15e3)

@@ -51,4 +51,5 @@ SWIMMER = Robot(
     actions=2,
     joints=("motor1", "motor2"),
     touch=("point1", "point2", "point3", "point4"),
+    steps_per_second=4e3,
 )

@@ -72,4 +72,5 @@ WALKER = Robot(
         f"{side}_{joint}" for side in ("left", "right") for joint in ("foot", "hip_x", "hip_y", "hip_z", "leg")
     ),
     touch=("touch_left", "touch_right"),
+    steps_per_second=7e3,
 )

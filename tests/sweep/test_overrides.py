@@ -2,14 +2,14 @@
 
 import pytest
 
-from ascpo.paper.changes import differences, nested, read_changes
 from ascpo.runs.config import configure
 from ascpo.runs.serialization import BadSetting
+from ascpo.sweep.overrides import differences, nested, read_overrides
 
 
 def test_values_are_numbers_lists_or_words():
     typed = ["horizon=50", "hidden=8,8", "carry=False", "ascpo.mode=paper", "margin=1e-2", "ask.share=None"]
-    assert read_changes(typed) == {
+    assert read_overrides(typed) == {
         "horizon": 50,
         "hidden": (8, 8),
         "carry": False,
@@ -20,18 +20,18 @@ def test_values_are_numbers_lists_or_words():
 
 
 def test_dashes_may_be_typed_as_on_the_command_line():
-    assert read_changes(["num-envs=4", "cost-fit.batch-size=8"]) == {"num_envs": 4, "cost_fit.batch_size": 8}
-    assert read_changes(["trpo-lagrangian.strength=1"]) == {"trpo-lagrangian.strength": 1}
+    assert read_overrides(["num-envs=4", "cost-fit.batch-size=8"]) == {"num_envs": 4, "cost_fit.batch_size": 8}
+    assert read_overrides(["trpo-lagrangian.strength=1"]) == {"trpo-lagrangian.strength": 1}
 
 
 @pytest.mark.parametrize("word", ["horizon", "=50", "horizon=", ""])
 def test_what_is_no_setting_is_answered_with_how_one_looks(word):
     with pytest.raises(BadSetting, match="name=value"):
-        read_changes([word])
+        read_overrides([word])
 
 
 def test_groups_become_dictionaries_and_an_algorithms_own_settings_stay_with_it():
-    changes = {
+    overrides = {
         "horizon": 50,
         "cost_fit.window": 3,
         "cost_fit.iterations": 2,
@@ -39,11 +39,11 @@ def test_groups_become_dictionaries_and_an_algorithms_own_settings_stay_with_it(
         "ascpo.ask.share": 1,
     }
     shared = {"horizon": 50, "cost_fit": {"window": 3, "iterations": 2}}
-    assert nested(changes, "trpo") == shared
-    assert nested(changes, "ascpo") == {**shared, "mode": "paper", "ask": {"share": 1}}
+    assert nested(overrides, "trpo") == shared
+    assert nested(overrides, "ascpo") == {**shared, "mode": "paper", "ask": {"share": 1}}
 
 
 def test_differences_are_named_as_they_are_typed():
-    changes = read_changes(["horizon=50", "cost_fit.window=3"])
-    usual, other = configure("Point-1-Hazard"), configure("Point-1-Hazard", **nested(changes, "ascpo"))
+    overrides = read_overrides(["horizon=50", "cost_fit.window=3"])
+    usual, other = configure("Point-1-Hazard"), configure("Point-1-Hazard", **nested(overrides, "ascpo"))
     assert differences(usual, other) == {"horizon": (1000, 50), "cost_fit.window": (10, 3)}

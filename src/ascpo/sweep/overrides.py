@@ -1,4 +1,4 @@
-"""Settings as words: `horizon=50`, `cost_fit.window=3`, and for one algorithm alone `ascpo.mode=paper`."""
+"""Settings as text: `horizon=50`, `cost_fit.window=3`, and for one algorithm alone `ascpo.mode=paper`."""
 
 import ast
 from collections.abc import Iterable, Mapping
@@ -7,25 +7,25 @@ from typing import Any
 from ascpo.algorithms import ALGORITHMS
 from ascpo.runs.serialization import BadSetting, to_plain
 
-Changes = Mapping[str, Any]
-"""Settings by their names; those of a group, or of one algorithm, after its name and a dot."""
+Overrides = Mapping[str, Any]
+"""Settings by name. The name of a group or of an algorithm comes before it, with a dot."""
 
 
-def read_changes(words: Iterable[str]) -> dict[str, Any]:
-    """From the command line."""
+def read_overrides(typed: Iterable[str]) -> dict[str, Any]:
+    """Settings from the command line."""
     found: dict[str, Any] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
+    for text in typed:
+        name, equals, value = text.partition("=")
         if not (name and equals and value):
-            raise BadSetting(f"{word!r} is no setting. Write name=value, for example horizon=50 or cost_fit.window=3.")
+            raise BadSetting(f"{text!r} is no setting. Write name=value, for example horizon=50 or cost_fit.window=3.")
         found[_name(name.strip())] = _value(value.strip())
     return found
 
 
-def nested(changes: Changes, algo: str) -> dict[str, Any]:
-    """What of it concerns an algorithm, as `configure` takes it: groups are dictionaries."""
+def nested(overrides: Overrides, algo: str) -> dict[str, Any]:
+    """The overrides for one algorithm, as `configure` takes them: groups are dictionaries."""
     out: dict[str, Any] = {}
-    for name, value in changes.items():
+    for name, value in overrides.items():
         first, *rest = name.split(".")
         if rest and first in ALGORITHMS:
             if first != algo:
@@ -40,7 +40,7 @@ def nested(changes: Changes, algo: str) -> dict[str, Any]:
 
 
 def differences(usual: Any, other: Any, prefix: str = "") -> dict[str, tuple[Any, Any]]:
-    """Where two settings differ: name → (usual, other)."""
+    """The settings that differ: name → (usual, other)."""
     was, now = to_plain(usual), to_plain(other)
     out: dict[str, tuple[Any, Any]] = {}
     for name in was:
@@ -52,7 +52,7 @@ def differences(usual: Any, other: Any, prefix: str = "") -> dict[str, tuple[Any
 
 
 def _value(text: str) -> Any:
-    """A number, a list of numbers, True, False or None; else text."""
+    """A number, a list of numbers, True, False or None. Anything else is text."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
@@ -60,7 +60,7 @@ def _value(text: str) -> Any:
 
 
 def _name(text: str) -> str:
-    """Dashes are for the names of algorithms: `trpo-lagrangian.strength`, and `num_envs`."""
+    """Names of algorithms keep their dashes, `trpo-lagrangian.strength`. Settings have underscores, `num_envs`."""
     first, dot, rest = text.replace("-", "_").partition(".")
     algo = first.replace("_", "-")
     return f"{algo if dot and algo in ALGORITHMS else first}{dot}{rest}"

@@ -1,7 +1,7 @@
-"""A process for one training: `python -m ascpo.paper.worker ORDER CORES THREADS`.
+"""A process that trains one batch: `python -m ascpo.sweep.worker JOBS CORES THREADS`, with the jobs as JSON.
 
-Its standard input is a lifeline: when the other end is gone, whatever happened there, the training saves itself and
-ends. So no training goes on that nobody waits for.
+Its standard input is a lifeline. When the other end closes, for whatever reason, the training saves its runs and ends.
+So no training continues that nobody waits for.
 """
 
 import json
@@ -18,20 +18,21 @@ def main() -> None:
         # Before anything that counts cores is imported.
         os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
     threading.Thread(target=_watch_lifeline, daemon=True).start()
-    from ascpo.paper.orders import Order, carry_out
     from ascpo.runs.compilation_cache import keep_compiled_programs
     from ascpo.runs.stopping import Stopped
+    from ascpo.sweep.jobs import Job, run_batch
 
-    order = Order.from_json(text)
+    batch = tuple(map(Job.from_data, json.loads(text)))
     keep_compiled_programs()
     try:
-        carry_out(order, threads=int(threads))
+        run_batch(batch, threads=int(threads))
     except Stopped as stopped:
         sys.exit(128 + stopped.number)
     except Exception as error:
         sys.exit(" ".join(str(error).split()) or type(error).__name__)
     finally:
-        _write_peaks(order.directory)
+        if len(batch) == 1:
+            _write_peaks(batch[0].directory)
 
 
 def _watch_lifeline() -> None:
@@ -41,7 +42,7 @@ def _watch_lifeline() -> None:
 
 
 def _write_peaks(directory: Path) -> None:
-    """`resources.json`: the largest memory this training had, over all its processes one after the other."""
+    """Write `resources.json`: the peak memory of this run, over all processes that trained it one after another."""
     if not directory.is_dir():
         return
     file = directory / "resources.json"
@@ -53,7 +54,7 @@ def _write_peaks(directory: Path) -> None:
 
 
 def _peak_memory() -> int:
-    """Bytes. Linux's own count is of this program alone; `getrusage` begins with the size of who started it."""
+    """Bytes. On Linux VmHWM counts this program alone; `getrusage` begins with the size of the parent process."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
         return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
@@ -64,7 +65,7 @@ def _peak_memory() -> int:
 
 
 def _peak_device_memory() -> int:
-    """Bytes on an accelerator; 0 where there is none."""
+    """Bytes on an accelerator. 0 where there is none."""
     import jax
 
     return int((jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0))

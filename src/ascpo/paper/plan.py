@@ -1,0 +1,135 @@
+"""From a request to the jobs of an experiment, and running them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from pathlib import Path
+
+from rich.console import Console
+
+from ascpo.paper.experiments import Experiment, Training, experiments
+from ascpo.paper.results import PaperStore
+from ascpo.runs.config import EngineName
+from ascpo.runs.serialization import BadSetting
+from ascpo.sweep.estimate import Estimate
+from ascpo.sweep.executors import Executor, InProcess, Processes
+from ascpo.sweep.jobs import Job, run_batch
+from ascpo.sweep.overrides import Overrides
+from ascpo.sweep.progress import ConsoleProgress
+from ascpo.sweep.scheduler import Outcome, run_sweep
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person wants to run."""
+
+    name: str
+    store: PaperStore = field(default_factory=lambda: PaperStore(Path("runs/paper")))
+    suites: Sequence[str] = ()
+    algos: Sequence[str] = ()
+    seeds: Sequence[int] = ()
+    overrides: Overrides = field(default_factory=dict)
+    episodes: int = 0
+    """Episodes of each evaluation. 0: as many as the figure needs."""
+    checkpoint_every: float = 60.0
+    engine: str = "native"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The jobs of one experiment."""
+
+    experiment: Experiment
+    jobs: tuple[Job, ...]
+    errors: tuple[str, ...] = ()
+    """Why some trainings cannot become jobs."""
+    notes: tuple[str, ...] = ()
+
+
+def plans(request: Request) -> list[Plan]:
+    """The plans of a request. Everything that can be wrong with it is found here, before any training starts."""
+    found = [_plan(experiment, request) for experiment in experiments(request.name) if _concerns(experiment, request)]
+    errors = [error for plan in found for error in plan.errors]
+    if not any(plan.jobs for plan in found):
+        no_match = "No experiment has these suites and algorithms. See `ascpo paper list`."
+        raise BadSetting(errors[0] if errors else no_match)
+    return found
+
+
+def run_plan(plan: Plan, *, jobs: int = 1, threads: int = 0, together: bool = False, console: Console) -> list[Outcome]:
+    """Run the jobs of a plan in this process, singly or in batches, or several at the same time in processes."""
+    experiment = plan.experiment
+    unfinished = [job for job in plan.jobs if not job.is_done()]
+    slots = 1 if experiment.isolated else max(1, min(jobs, len(unfinished)))
+    folder = plan.jobs[0].directory.parent if plan.jobs else Path()
+    progress = ConsoleProgress(unfinished, Estimate(folder), slots, console)
+    for sentence in (*plan.notes, f"{experiment.name}: {len(unfinished)} of {len(plan.jobs)} runs to do"):
+        console.print(sentence, markup=False)
+    executor: Executor
+    if experiment.isolated or slots > 1:
+        executor, batched = Processes(slots, threads, compile_afresh=experiment.isolated), False
+    else:
+        # On a terminal each training has a live display of its own.
+        live = console.is_terminal
+        on_epoch = None if live else progress.update
+        executor = InProcess(partial(run_batch, threads=threads, display=live, on_epoch=on_epoch))
+        batched = together
+    return run_sweep(plan.jobs, executor, progress, batched=batched)
+
+
+def choose_engine(wanted: str, suite: str) -> tuple[EngineName, str]:
+    """The engine of all runs of a suite, so that no comparison mixes engines, and why it is not the one asked for.
+
+    `mjx` means the implementation of MJX that suits the suite and the machine, or the native engine where MJX cannot
+    simulate the suite. `mjx-jax` and `mjx-warp` are taken or refused.
+    """
+    if wanted == "native":
+        return "native", ""
+    from ascpo.runs.environment import engine_name, open_mjx
+
+    engine = engine_name(wanted, suite)
+    if wanted != "mjx":
+        if engine in ("mjx-jax", "mjx-warp"):
+            open_mjx(suite, 1, engine).close()
+        return engine, ""
+    from ascpo.engines.mjx.physics import Unserved
+
+    try:
+        open_mjx(suite, 1, engine).close()
+    except Unserved as error:
+        return "native", str(error)
+    return engine, ""
+
+
+def _concerns(experiment: Experiment, request: Request) -> bool:
+    """`all` leaves out the experiments that lack the suites or algorithms."""
+    if request.name != "all":
+        return True
+    try:
+        return bool(experiment.trainings(request.suites, request.algos, request.seeds))
+    except BadSetting:
+        return False
+
+
+def _plan(experiment: Experiment, request: Request) -> Plan:
+    jobs, errors, notes = [], [], {}
+    choose = cache(partial(choose_engine, request.engine))
+    for training in experiment.trainings(request.suites, request.algos, request.seeds):
+        try:
+            engine, why = choose(training.suite)
+            jobs.append(_job(experiment, training, request, engine))
+        except ValueError as error:
+            errors.append(f"{training.name}: {error}")
+            continue
+        if why:
+            notes[training.suite] = f"{training.suite} uses the native engine. {why}"
+    return Plan(experiment, tuple(jobs), tuple(errors), tuple(notes.values()))
+
+
+def _job(experiment: Experiment, training: Training, request: Request, engine: EngineName) -> Job:
+    evaluation = experiment.evaluation
+    if evaluation is not None and request.episodes:
+        evaluation = replace(evaluation, episodes=request.episodes)
+    config = training.config(request.store.scale, request.overrides, engine)
+    directory = request.store.run(experiment, training).path
+    return Job(config, directory, evaluation, request.checkpoint_every)

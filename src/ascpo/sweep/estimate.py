@@ -1,0 +1,87 @@
+"""How long trainings take: as long as finished runs did, or else by a rule of thumb.
+
+The rule: the steps of an epoch at the robot's speed, and a second and a half for learning (three seconds for algorithms
+that take clipped steps), measured on two cores of an Intel Xeon at 2.5 GHz with epochs of 30 × 1000 steps.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from ascpo.guard.suites import UnknownSuite, suite
+from ascpo.runs.config import Config
+from ascpo.runs.directory import RunDirectory
+from ascpo.runs.tables import read_table
+from ascpo.trust_region.clipped import ClippedStep
+
+_LEARNING, _CLIPPED_LEARNING = 1.5, 3.0
+_STEPS = 30_000
+"""Steps of the epoch in which learning takes these seconds."""
+_UNKNOWN_SPEED = 5e3
+"""Steps per second of an environment that is no suite."""
+RULE = "estimated from the speed of finished runs, or by a rule of thumb for two cores at 2.5 GHz"
+
+
+class Estimate:
+    """Seconds of trainings, from the finished epochs of the runs in a directory."""
+
+    def __init__(self, folder: Path) -> None:
+        self._known: dict[tuple[str, ...], list[float]] = {}
+        """Seconds per step of runs with the same engine, environment and algorithm, and of any algorithm."""
+        for timing in sorted(folder.glob("*/timing.csv")) if folder.is_dir() else ():
+            self._add(RunDirectory(timing.parent))
+
+    def seconds(self, config: Config, epochs: int | None = None) -> float:
+        """Of so many epochs, or of a whole training."""
+        steps = config.settings.num_envs * config.settings.horizon
+        return (config.epochs if epochs is None else epochs) * steps * self._per_step(config)
+
+    def _per_step(self, config: Config) -> float:
+        for key in _keys(config):
+            if key in self._known:
+                return float(np.median(self._known[key]))
+        learning = _CLIPPED_LEARNING if _takes_clipped_steps(config) else _LEARNING
+        return 1 / _steps_per_second(config.env) + learning / _STEPS
+
+    def _add(self, run: RunDirectory) -> None:
+        try:
+            config, seconds = run.config(), epoch_seconds(run)
+        except (ValueError, OSError):
+            return
+        if seconds is not None:
+            for key in _keys(config):
+                steps = config.settings.num_envs * config.settings.horizon
+                self._known.setdefault(key, []).append(seconds / steps)
+
+
+def _keys(config: Config) -> tuple[tuple[str, ...], ...]:
+    return (config.engine, config.env, config.algo), (config.engine, config.env)
+
+
+def _takes_clipped_steps(config: Config) -> bool:
+    """Clipped steps are many epochs of Adam, and take longer than one step within a trust region."""
+    return isinstance(config.algorithm().step, ClippedStep)
+
+
+def _steps_per_second(env: str) -> float:
+    try:
+        return suite(env).robot.steps_per_second
+    except UnknownSuite:
+        return _UNKNOWN_SPEED
+
+
+def epoch_seconds(run: RunDirectory) -> float | None:
+    """Seconds of the median epoch, without the first two, which compile."""
+    if not run.timing.exists():
+        return None
+    times = read_table(run.timing)
+    parts = [column for name, column in times.items() if name.startswith("Time") and name != "TimeSaved"]
+    total = np.sum(parts, axis=0)[2:] if parts else np.zeros(0)
+    return float(np.median(total)) if len(total) else None
+
+
+def duration(seconds: float) -> str:
+    """Seconds, as a person reads them: 1.5 h, 3 min, 20 s."""
+    if seconds >= 3600:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 60:.0f} min" if seconds >= 60 else f"{seconds:.0f} s"

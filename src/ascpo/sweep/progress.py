@@ -1,0 +1,74 @@
+"""The progress of a sweep on the console, a line for each event: which job of how many, and how long the rest takes."""
+
+import time
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from ascpo.sweep.estimate import Estimate, duration
+from ascpo.sweep.jobs import Batch, Job
+from ascpo.sweep.scheduler import Outcome
+
+_INTERVAL = 60.0
+"""Seconds between two lines about batches that run."""
+
+
+class ConsoleProgress:
+    """Prints the progress of a sweep."""
+
+    def __init__(self, jobs: Sequence[Job], estimate: Estimate, slots: int = 1, console: Console | None = None) -> None:
+        self._console = console or Console(highlight=False, soft_wrap=True)
+        self._estimate = estimate
+        self._seconds = {job: estimate.seconds(job.config, job.epochs_left) for job in jobs}
+        """What the jobs that have not ended are expected to take."""
+        self._slots, self._total = slots, len(jobs)
+        self._number: dict[Job, int] = {}
+        self._running: dict[Batch, None] = {}
+        self._expected = self._spent = 0.0
+        self._updated = time.monotonic()
+
+    def start(self, batch: Batch) -> None:
+        for job in batch:
+            self._number.setdefault(job, len(self._number) + 1)
+            self._seconds.setdefault(job, 0.0)
+        self._running[batch] = None
+        epochs = batch[0].config.epochs
+        done = sorted({epochs - job.epochs_left for job in batch})
+        resumed = ""
+        if done[-1] > 0 and done[0] < epochs:
+            resumed = f", resumed after epoch {' to '.join(map(str, dict.fromkeys([done[0], done[-1]])))}"
+        self._print(batch, f"{epochs} epochs{resumed}")
+
+    def update(self) -> None:
+        if time.monotonic() - self._updated < _INTERVAL:
+            return
+        self._updated = time.monotonic()
+        for batch in self._running:
+            epochs = batch[0].config.epochs
+            self._print(batch, f"epoch {epochs - max(job.epochs_left for job in batch)} of {epochs}")
+
+    def split(self, batch: Batch, error: str) -> None:
+        del self._running[batch]
+        for job in batch:
+            self._seconds[job] = self._estimate.seconds(job.config, job.epochs_left)
+        self._print(batch, f"failed: {error.rstrip('.')}; it continues in two halves")
+
+    def end(self, outcomes: Sequence[Outcome]) -> None:
+        batch = tuple(outcome.job for outcome in outcomes)
+        del self._running[batch]
+        self._expected += sum(self._seconds.pop(job) for job in batch)
+        self._spent += (seconds := sum(outcome.seconds for outcome in outcomes))
+        error = outcomes[0].error
+        self._print(batch, f"failed: {error.rstrip('.')}" if error else f"done in {duration(seconds)}")
+
+    def _print(self, batch: Batch, event: str) -> None:
+        numbers = sorted(self._number[job] for job in batch)
+        which, what = str(numbers[0]), batch[0].name
+        if len(batch) > 1:
+            which, what = f"{which} to {numbers[-1]}", f"batch of {len(batch)} runs of {batch[0].config.env}"
+        self._console.print(f"[{which} of {self._total}] {what}: {event}; {self._left()} left in total", markup=False)
+
+    def _left(self) -> str:
+        """The estimate of what is left, corrected by the error of the estimates so far."""
+        correction = self._spent / self._expected if self._expected else 1.0
+        return duration(sum(self._seconds.values()) * correction / self._slots)

@@ -1,0 +1,85 @@
+"""Where runs are kept, and which of them are finished."""
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ascpo.runs.config import Config
+from ascpo.runs.directory import NoRun, RunDirectory
+from ascpo.sweep.overrides import differences
+
+
+@dataclass(frozen=True)
+class Store:
+    """A directory of runs. Each run has a directory of its own, and runs that differ in their seed are NAME-seedN."""
+
+    path: Path
+
+    def run(self, name: str) -> RunDirectory:
+        return RunDirectory(self.path / name)
+
+    def seeds(self, name: str) -> list[int]:
+        """The seeds of all runs of that name, finished or not."""
+        pattern = re.compile(re.escape(f"{name}-seed") + r"(\d+)")
+        found = (pattern.fullmatch(path.name) for path in self.path.iterdir()) if self.path.is_dir() else ()
+        return sorted(int(match[1]) for match in found if match)
+
+    def finished(self, name: str) -> list[RunDirectory]:
+        """The finished runs of that name, by seed."""
+        return [run for seed in self.seeds(name) if is_finished(run := self.run(f"{name}-seed{seed}"))]
+
+
+def failure_file(run: RunDirectory) -> Path:
+    """The file that says why a run failed. It exists until the run succeeds."""
+    return run.path.parent / "logs" / f"{run.path.name}.txt"
+
+
+def log_file(run: RunDirectory) -> Path:
+    """The output of the process that trains the run."""
+    return failure_file(run).with_suffix(".log")
+
+
+def epochs_done(run: RunDirectory) -> int:
+    """Complete rows of metrics.csv."""
+    return max(run.metrics.read_bytes().count(b"\n") - 1, 0) if run.metrics.exists() else 0
+
+
+def is_finished(run: RunDirectory) -> bool:
+    """Whether a run has as many epochs as its own config asks for."""
+    try:
+        epochs = run.config().epochs
+    except (NoRun, OSError):
+        epochs = math.inf
+    return epochs_done(run) >= epochs
+
+
+def is_trained(run: RunDirectory, config: Config) -> bool:
+    """Every epoch is done and the last policy is saved. Where only the tables were kept, the tables count."""
+    if not run.config_file.exists() or epochs_done(run) < config.epochs:
+        return False
+    return _epochs_of_policy(run) == config.epochs or not run.checkpoints.exists()
+
+
+def check_settings(run: RunDirectory, config: Config) -> None:
+    """Refuse a run that was trained with other settings."""
+    if not run.config_file.exists():
+        return
+    found = run.config()
+    if found.fingerprint != config.fingerprint:
+        name, (wanted, present) = next(iter(differences(config, found).items()))
+        raise NoRun(
+            f"{run.path} was trained with {name}={present}, but this sweep wants {wanted}. Choose another --out, or "
+            f"remove that directory."
+        )
+
+
+def _epochs_of_policy(run: RunDirectory) -> int:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(run.policy, framework="numpy") as file:
+            return int(json.loads((file.metadata() or {})["ascpo"])["epochs"])
+    except (OSError, SafetensorError, KeyError, ValueError):
+        return 0

@@ -1,0 +1,96 @@
+"""Processes that train, and what they are told."""
+
+import io
+import json
+
+import pytest
+
+from ascpo.sweep.evaluation import FixedStarts, HeldOutEpisodes
+from ascpo.sweep.executors import InProcess, Processes, Result
+from ascpo.sweep.jobs import Job
+from ascpo.sweep.store import log_file
+from tests.sweep.helpers import job
+
+
+class FakeProcess:
+    """A process that never starts."""
+
+    started: "list[FakeProcess]" = []  # noqa: RUF012
+
+    def __init__(self, arguments, **options):
+        self.arguments, self.options = arguments, options
+        self.code, self.calls, self.stdin = None, [], io.BytesIO()
+        FakeProcess.started.append(self)
+
+    def poll(self):
+        return self.code
+
+    def terminate(self):
+        self.calls.append("terminate")
+
+    def wait(self):
+        assert all(process.calls for process in FakeProcess.started)
+        self.calls.append("wait")
+
+
+@pytest.fixture
+def processes(monkeypatch):
+    FakeProcess.started = []
+    monkeypatch.setattr("subprocess.Popen", FakeProcess)
+    monkeypatch.setattr("ascpo.sweep.executors._cores", lambda: [0, 2, 4, 6])
+    return FakeProcess.started
+
+
+def test_a_process_gets_its_jobs_and_its_share_of_the_machine(tmp_path, processes):
+    executor, batch = Processes(slots=2), (job(tmp_path), job(tmp_path, seed=1))
+    assert [executor.submit(batch), executor.submit(batch)] == [0, 1]
+    assert [process.arguments[-2:] for process in processes] == [["0,2", "2"], ["4,6", "2"]]
+    assert processes[0].options["env"]["OMP_NUM_THREADS"] == "2"
+    assert tuple(map(Job.from_data, json.loads(processes[0].arguments[-3]))) == batch
+
+
+def test_a_slot_is_free_when_its_process_has_ended(tmp_path, processes):
+    executor = Processes(slots=2)
+    executor.submit((job(tmp_path),)), executor.submit((job(tmp_path, seed=1),))
+    assert executor.poll(0) is None
+    processes[0].code = 0
+    assert executor.poll(0) == Result()
+    assert executor.submit((job(tmp_path, seed=2),)) == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [(1, "Epoch 7 made numbers that are not finite."), (-9, "signal 9 ended its process. The log is")],
+)
+def test_a_process_that_fails_says_why_in_its_log(tmp_path, processes, code, error):
+    executor, one = Processes(slots=1), job(tmp_path)
+    executor.submit((one,))
+    log_file(one.run).write_text("a warning\nEpoch 7 made numbers that are not finite.\n")
+    processes[0].code = code
+    assert executor.poll(0).error.startswith(error)
+
+
+def test_all_processes_are_stopped_before_any_is_waited_for(tmp_path, processes):
+    executor = Processes(slots=2)
+    executor.cancel([executor.submit((job(tmp_path, seed=seed),)) for seed in (0, 1)])
+    assert [process.calls for process in processes] == [["terminate", "wait"]] * 2
+
+
+def test_processes_that_are_measured_compile_their_own_programs(tmp_path, processes):
+    Processes(slots=1, compile_afresh=True).submit((job(tmp_path),))
+    assert processes[0].options["env"]["ASCPO_CACHE"] == "off"
+    assert processes[0].arguments[-2:] == ["", "4"]
+
+
+def test_an_error_without_a_text_is_known_by_its_name(tmp_path):
+    def train(batch):
+        raise MemoryError
+
+    executor = InProcess(train)
+    assert executor.poll(executor.submit((job(tmp_path),))) == Result("MemoryError")
+
+
+@pytest.mark.parametrize("evaluation", [None, HeldOutEpisodes(100, episodes=3), FixedStarts(starts=2, episodes=4)])
+def test_a_job_survives_json(tmp_path, evaluation):
+    one = job(tmp_path, "ascpo", evaluation=evaluation)
+    assert Job.from_data(json.loads(json.dumps(one.to_data()))) == one

@@ -1,0 +1,55 @@
+"""What a sweep prints, and how long it says it takes."""
+
+import pytest
+from rich.console import Console
+
+from ascpo.sweep.estimate import Estimate
+from ascpo.sweep.executors import InProcess
+from ascpo.sweep.progress import ConsoleProgress
+from ascpo.sweep.scheduler import run_sweep
+from tests.sweep.helpers import SUITE, job, short, write_run
+
+
+def test_a_batch_has_one_line_for_each_event(tmp_path, capsys):
+    def train(batch):
+        if "scpo-seed0" in short(batch):
+            raise RuntimeError("Epoch 1 made numbers that are not finite.")
+        for one in batch:
+            write_run(one)
+
+    jobs = [job(tmp_path, algo) for algo in ("trpo", "scpo")]
+    write_run(jobs[0], epochs=1)
+    progress = ConsoleProgress(jobs, Estimate(tmp_path), console=Console(highlight=False, soft_wrap=True))
+    run_sweep(jobs, InProcess(train), progress, batched=True)
+    assert capsys.readouterr().out.splitlines() == [
+        f"[1 to 2 of 2] batch of 2 runs of {SUITE}: 2 epochs, resumed after epoch 0 to 1; 0 s left in total",
+        f"[1 to 2 of 2] batch of 2 runs of {SUITE}: failed: Epoch 1 made numbers that are not finite; it continues in "
+        "two halves; 0 s left in total",
+        f"[1 of 2] {SUITE}-trpo-seed0: 2 epochs, resumed after epoch 1; 0 s left in total",
+        f"[1 of 2] {SUITE}-trpo-seed0: done in 0 s; 0 s left in total",
+        f"[2 of 2] {SUITE}-scpo-seed0: 2 epochs; 0 s left in total",
+        f"[2 of 2] {SUITE}-scpo-seed0: failed: Epoch 1 made numbers that are not finite; 0 s left in total",
+    ]
+
+
+def full(path, algo="trpo", **settings):
+    """Two hundred epochs of 30 × 1000 steps, however few the helpers' jobs have."""
+    from ascpo.runs.config import configure
+
+    return configure("Point-8-Hazard", algo, total_steps=6e6, **settings)
+
+
+def test_finished_runs_estimate_better_than_the_rule_of_thumb(tmp_path):
+    trpo = full(tmp_path)
+    assert Estimate(tmp_path).seconds(trpo) == pytest.approx(200 * (30_000 / 15e3 + 1.5))
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.json").write_text(trpo.to_json())
+    timing = "Epoch,TimeRollout,TimePolicy,TimeSaved\n0,9,9,9\n1,9,9,9\n2,1,2,9\n3,1,2,9\n4,8,8,9\n"
+    (tmp_path / "run" / "timing.csv").write_text(timing)
+    assert Estimate(tmp_path).seconds(trpo) == pytest.approx(200 * 3.0)
+    assert Estimate(tmp_path).seconds(full(tmp_path, "ascpo"), epochs=10) == pytest.approx(30.0)
+
+
+@pytest.mark.parametrize(("algo", "learning"), [("cpo", 1.5), ("pascpo", 3.0), ("ppo-lagrangian", 3.0)])
+def test_algorithms_with_clipped_steps_take_longer(tmp_path, algo, learning):
+    assert Estimate(tmp_path).seconds(full(tmp_path, algo), epochs=1) == pytest.approx(30_000 / 15e3 + learning)

@@ -1,0 +1,184 @@
+"""Sweeps with trainings that take no time: jobs that are missing, stopped, finished, broken, or in other hands."""
+
+import filelock
+import pytest
+
+from ascpo.runs.stopping import Stopped
+from ascpo.sweep.executors import InProcess, Result
+from ascpo.sweep.scheduler import run_sweep
+from ascpo.sweep.store import failure_file
+from tests.sweep.helpers import SUITE, Recorder, job, short, write_run
+
+ALGOS = ("trpo", "cpo", "scpo")
+
+
+@pytest.fixture
+def jobs(tmp_path):
+    return [job(tmp_path, algo) for algo in ALGOS]
+
+
+def finish(batch):
+    for one in batch:
+        write_run(one)
+
+
+def fails_for(*names):
+    """A training that fails if a batch holds one of these jobs."""
+
+    def train(batch):
+        if set(short(batch)) & set(names):
+            raise RuntimeError("Epoch 7 made numbers that are not finite.")
+        finish(batch)
+
+    return InProcess(train)
+
+
+def sweep(jobs, executor=None, progress=None, **options):
+    return run_sweep(jobs, executor or InProcess(finish), progress or Recorder(), **options)
+
+
+def statuses(outcomes):
+    return [one.status for one in outcomes]
+
+
+def test_missing_jobs_are_trained_stopped_jobs_resume_and_finished_jobs_stay(jobs):
+    write_run(jobs[0])
+    write_run(jobs[1], epochs=1)
+    progress = Recorder()
+    assert statuses(sweep(jobs, progress=progress)) == ["present", "trained", "trained"]
+    assert progress.started == [["cpo-seed0"], ["scpo-seed0"]]
+    assert set(statuses(sweep(jobs))) == {"present"}
+
+
+def test_a_job_that_fails_is_reported_and_the_others_continue(jobs):
+    outcomes = sweep(jobs, fails_for("cpo-seed0"))
+    assert statuses(outcomes) == ["trained", "failed", "trained"]
+    assert "not finite" in outcomes[1].error
+    assert "not finite" in failure_file(jobs[1].run).read_text()
+
+
+def test_the_reason_of_a_failure_is_forgotten_when_the_job_succeeds(jobs):
+    file = failure_file(jobs[0].run)
+    file.parent.mkdir(parents=True)
+    file.write_text("The disk was full.\n")
+    sweep(jobs[:1])
+    assert not file.exists()
+
+
+def test_a_run_with_other_settings_is_neither_kept_nor_overwritten(jobs, tmp_path):
+    run = write_run(job(tmp_path, "trpo", margin=0.25))
+    before = run.metrics.read_bytes()
+    (outcome,) = sweep(jobs[:1])
+    assert outcome.status == "failed"
+    assert "was trained with margin=0.25, but this sweep wants 0.0. Choose another --out" in outcome.error
+    assert run.metrics.read_bytes() == before
+
+
+def test_a_stop_ends_the_sweep_at_once(jobs):
+    def stopped(batch):
+        raise Stopped(15)
+
+    progress = Recorder()
+    with pytest.raises(Stopped):
+        sweep(jobs, InProcess(stopped), progress)
+    assert (len(progress.started), progress.outcomes) == (1, [])
+
+
+@pytest.fixture
+def lock(jobs):
+    """The first job's run is in the hands of another process."""
+    # A lock object of its own stands for another process: locks belong to open files.
+    lock = filelock.FileLock(write_run(jobs[0], epochs=1).path / ".lock")
+    lock.acquire()
+    yield lock
+    lock.release(force=True)
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_job_that_another_process_trains_comes_last(jobs, lock, batched):
+    def train_and_release(batch):
+        finish(batch)
+        lock.release(force=True)
+
+    progress = Recorder()
+    outcomes = sweep(jobs, InProcess(train_and_release), progress, batched=batched)
+    assert progress.started[-1] == ["trpo-seed0"]
+    assert statuses(outcomes) == ["trained"] * 3
+
+
+def test_a_job_that_another_process_keeps_is_reported(jobs, lock):
+    outcomes = sweep(jobs[:2], patience=0.0)
+    assert [(one.status, "another process" in one.error) for one in outcomes] == [("trained", False), ("failed", True)]
+
+
+def test_jobs_of_a_suite_are_one_batch(tmp_path):
+    jobs = [job(tmp_path, algo, env=env) for env in (SUITE, "Point-4-Hazard") for algo in ("trpo", "scpo")]
+    progress = Recorder()
+    sweep(jobs, progress=progress, batched=True)
+    others = ["Point-4-Hazard-trpo-seed0", "Point-4-Hazard-scpo-seed0"]
+    assert progress.started == [["trpo-seed0", "scpo-seed0"], others]
+
+
+def test_a_bad_job_of_a_batch_is_found_by_halves(tmp_path):
+    jobs = [job(tmp_path, algo, seed) for algo in ("trpo", "scpo") for seed in range(4)]
+    progress = Recorder()
+    outcomes = sweep(jobs, fails_for("scpo-seed1"), progress, batched=True)
+    assert [one.job.name for one in outcomes if one.status == "failed"] == [f"{SUITE}-scpo-seed1"]
+    assert [len(batch) for batch in progress.started] == [8, 4, 4, 2, 1, 1, 2]
+    assert [size for size, _ in progress.errors] == [8, 4, 2]
+
+
+def test_an_evaluation_that_fails_costs_the_rest_of_its_batch_nothing(jobs):
+    """The batch was trained when one evaluation failed. What is done by then counts as trained by this sweep."""
+
+    def train(batch):
+        for one in batch:
+            write_run(one)
+        if "cpo-seed0" in short(batch):
+            jobs[1].run.metrics.unlink()
+            raise RuntimeError("The simulator broke down.")
+
+    outcomes = sweep(jobs, InProcess(train), batched=True)
+    assert sorted(statuses(outcomes)) == ["failed", "trained", "trained"]
+
+
+class Slow:
+    """An executor whose tasks end when they have been polled three times."""
+
+    def __init__(self, slots, error=""):
+        self.slots, self.error = slots, error
+        self.running, self.most, self.cancelled = {}, 0, []
+
+    def submit(self, batch):
+        task = next(slot for slot in range(self.slots) if slot not in self.running)
+        self.running[task] = [batch, 0]
+        self.most = max(self.most, len(self.running))
+        return task
+
+    def poll(self, task):
+        self.running[task][1] += 1
+        if self.running[task][1] < 3:
+            return None
+        batch, _ = self.running.pop(task)
+        finish(batch)
+        return Result(self.error)
+
+    def cancel(self, tasks):
+        self.cancelled += tasks
+
+
+def test_as_many_jobs_run_at_the_same_time_as_the_executor_has_slots(jobs):
+    executor = Slow(slots=2)
+    assert statuses(sweep(jobs, executor, pause=0.0)) == ["trained"] * 3
+    assert executor.most == 2
+
+
+def test_a_stop_reaches_every_task_that_runs(jobs):
+    class Impatient(Recorder):
+        def update(self):
+            raise Stopped(2)
+
+    executor = Slow(slots=2)
+    with pytest.raises(Stopped):
+        sweep(jobs, executor, Impatient(), pause=0.0)
+    assert executor.cancelled == [0, 1]

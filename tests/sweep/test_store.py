@@ -1,0 +1,52 @@
+"""Which runs of a store are finished."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from ascpo.sweep.store import Store, is_trained
+from tests.sweep.helpers import SUITE, job, write_run
+
+
+@pytest.fixture
+def one(tmp_path):
+    return job(tmp_path)
+
+
+def save_policy(run, epochs):
+    save_file({"theta": np.zeros(1)}, run.policy, {"ascpo": json.dumps({"epochs": epochs})})
+
+
+def test_a_run_is_trained_when_its_last_policy_is_saved(one):
+    run = write_run(one)
+    assert is_trained(run, one.config)  # only its tables were kept
+    run.checkpoints.mkdir()
+    assert not is_trained(run, one.config)  # killed after the last row, before the last checkpoint
+    save_policy(run, 1)
+    assert not is_trained(run, one.config)
+    save_policy(run, one.config.epochs)
+    assert is_trained(run, one.config)
+    assert not is_trained(run, replace(one.config, total_steps=1000))
+
+
+def test_a_last_row_that_was_cut_off_does_not_count(one):
+    run = write_run(one)
+    run.metrics.write_text(run.metrics.read_text().removesuffix("\n"))
+    assert not is_trained(run, one.config)
+
+
+def test_all_seeds_of_a_name_count_and_no_other_names(tmp_path):
+    for seed, epochs in ((0, None), (11, None), (12, 1)):
+        write_run(job(tmp_path, "ascpo", seed), epochs=epochs)
+    write_run(job(tmp_path, "pascpo", 3))
+    (tmp_path / f"{SUITE}-ascpo-monotone-seed4").mkdir()
+    store = Store(tmp_path)
+    assert store.seeds(f"{SUITE}-ascpo") == [0, 11, 12]
+    assert [run.path.name for run in store.finished(f"{SUITE}-ascpo")] == [
+        f"{SUITE}-ascpo-seed0",
+        f"{SUITE}-ascpo-seed11",
+    ]
+    assert Store(tmp_path / "nowhere").seeds(SUITE) == []

@@ -217,6 +217,15 @@ def test_a_share_that_time_outs_reduce_makes_a_phase_of_its_own(tmp_path):
     ]
 
 
+def test_a_target_without_a_share_has_phases_of_time_outs(tmp_path):
+    own = {"ask": {"closed": False, "share": None}}
+    run = read_run(made(tmp_path / "a", settings=own, AskShare="nan", TimeoutRate=[1, 0.9, 0.1, 0]))
+    assert [phase[:3] for phase in phases(run)] == [
+        (0, 1, "Recovering, while most episodes run out of time"),
+        (2, 3, "Recovering"),
+    ]
+
+
 def test_a_phase_counts_the_steps_of_phases_that_were_too_short(tmp_path):
     cases = [1] * 20 + [3] + [1] * 19
     ((first, last, title, text),) = phases(read_run(made(tmp_path / "a", epochs=40, Case=cases)))

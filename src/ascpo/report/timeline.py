@@ -20,7 +20,7 @@ _TIERS = (1 / 3, 2 / 3)
 """Borders of the tiers of a step's room, which lies between 0 and 1."""
 _ROOM = (", with nearly all of the trust region", ", with most of the trust region", ", with room for the reward")
 _TIMEOUTS = ("", ", while many episodes run out of time", ", while most episodes run out of time")
-"""The names of the tiers, with and without constraints."""
+"""The names of the tiers, with and without a share of the constraints."""
 _PARTS = 16
 """A phase has at least this part of the run's epochs."""
 _ENDS = 3
@@ -76,13 +76,13 @@ class Phase:
 def timeline(run: RunData) -> list[Phase]:
     """The phases of a run. The first phase of a kind explains the kind."""
     about = run.description
-    tiers = _ROOM if about.mechanism == "constraint" else _TIMEOUTS
-    kinds = list(zip(_kinds(run, about), _tiers(run, about), strict=True))
+    names, tiers = _tiers(run, about)
+    kinds = list(zip(_kinds(run, about), tiers, strict=True))
     epochs, found, known = run.metrics["Epoch"].astype(int), [], set()
     for (kind, tier), start, stop in split(kinds, shortest=max(1, run.epochs // _PARTS)):
         part = _Part(run, start, stop)
         sentences, outcome = _sentences(part, about, explained=kind in known), _outcome(part)
-        title, strength = _TITLES[kind] + tiers[tier], 1.0 - tier / len(tiers)
+        title, strength = _TITLES[kind] + names[tier], 1.0 - tier / len(names)
         found.append(Phase(int(epochs[start]), int(epochs[stop - 1]), kind, title, sentences, outcome, strength))
         known.add(kind)
     return found
@@ -171,15 +171,16 @@ def _multiplier_kinds(run: RunData) -> list[str]:
             for up, down in zip(moves > noise, moves < -noise, strict=True)]  # fmt: skip
 
 
-def _tiers(run: RunData, about: Description) -> list[int]:
+def _tiers(run: RunData, about: Description) -> tuple[Sequence[str], list[int]]:
+    """The names of the tiers, and the tier of each epoch."""
     share, limits = run.column("AskShare"), run.target_range
     if about.mechanism == "constraint" and share is not None and limits is not None:
         least, most = limits
-        room = (most - share) / (most - least)
+        names, room = _ROOM, (most - share) / (most - least)
     else:
         timeouts = run.column("TimeoutRate")
-        room = np.zeros(run.epochs) if timeouts is None else timeouts
-    return [int(np.searchsorted(_TIERS, one)) for one in np.nan_to_num(room)]
+        names, room = _TIMEOUTS, np.zeros(run.epochs) if timeouts is None else timeouts
+    return names, [int(np.searchsorted(_TIERS, one)) for one in np.nan_to_num(room)]
 
 
 class _Part:

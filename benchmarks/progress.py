@@ -24,7 +24,7 @@ def draw(run: Path, epochs: int, to: Path) -> None:
     limits = dict(zip(names, config.settings.limits_for(names), strict=True))
     console = Console(record=True, width=100, force_terminal=True, file=io.StringIO(), highlight=False)
     display = Display(console)
-    display.on_training_start(TrainingPlan(config, directory.path, 0, config.algorithm().words, limits))
+    display.on_training_start(TrainingPlan(config, directory.path, 0, config.algorithm().description, limits))
     log, times = read_table(directory.metrics), read_table(directory.timing)
     for i in range(epochs):
         row, timing = ({k: float(v[i]) for k, v in table.items()} for table in (log, times))

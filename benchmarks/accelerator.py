@@ -179,10 +179,10 @@ def parity(task: Task, engine: str, batch: int) -> str:
 
 def train(args: argparse.Namespace) -> None:
     """Whole runs, and what a seed of them took."""
-    from ascpo.runs.api import train_together
+    from ascpo.runs.api import train_many
 
     seeds, began = seeds_of(args.seeds), time.perf_counter()
-    results = train_together(
+    results = train_many(
         "Point-8-Hazard",
         ["ascpo"],
         seeds=seeds,

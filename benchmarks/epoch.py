@@ -5,7 +5,6 @@ python -m benchmarks.epoch --critics              # minibatches against full bat
 """
 
 import argparse
-import dataclasses
 import itertools
 import resource
 import time
@@ -17,8 +16,9 @@ import numpy as np
 from ascpo.algorithms import ASCPO, CPO, SCPO, TRPO
 from ascpo.engines.native.engine import NativeEngine
 from ascpo.environments.spaces import make_task
-from ascpo.networks.fit import RARE, Fit
-from ascpo.training.loop import make_learner, train
+from ascpo.networks.fit import CostFitSettings, FitSettings
+from ascpo.training.agent import agent_for
+from ascpo.training.loop import train
 from ascpo.training.settings import Settings
 
 PARTS = ("TimeRollout", "TimeJudge", "TimePolicy", "TimeCritics", "TimeOther")
@@ -30,8 +30,8 @@ def measure(runs: Mapping[str, tuple[Any, Settings]], epochs: int, suite: str) -
     trainings, laps = {}, {name: [] for name in runs}
     for name, (algorithm, settings) in runs.items():
         engine = NativeEngine(task, settings.num_envs)
-        learner = make_learner(engine, algorithm.build(settings.probability), settings)
-        trainings[name] = train(engine, learner, 0, epochs + 2)
+        agent = agent_for(engine, algorithm.build(settings.probability), settings)
+        trainings[name] = train(engine, agent, 0, epochs + 2)
         began = time.perf_counter()
         next(trainings[name])
         print(f"{name}: first epoch, compilation included, {time.perf_counter() - began:.1f} s", flush=True)
@@ -50,17 +50,17 @@ def main() -> None:
     parser.add_argument("--critics", action="store_true")
     args = parser.parse_args()
     if args.critics:
-        full = dataclasses.replace(RARE, batch_size=0, window=1)
+        full = CostFitSettings(batch_size=0, window=1)
         runs = {
             "minibatches of 4096": (ASCPO(), Settings()),
-            "full batches": (ASCPO(), Settings(value_fit=Fit(batch_size=0), cost_fit=full)),
+            "full batches": (ASCPO(), Settings(value_fit=FitSettings(batch_size=0), cost_fit=full)),
         }
     else:
         runs = {name: (algorithm, Settings()) for name, algorithm in
                 {"trpo": TRPO(), "cpo": CPO(), "scpo": SCPO(), "ascpo": ASCPO(), "ascpo-moment": ASCPO(mode="moment")}.items()}  # fmt: skip  # noqa: E501
     found = measure(runs, args.epochs, args.suite)
     base = sum(next(iter(found.values())).values())
-    print(f"\n| run | rollout | judge | policy | critics | other | epoch, s | against {next(iter(found))} |")
+    print(f"\n| run | rollout | estimates | policy | critics | other | epoch, s | against {next(iter(found))} |")
     print("|" + "---|" * 8)
     for name, parts in found.items():
         total = sum(parts.values())

@@ -26,8 +26,8 @@ def settings_page() -> str:
         "# Settings",
         MADE,
         "Everything that `ascpo train` takes. Settings that all algorithms share and the chosen algorithm's own stand "
-        'side by side: `--margin 0.03 --mode paper` on the command line, `margin=0.03, mode="paper"` in '
-        '`ascpo.train(...)`. Settings of a group are written `--ask.share 0.9`, and in Python `ask={"share": 0.9}`. '
+        'side by side: `--discount 0.95 --mode paper` on the command line, `discount=0.95, mode="paper"` in '
+        '`ascpo.train(...)`. Settings of a group are written `--target.share 0.9`, and in Python `target={"share": 0.9}`. '
         "Switches are `--carry` and `--no-carry`.",
         "## The run",
         *_tables(Train, skip=("method", "options", "settings")),

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 import tyro
 
-from ascpo.algorithms import ALGORITHMS
 from ascpo.cli import main
-from tests.runs.helpers import EPOCH, TINY, words
+from tests.runs.helpers import EPOCH, tiny, words
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -39,8 +38,7 @@ def small(command):
     if "--resume" in typed:
         return [*typed, "--total-steps", str(2 * EPOCH), "--evaluate", "0"]
     algo = typed[typed.index("--algo") + 1] if "--algo" in typed else "ascpo"
-    known = {name: value for name, value in TINY.items() if name != "cost_fit" or hasattr(ALGORITHMS[algo](), name)}
-    return [*typed, *words(known), "--total-steps", str(2 * EPOCH), "--evaluate", "0"]
+    return [*typed, *words(tiny(algo)), "--total-steps", str(2 * EPOCH), "--evaluate", "0"]
 
 
 WITH_COMMANDS = [page for page in PAGES if commands(page)]

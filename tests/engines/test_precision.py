@@ -43,12 +43,12 @@ def test_derivatives_and_loops_within_are_precise_too():
 
 
 def test_methods_that_are_compiled_may_be_precise():
-    class Learner:
+    class Doubling:
         @partial(jax.jit, static_argnums=0)
         @precise
         def square(self, A):
             """Its own product."""
             return product(A)
 
-    assert_array_equal(Learner().square(A), product(A))
-    assert Learner.square.__doc__ == "Its own product."
+    assert_array_equal(Doubling().square(A), product(A))
+    assert Doubling.square.__doc__ == "Its own product."

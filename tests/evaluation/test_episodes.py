@@ -3,28 +3,26 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from ascpo.engines.actor import ScriptedActor
+from ascpo.engines.contract import Rollout, RunBatch
 from ascpo.engines.functional import FunctionalEngine
-from ascpo.engines.contract import SCRIPTED, Actor, Rollout
 from ascpo.evaluation.episodes import play, seeded
+from tests.actors import ToyActor
 from tests.toys import Corridor
 
 
-def act(theta, view, noise):
+def act(theta, observation, noise):
     return theta[:1] + 0.1 * noise
-
-
-def nothing(memory, costs):
-    return memory
 
 
 class Toy(FunctionalEngine):
     """Its episodes cannot be repeated one by one, but they can be counted."""
 
-    def begin_at(self, actor, origins):
-        self.begin(actor, origins[0][0])
+    def start_at(self, actor, episodes):
+        self.start([RunBatch(actor, (episodes[0][0],))])
 
 
-ACTOR = Actor(start=(), after=nothing, act=act)
+ACTOR = ToyActor(act)
 LIMITS = (0.0, 0.0)
 
 
@@ -72,27 +70,30 @@ def test_the_worst_episodes_are_kept_with_their_actions_the_very_worst_first():
     largest = played.episodes.maximum[:, 0]
     assert [kept.row for kept in played.worst] == np.argsort(-largest)[:3].tolist()
     again = Toy(Corridor(), 3)
-    again.begin(SCRIPTED, 0)
-    rollout = again.collect(jnp.zeros(0), np.stack([kept.actions for kept in played.worst], axis=1))
-    assert_allclose(np.asarray(rollout.cost[..., 0]).max(axis=0), np.sort(largest)[::-1][:3], rtol=1e-6)
+    again.start([RunBatch(ScriptedActor(), (0,))])
+    actions = np.stack([kept.actions for kept in played.worst], axis=1)
+    (rollout,) = again.collect([jnp.zeros((1, 0))], [actions[None]])
+    assert_allclose(np.asarray(rollout.cost[0, ..., 0]).max(axis=0), np.sort(largest)[::-1][:3], rtol=1e-6)
 
 
 class Scripted:
     """An engine that plays what it was given: episodes of lengths that depend on the environment."""
 
-    observation_size, action_size, cost_names, num_envs, remarks = 1, 1, ("cost",), 3, ()
+    observation_size, action_size, cost_names, envs_per_run, max_runs, notes = 1, 1, ("cost",), 3, 1, ()
 
-    def begin_at(self, actor, origins):
+    def start_at(self, actor, episodes):
         self.t = 0
 
-    def collect(self, theta, noise):
+    def collect(self, thetas, noises):
         """Environment i has episodes of i + 1 steps; the reward is the number of the step, counted from the start."""
+        noise = noises[0][0]
         t = self.t + np.arange(len(noise))
         self.t += len(noise)
         done = np.stack([(t + 1) % (i + 1) == 0 for i in range(3)], axis=1)
         reward = np.repeat(t[:, None], 3, axis=1).astype(float)
-        view, cost = np.zeros((len(noise), 3, 1)), np.zeros((len(noise), 3, 1))
-        return Rollout(view, view, noise, reward, cost, done, np.zeros_like(done), taken=noise + (t % 2)[:, None, None])
+        nothing, taken = np.zeros((len(noise), 3, 1)), noise + (t % 2)[:, None, None]
+        parts = (nothing, nothing, noise, reward, nothing, done, np.zeros_like(done), taken)
+        return [Rollout(*(part[None] for part in parts))]
 
 
 def test_every_episode_of_the_list_is_played_to_its_end_by_whoever_is_free():

@@ -5,21 +5,22 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ascpo.engines.contract import SCRIPTED, Actor
+from ascpo.engines.actor import ScriptedActor
 from ascpo.evaluation.episodes import play
 from ascpo.evaluation.evaluate import records_of
 from ascpo.evaluation.records import Record
 from ascpo.evaluation.retrace import retrace
 from ascpo.runs.directory import NoRun
 from ascpo.runs.environment import open_engine
+from tests.actors import ToyActor
 
 LIMITS = (0.0, 0.0, 0.0)
-RANDOM = Actor(start=(), after=SCRIPTED.after, act=lambda theta, view, noise: noise + jnp.array([1.0, 0.1]))
+RANDOM = ToyActor(lambda theta, observation, noise: noise + jnp.array([1.0, 0.1]))
 
 
 def recorded(env, limits, episodes=24):
     engine = open_engine(env, 2)
-    actor = RANDOM if engine.action_size == 2 else SCRIPTED
+    actor = RANDOM if engine.action_size == 2 else ScriptedActor()
     origins = [(5 + i // 2, i % 2) for i in range(episodes)]
     played = play(engine, actor, jnp.zeros(0), origins, limits=limits, keep=episodes)
     return records_of(played, origins, env=env, cost_names=engine.cost_names, limits=limits, mean_action=False)

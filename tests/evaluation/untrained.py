@@ -6,19 +6,17 @@ from ascpo.runs.config import configure
 from ascpo.runs.directory import create
 from ascpo.runs.environment import open_engine
 from ascpo.runs.trained_policy import save_policy
-from ascpo.training.state import Sizes
-from ascpo.training.loop import learner_for
-from tests.runs.helpers import CART, TINY
+from ascpo.training.agent import agent_for
+from tests.runs.helpers import CART, tiny
 
 
 def untrained(out, *, env=CART, algo="trpo", seed=0, shift=0.0, **settings):
     """A run's directory. `shift` is added to the policy's parameters, so that it acts otherwise."""
-    config = configure(env, algo, seed=seed, total_steps=100, **{**TINY, **settings})
+    config = configure(env, algo, seed=seed, total_steps=100, **{**tiny(algo), **settings})
     directory = create(out, config)
     engine = open_engine(env, 1)
-    sizes = Sizes(config.settings.num_envs, engine.observation_size, engine.action_size, len(engine.cost_names))
-    learner = learner_for(config.algorithm(), config.settings, sizes, config.settings.limits_for(engine.cost_names))
-    theta = learner.acting(learner.start(seed)) + shift
+    agent = agent_for(engine, config.algorithm(), config.settings)
+    theta = agent.acting(agent.init(seed)) + shift
     save_policy(directory.policy, config.plain(), engine, jnp.asarray(theta), 1)
     engine.close()
     return directory.path

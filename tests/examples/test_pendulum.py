@@ -25,7 +25,7 @@ def after(env, torque, steps):
 def test_gymnasiums_checker_and_ours_find_nothing():
     check_env(make().unwrapped, skip_render_check=True)
     found = inspect(make)
-    assert (found.observation_size, found.action_size, found.remarks) == (4, 1, ())
+    assert (found.observation_size, found.action_size, found.notes) == (4, 1, ())
     assert found.cost_names == ("angle", "torque")
 
 

@@ -2,10 +2,10 @@
 
 import functools
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 
-from ascpo.engines.contract import SCRIPTED
+from ascpo.engines.actor import ScriptedActor
 from ascpo.evaluation.records import Record
 from ascpo.runs.environment import open_engine
 from tests.own import Cart
@@ -37,10 +37,11 @@ class Broken(Drawn):
 @functools.cache
 def straight(env: str, seed: int) -> Record:
     """Full thrust ahead, to the end of the episode."""
-    engine = open_engine(env, 1, threads=1)
-    engine.begin_at(SCRIPTED, [(seed, 0)])
+    engine = open_engine(env, 1)
+    engine.start_at(ScriptedActor(), [(seed, 0)])
     ahead = np.eye(1, engine.action_size, dtype=np.float32)[0]
-    rollout = engine.collect(jnp.zeros(0), np.tile(ahead, (150, 1, 1)))
+    (rollout,) = engine.collect([np.zeros((1, 0))], [np.tile(ahead, (1, 150, 1, 1))])
+    rollout = jax.tree.map(lambda x: np.asarray(x)[0], rollout)
     engine.close()
     length = int(np.asarray(rollout.done[:, 0]).argmax()) + 1
     cost = np.asarray(rollout.cost[:length, 0], float)

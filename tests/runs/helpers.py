@@ -1,5 +1,7 @@
 """One small training for all tests of runs, so that it is compiled once."""
 
+from ascpo.runs.config import acting_settings
+
 TINY = {
     "num_envs": 4,
     "horizon": 25,
@@ -10,6 +12,11 @@ TINY = {
 EPOCH = 100
 CART = "tests.own:make"
 POINT = "Point-1-Hazard"
+
+
+def tiny(algo):
+    """The part of it that acts on an algorithm."""
+    return acting_settings(algo, TINY)
 
 
 def words(settings=TINY, prefix="--"):

@@ -15,29 +15,30 @@ from ascpo.engines.functional import FunctionalEngine
 from ascpo.runs import checkpoints
 from ascpo.runs.checkpoints import BadCheckpoint, Checkpoints
 from ascpo.runs.config import configure
-from ascpo.training.loop import begin, make_learner
+from ascpo.training.agent import agent_for
+from ascpo.training.loop import TrainingRun, start
 from tests.runs.helpers import TINY
 from tests.toys import Corridor
 
 
-def standing(algo="ascpo", epochs=0, seed=0, **settings):
+def training_state(algo="ascpo", epochs=0, seed=0, **settings):
     engine = FunctionalEngine(Corridor(), 4)
     config = configure("corridor", algo, **((TINY if algo != "trpo" else {"num_envs": 4, "horizon": 25}) | settings))
-    start = begin(engine, make_learner(engine, config.algorithm(), config.settings), seed)
-    return dataclasses.replace(start, epochs=epochs, cost=0.1 * epochs)
+    (first,) = start(engine, [TrainingRun(agent_for(engine, config.algorithm(), config.settings), seed)])
+    return dataclasses.replace(first, epochs=epochs, cost=0.1 * epochs)
 
 
-def leaves(standing):
+def leaves(training_state):
     raw = [jax.random.key_data(x) if jax.dtypes.issubdtype(getattr(x, "dtype", int), jax.dtypes.prng_key) else x
-           for x in jax.tree.leaves(standing)]  # fmt: skip
+           for x in jax.tree.leaves(training_state)]  # fmt: skip
     return [np.asarray(leaf) for leaf in raw]
 
 
 @pytest.mark.parametrize("algo", ["trpo", "ascpo"])
 def test_what_is_loaded_is_what_was_saved(tmp_path, algo):
-    saved = standing(algo, epochs=3, seed=5)
+    saved = training_state(algo, epochs=3, seed=5)
     Checkpoints(tmp_path, "me").save(saved)
-    loaded = Checkpoints(tmp_path, "me").load(standing(algo))
+    loaded = Checkpoints(tmp_path, "me").load(training_state(algo))
     assert (loaded.epochs, loaded.cost) == (3, saved.cost)
     for one, other in zip(leaves(saved), leaves(loaded), strict=True):
         assert one.dtype == other.dtype
@@ -47,9 +48,9 @@ def test_what_is_loaded_is_what_was_saved(tmp_path, algo):
 def test_the_last_two_are_kept(tmp_path):
     found = Checkpoints(tmp_path, "me")
     for epochs in (1, 2, 3):
-        found.save(standing(epochs=epochs))
+        found.save(training_state(epochs=epochs))
     assert found.epochs() == [2, 3]
-    assert found.load(standing()).epochs == 3
+    assert found.load(training_state()).epochs == 3
 
 
 def damage(path, how):
@@ -71,20 +72,20 @@ def damage(path, how):
 @pytest.mark.parametrize("how", ["truncated", "flipped", "emptied", "gone"])
 def test_a_damaged_one_is_refused_and_the_one_before_it_is_named(tmp_path, how):
     for epochs in (4, 5):
-        Checkpoints(tmp_path, "me").save(standing(epochs=epochs))
+        Checkpoints(tmp_path, "me").save(training_state(epochs=epochs))
     damage(tmp_path / "5", how)
     with pytest.raises(
         BadCheckpoint, match=r"5 is damaged.*Remove that directory to continue from the one after epoch 4"
     ):
-        Checkpoints(tmp_path, "me").load(standing())
+        Checkpoints(tmp_path, "me").load(training_state())
     shutil.rmtree(tmp_path / "5")
-    assert Checkpoints(tmp_path, "me").load(standing()).epochs == 4
+    assert Checkpoints(tmp_path, "me").load(training_state()).epochs == 4
 
 
 def test_one_of_another_run_is_refused(tmp_path):
-    Checkpoints(tmp_path, "another").save(standing(epochs=1))
+    Checkpoints(tmp_path, "another").save(training_state(epochs=1))
     with pytest.raises(BadCheckpoint, match=r"belongs to a run with other settings.*start the run again"):
-        Checkpoints(tmp_path, "me").load(standing())
+        Checkpoints(tmp_path, "me").load(training_state())
 
 
 def test_one_of_another_program_is_refused(tmp_path):
@@ -93,24 +94,24 @@ def test_one_of_another_program_is_refused(tmp_path):
     with ocp.CheckpointManager(tmp_path) as manager:
         manager.save(1, args=ocp.args.StandardSave({"weights": np.ones(3)}))
     with pytest.raises(BadCheckpoint, match="damaged, or another program wrote it"):
-        Checkpoints(tmp_path, "me").load(standing())
+        Checkpoints(tmp_path, "me").load(training_state())
 
 
 def test_one_of_other_sizes_is_refused(tmp_path):
-    Checkpoints(tmp_path, "me").save(standing(epochs=1))
+    Checkpoints(tmp_path, "me").save(training_state(epochs=1))
     with pytest.raises(BadCheckpoint, match="other sizes"):
-        Checkpoints(tmp_path, "me").load(standing(hidden=(9, 9)))
+        Checkpoints(tmp_path, "me").load(training_state(hidden=(9, 9)))
 
 
 def test_a_checkpoint_of_an_earlier_version_is_read_by_the_earlier_names_of_its_fields(tmp_path, monkeypatch):
     """The state's fields have other names today: the table says which."""
     monkeypatch.setattr(checkpoints, "_path_name", lambda path: earlier_name(keystr(path)))
-    Checkpoints(tmp_path, "me").save(saved := standing(epochs=3, seed=5))
+    Checkpoints(tmp_path, "me").save(saved := training_state(epochs=3, seed=5))
     monkeypatch.undo()
     with pytest.raises(BadCheckpoint, match="Another version of this program wrote the checkpoint"):
-        Checkpoints(tmp_path, "me").load(standing())
+        Checkpoints(tmp_path, "me").load(training_state())
     monkeypatch.setattr(checkpoints, "RENAMED", {"learner": "state", "state/reward_critic": "state/value"})
-    for one, other in zip(leaves(saved), leaves(Checkpoints(tmp_path, "me").load(standing())), strict=True):
+    for one, other in zip(leaves(saved), leaves(Checkpoints(tmp_path, "me").load(training_state())), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -131,13 +132,13 @@ FULL_DISK = """
 import resource, sys
 from pathlib import Path
 from ascpo.runs.checkpoints import BadCheckpoint, Checkpoints
-from tests.runs.test_checkpoints import standing
+from tests.runs.test_checkpoints import training_state
 
 checkpoints = Checkpoints(Path(sys.argv[1]), "me")
-checkpoints.save(standing(epochs=1))
+checkpoints.save(training_state(epochs=1))
 resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
 try:
-    checkpoints.save(standing(epochs=2))
+    checkpoints.save(training_state(epochs=2))
 except BadCheckpoint as error:
     print(error)
 """
@@ -151,5 +152,5 @@ def test_when_no_more_can_be_written_the_earlier_one_stays_good(tmp_path):
     )  # fmt: skip
     assert "The checkpoint after epoch 2 could not be written" in run.stdout
     assert "The one after epoch 1 is still good" in run.stdout
-    assert Checkpoints(tmp_path, "me").load(standing()).epochs == 1
+    assert Checkpoints(tmp_path, "me").load(training_state()).epochs == 1
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 500

@@ -8,21 +8,21 @@ from ascpo.cli.train import Train
 from ascpo.runs.api import Options
 from ascpo.runs.config import Config, configure
 from ascpo.runs.serialization import BadSetting
+from ascpo.surrogates.target import TargetSettings
 from ascpo.training.settings import Settings
 
 
 def test_shared_settings_and_the_algorithms_own_are_given_side_by_side():
-    config = configure("Point-1-Hazard", "ascpo", total_steps=6e6, margin=0.03, mode="paper", ask={"share": 0.9})
-    assert config.settings.margin == 0.03
-    assert config.settings.ask.share == 0.9
-    assert config.method == ASCPO(mode="paper")
+    config = configure("Point-1-Hazard", "ascpo", total_steps=6e6, discount=0.9, mode="paper", target={"share": 0.9})
+    assert config.settings.discount == 0.9
+    assert config.method == ASCPO(mode="paper", target=TargetSettings(share=0.9))
     assert config.total_steps == 6_000_000
     assert config.epochs == 200
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
 def test_a_config_is_read_as_it_was_written(algo):
-    config = configure("Point-1-Hazard", algo, seed=3, limits=(0.0, 0.5), ask={"closed": False, "share": None})
+    config = configure("Point-1-Hazard", algo, seed=3, limits=(0.0, 0.5), discount=0.9)
     assert Config.from_json(config.to_json()) == config
 
 

@@ -7,7 +7,7 @@ import pytest
 from ascpo.algorithms import ALGORITHMS
 from ascpo.runs import description
 from ascpo.runs.config import configure
-from ascpo.runs.description import CAPPED_BOUND, OWN_BOUND, VIOLATION_FEEDBACK, Description, describe
+from ascpo.runs.description import Description, describe
 from ascpo.runs.directory import create
 from ascpo.runs.serialization import BadSetting
 
@@ -34,19 +34,27 @@ def test_mechanisms_and_steps_are_those_of_the_algorithms_parts():
 
 
 @pytest.mark.parametrize(
-    ("ask", "target"),
-    [({}, VIOLATION_FEEDBACK), ({"closed": False}, CAPPED_BOUND), ({"closed": False, "share": None}, OWN_BOUND)],
+    ("kind", "target"),
+    [
+        ("feedback", "feedback from the measured share of violating episodes"),
+        ("capped", "the bound, capped at a share of the trust region"),
+        ("own", "the bound itself"),
+    ],
 )
-def test_a_description_says_which_target_the_constraints_have(ask, target):
-    assert describe(configure("Point-1-Hazard", "cpo", ask=ask)).target == target
+def test_a_description_says_which_target_the_constraints_have(kind, target):
+    assert describe(configure("Point-1-Hazard", "cpo", target={"kind": kind})).target == target
+
+
+def test_what_keeps_no_constraint_has_no_target():
+    assert describe(configure("Point-1-Hazard", "trpo-lagrangian")).target == ""
 
 
 def test_every_mode_of_ascpo_names_the_quantity_that_it_bounds():
     modes = ("reference", "paper", "moment", "cantelli", "chance")
-    found = [describe(configure("Point-1-Hazard", mode=mode, k=3.0, probability=0.8)).quantity for mode in modes]
-    assert found[0] == "the mean of an episode's largest cost"
-    assert found[1] == found[2] == "mean + 3 · mean square of an episode's largest cost"
-    assert found[3] == "the level that an episode's largest cost stays under with probability 0.8"
+    found = [describe(configure("Point-1-Hazard", mode=mode, probability=0.8)).quantity for mode in modes]
+    assert found[0] == "the mean of an episode's largest cost, and a trace of its variance"
+    assert found[1] == found[2] == "mean + 7 · mean square of an episode's largest cost"
+    assert found[3] == "what an episode's largest cost stays under with probability 0.8"
     assert found[4] == "the probability that an episode violates a limit"
 
 

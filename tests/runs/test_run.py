@@ -3,11 +3,13 @@
 import json
 import signal
 
+import jax
 import numpy as np
 import pytest
 
 import ascpo
-from ascpo.engines.gymnasium.inspection import Faulty
+from ascpo.engines.contract import RunBatch
+from ascpo.engines.gymnasium.errors import Faulty
 from ascpo.runs.checkpoints import BadCheckpoint
 from ascpo.runs.directory import NoRun, find, runs_in
 from ascpo.runs.serialization import BadSetting
@@ -112,12 +114,13 @@ def test_the_trained_policy_acts_as_the_engine_does(whole):
     env, directory = whole
     file = read_policy(directory)
     engine = open_engine(env, 1)
-    engine.begin(file.learner().actor(), 11)
-    rollout = engine.collect(file.theta, np.zeros((15, 1, engine.action_size), np.float32))
+    engine.start([RunBatch(file.actor(), (11,))])
+    noise = np.zeros((1, 15, 1, engine.action_size), np.float32)
+    rollout = jax.tree.map(lambda x: np.asarray(x)[0], engine.collect([file.theta[None]], [noise])[0])
     policy = ascpo.load(directory)
     info = None
     for t in range(15):
-        seen = np.asarray(rollout.view[t, 0, : engine.observation_size])
+        seen = np.asarray(rollout.observation[t, 0, : engine.observation_size])
         low, high = engine.action_bounds
         expected = 0.5 * (low + high) + 0.5 * (high - low) * np.clip(rollout.action[t, 0], -1, 1)
         np.testing.assert_allclose(policy.act(seen, info), expected, atol=1e-5)

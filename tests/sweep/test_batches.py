@@ -82,19 +82,19 @@ def test_a_batch_leaves_out_the_run_that_is_finished(alone, tmp_path):
 
 
 def test_a_run_that_fails_costs_its_batch_an_epoch_and_the_others_nothing(alone, tmp_path, monkeypatch):
-    from ascpo.training import train
+    from ascpo.training import loop
 
-    check = train._check
+    check = loop._check
 
     def bad_for_one(row, finite):
         """The second epoch of one run fails. Its numbers tell which run it is."""
         check(row, finite)
         if row["Epoch"] == 1 and f"{row['EpRet']:.6g}" == bad_return:
-            raise train.Broken("Epoch 1 made numbers that are not finite.")
+            raise loop.TrainingDiverged("Epoch 1 made numbers that are not finite.")
 
     header, *_, last = alone[f"{SUITE}-scpo-seed0"].decode().splitlines()
     bad_return = last.split(",")[header.split(",").index("EpRet")]
-    monkeypatch.setattr(train, "_check", bad_for_one)
+    monkeypatch.setattr(loop, "_check", bad_for_one)
     jobs, progress = jobs_in(tmp_path), Recorder()
     outcomes = train_in_batches(jobs, progress)
     assert {one.job.name: one.status for one in outcomes} == {

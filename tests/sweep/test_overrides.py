@@ -8,14 +8,14 @@ from ascpo.sweep.overrides import differences, nested, read_overrides
 
 
 def test_values_are_numbers_lists_or_words():
-    typed = ["horizon=50", "hidden=8,8", "carry=False", "ascpo.mode=paper", "margin=1e-2", "ask.share=None"]
+    typed = ["horizon=50", "hidden=8,8", "carry=False", "ascpo.mode=paper", "margin=1e-2", "cost_gae_lambda=None"]
     assert read_overrides(typed) == {
         "horizon": 50,
         "hidden": (8, 8),
         "carry": False,
         "ascpo.mode": "paper",
         "margin": 0.01,
-        "ask.share": None,
+        "cost_gae_lambda": None,
     }
 
 
@@ -36,11 +36,11 @@ def test_groups_become_dictionaries_and_an_algorithms_own_settings_stay_with_it(
         "cost_fit.window": 3,
         "cost_fit.iterations": 2,
         "ascpo.mode": "paper",
-        "ascpo.ask.share": 1,
+        "ascpo.target.share": 1,
     }
     shared = {"horizon": 50, "cost_fit": {"window": 3, "iterations": 2}}
     assert nested(overrides, "trpo") == shared
-    assert nested(overrides, "ascpo") == {**shared, "mode": "paper", "ask": {"share": 1}}
+    assert nested(overrides, "ascpo") == {**shared, "mode": "paper", "target": {"share": 1}}
 
 
 def test_differences_are_named_as_they_are_typed():

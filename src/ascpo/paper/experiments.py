@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from ascpo.algorithms import TRPOLagrangian
 from ascpo.guard.suites import PAPER_SUITES, suite
 from ascpo.paper.published import STEPS, published
-from ascpo.runs.config import Config, EngineName, configure
+from ascpo.runs.config import Config, EngineName, acting_settings, configure
 from ascpo.runs.serialization import BadSetting, nearest
 from ascpo.sweep.evaluation import Evaluation, FixedStarts, HeldOutEpisodes
 from ascpo.sweep.overrides import Overrides, nested
@@ -39,10 +39,13 @@ class Training:
         return f"{self.suite}-{self.variant.name}-seed{self.seed}"
 
     def config(self, scale: float, overrides: Overrides | None = None, engine: EngineName = "native") -> Config:
-        """The run's config, for a fraction of the paper's steps. The variant's own overrides take precedence."""
+        """The run's config, for a fraction of the paper's steps. The variant's own overrides take precedence.
+
+        Overrides that all runs share are left out where they change nothing.
+        """
         chosen = {"probability": TARGET_PROBABILITY, **(overrides or {}), **self.variant.overrides}
         steps = max(1, round(scale * STEPS))
-        settings = nested(chosen, self.variant.algo)
+        settings = acting_settings(self.variant.algo, nested(chosen, self.variant.algo))
         return configure(self.suite, self.variant.algo, seed=self.seed, total_steps=steps, engine=engine, **settings)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from ascpo.engines.gymnasium.inspection import AnyEnv, 
+from ascpo.engines.gymnasium.inspection import AnyEnv
 from ascpo.engines.gymnasium.naming import resolve
 from ascpo.evaluation.records import Record
 from ascpo.evaluation.retrace import retrace

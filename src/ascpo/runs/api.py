@@ -17,7 +17,7 @@ import numpy as np
 from ascpo.engines.contract import Engine
 from ascpo.runs.callbacks.callback import Callback
 from ascpo.runs.compilation_cache import keep_compiled_programs
-from ascpo.runs.config import Config, configure
+from ascpo.runs.config import Config, configure, configure_each
 from ascpo.runs.device_memory import check_memory
 from ascpo.runs.directory import RunDirectory, create, find
 from ascpo.runs.environment import Environment, engine_name, name_of, open_engine, open_mjx
@@ -109,13 +109,11 @@ def train_many(
 ) -> list[Result]:
     """Train every algorithm from every seed, all at the same time. Each run has its own directory.
 
-    All other arguments are as in `train`, and the same for all runs.
+    All other arguments are as in `train`. Each algorithm takes the settings that act on it.
     """
     options, chosen = _options(chosen)
     chosen = _with_engine(chosen, env)
-    configs = [
-        configure(name_of(env), algo, seed=seed, total_steps=total_steps, **chosen) for algo in algos for seed in seeds
-    ]
+    configs = configure_each(name_of(env), algos, seeds, total_steps=total_steps, **chosen)
     return launch(configs, env, options, out=Path(out))
 
 

@@ -3,14 +3,14 @@
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from ascpo.algorithms import ALGORITHMS, Algorithm, Method
 from ascpo.runs.migration import RENAMED, migrate
 from ascpo.runs.serialization import BadSetting, changed, from_plain, nearest, to_plain
-from ascpo.training.settings import Settings, refuse_inert
+from ascpo.training.settings import Settings, inert_settings, refuse_inert
 
 EngineName = Literal["native", "mjx-jax", "mjx-warp"]
 HELD_OUT = 2**30 - 2**20
@@ -106,6 +106,27 @@ def to_json(plain: Mapping[str, Any]) -> str:
 def fingerprint_of(plain: Mapping[str, Any]) -> str:
     """A checksum of a config's plain data. The length does not count: a run may be made longer."""
     return hashlib.sha256(json.dumps({**plain, "total_steps": None}, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def configure_each(env: str, algos: Sequence[str], seeds: Sequence[int], **chosen: Any) -> list[Config]:
+    """Configs of several algorithms with common settings. Each algorithm takes those of them that act on it.
+
+    A setting that acts on none of the algorithms is refused.
+    """
+    acting = {algo: acting_settings(algo, chosen) for algo in algos}
+    for name in chosen:
+        if not any(name in settings for settings in acting.values()):
+            configure(env, algos[0], **chosen)
+    return [configure(env, algo, seed=seed, **acting[algo]) for algo in algos for seed in seeds]
+
+
+def acting_settings(algo: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that change something for an algorithm, of those that several algorithms share."""
+    shared = _only(chosen, {field.name for field in dataclasses.fields(Settings)})
+    own = _only(chosen, {field.name for field in dataclasses.fields(method_class(algo))})
+    settings, method = changed(Settings(), shared), changed(method_class(algo)(), own)
+    inert = inert_settings(settings, method.build(settings.probability))
+    return {name: value for name, value in chosen.items() if name not in inert}
 
 
 def configure(

@@ -1,6 +1,6 @@
 """Settings that every algorithm shares, as frozen data."""
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 from ascpo.algorithms.algorithm import Algorithm
 from ascpo.networks.fit import CostFitSettings, FitSettings
@@ -67,31 +67,26 @@ class Settings:
         return self.limits * len(names) if len(self.limits) == 1 else self.limits
 
 
-def refuse_inert(settings: Settings, algorithm: Algorithm) -> None:
-    """A setting that changes nothing is an error, with a sentence that says why it does."""
-    critics = algorithm.cost_critics
+def inert_settings(settings: Settings, algorithm: Algorithm) -> dict[str, str]:
+    """The settings that were changed and change nothing for this algorithm, each with the reason."""
+    critics, region, out = algorithm.cost_critics, settings.trust_region, {}
     if critics is None:
-        _refuse(settings, f"{algorithm.name} has no cost critics", "cost_fit", "cost_gae_lambda", "output_bias")
+        why = f"{algorithm.name} has no cost critics"
+        out |= dict.fromkeys(("cost_fit", "cost_gae_lambda", "output_bias"), why)
     elif critics.head == "linear":
-        _refuse(settings, f"the cost critics of {algorithm.name} predict sums of either sign", "output_bias")
-    if not algorithm.sees_limits:
-        why = {
-            "none": f"{algorithm.name} does nothing about costs",
-            "constraint": "the steps of this target go by the share of violating episodes, not by the limits",
-        }[algorithm.mechanism]
-        _refuse(settings, why, "margin")
-    region = settings.trust_region
+        out["output_bias"] = f"the cost critics of {algorithm.name} predict sums of either sign"
+    if algorithm.mechanism == "none":
+        out["margin"] = f"{algorithm.name} does nothing about costs"
+    elif not algorithm.sees_limits:
+        out["margin"] = "the steps of this target go by the share of violating episodes, not by the limits"
     if isinstance(algorithm.step, ClippedStep) and region != replace(TrustRegion(), delta=region.delta):
-        name = next(f.name for f in fields(region) if f.name != "delta" and getattr(region, f.name) != f.default)
-        raise ValueError(
-            f"trust_region.{name} changes nothing: {algorithm.name} descends by Adam, and only trust_region.delta "
-            f"ends that. Leave it as it is."
-        )
+        out["trust_region"] = f"{algorithm.name} descends by Adam, and trust_region.delta alone ends that"
+    return {name: why for name, why in out.items() if getattr(settings, name) != getattr(Settings(), name)}
 
 
-def _refuse(settings: Settings, why: str, *names: str) -> None:
-    for name in names:
-        default = getattr(Settings(), name)
-        if getattr(settings, name) != default:
-            shown = "" if isinstance(default, FitSettings) else f"={getattr(settings, name)}"
-            raise ValueError(f"{name}{shown} changes nothing: {why}. Leave it as it is.")
+def refuse_inert(settings: Settings, algorithm: Algorithm) -> None:
+    """A setting that changes nothing is an error."""
+    for name, why in inert_settings(settings, algorithm).items():
+        value = getattr(settings, name)
+        shown = f"={value}" if isinstance(value, (int, float)) else ""
+        raise ValueError(f"{name}{shown} changes nothing: {why}. Leave it as it is.")

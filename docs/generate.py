@@ -27,7 +27,7 @@ def settings_page() -> str:
         MADE,
         "Everything that `ascpo train` takes. Settings that all algorithms share and the chosen algorithm's own stand "
         'side by side: `--discount 0.95 --mode paper` on the command line, `discount=0.95, mode="paper"` in '
-        '`ascpo.train(...)`. Settings of a group are written `--target.share 0.9`, and in Python `target={"share": 0.9}`. '
+        '`ascpo.train(...)`. A setting of a group is `--target.share 0.9`, and in Python `target={"share": 0.9}`. '
         "Switches are `--carry` and `--no-carry`.",
         "## The run",
         *_tables(Train, skip=("method", "options", "settings")),

@@ -54,8 +54,8 @@ def test_resuming_needs_only_the_directory_and_may_be_longer(ascpo, run):
 
 
 def test_resuming_with_other_settings_is_refused(ascpo, run):
-    with pytest.raises(SystemExit, match=r"margin is 0\.0 in this run, and you asked for 0\.1"):
-        ascpo("train", "--resume", run, "--margin", 0.1)
+    with pytest.raises(SystemExit, match=r"discount is 0\.99 in this run, and you asked for 0\.9"):
+        ascpo("train", "--resume", run, "--discount", 0.9)
     with pytest.raises(SystemExit, match="algo is ascpo in this run, and you asked for cpo"):
         ascpo("train", "--resume", run, "--algo", "cpo", "--evaluate", 0)
 

@@ -110,7 +110,7 @@ def test_a_checkpoint_of_an_earlier_version_is_read_by_the_earlier_names_of_its_
     monkeypatch.undo()
     with pytest.raises(BadCheckpoint, match="Another version of this program wrote the checkpoint"):
         Checkpoints(tmp_path, "me").load(training_state())
-    monkeypatch.setattr(checkpoints, "RENAMED", {"learner": "state", "state/reward_critic": "state/value"})
+    monkeypatch.setattr(checkpoints, "RENAMED", {"state": "learner", "learner/reward_critic": "learner/value"})
     for one, other in zip(leaves(saved), leaves(Checkpoints(tmp_path, "me").load(training_state())), strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -120,7 +120,7 @@ def keystr(path):
 
 
 def earlier_name(name):
-    return name.replace("state/value/", "learner/reward_critic/").replace("state/", "learner/")
+    return name.replace("learner/value/", "learner/reward_critic/").replace("learner/", "state/")
 
 
 def test_a_renamed_field_takes_along_what_lies_below_it_and_nothing_else():

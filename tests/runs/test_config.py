@@ -57,7 +57,7 @@ def test_what_cannot_be_is_refused_with_a_sentence(wrong, sentence):
 def test_the_fingerprint_tells_runs_apart_but_not_their_lengths():
     config = configure("Point-1-Hazard")
     assert configure("Point-1-Hazard", total_steps=1e6).fingerprint == config.fingerprint
-    for other in ({"seed": 1}, {"margin": 0.1}, {"k": 3.0}, {"algo": "cpo"}):
+    for other in ({"seed": 1}, {"discount": 0.9}, {"mode": "paper"}, {"algo": "cpo"}):
         assert configure("Point-1-Hazard", **other).fingerprint != config.fingerprint
 
 
@@ -70,8 +70,8 @@ def test_the_name_tells_environment_algorithm_unusual_mode_and_seed():
 
 def test_the_same_method_builds_the_same_algorithm():
     """What is compiled for one training serves the next."""
-    assert configure("a").algorithm() is configure("b").algorithm()
-    assert configure("a").algorithm() is not configure("a", probability=0.9).algorithm()
+    assert configure("a").algorithm() == configure("b").algorithm()
+    assert configure("a").algorithm() != configure("a", probability=0.9).algorithm()
 
 
 def test_the_method_decides_the_algorithm():
@@ -94,5 +94,5 @@ def test_a_config_of_an_unknown_algorithm_is_refused():
 
 
 def test_the_probability_reaches_the_algorithm():
-    assert "0.1" in configure("a", probability=0.9).algorithm().words
+    assert "0.1" in configure("a", probability=0.9).algorithm().description
     assert configure("a", "cpo").method == CPO()

@@ -135,5 +135,5 @@ def test_a_run_of_an_earlier_version_keeps_its_spelling_and_so_its_checkpoints(t
     longer = configure(POINT, total_steps=2 * EPOCH, **TINY)
     assert directory.plain_config(longer) == spelled | {"total_steps": 2 * EPOCH}
     assert fingerprint_of(directory.plain_config(longer)) == fingerprint_of(spelled) != longer.fingerprint
-    assert directory.plain_config(configure(POINT, margin=0.1, **TINY))["settings"]["margin"] == 0.1
+    assert directory.plain_config(configure(POINT, discount=0.9, **TINY))["settings"]["discount"] == 0.9
     assert policy.plain_config == json.loads(json.dumps(policy.config.plain()))

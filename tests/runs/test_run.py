@@ -213,7 +213,7 @@ def test_a_changed_config_is_noticed(whole, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(directory, copy)
     config = json.loads((copy / "config.json").read_text())
-    config["settings"]["margin"] = 0.5
+    config["settings"]["discount"] = 0.5
     (copy / "config.json").write_text(json.dumps(config))
     with pytest.raises(BadCheckpoint, match="belongs to a run with other settings"):
         ascpo.resume(copy, progress=False)

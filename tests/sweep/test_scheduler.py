@@ -66,11 +66,11 @@ def test_the_reason_of_a_failure_is_forgotten_when_the_job_succeeds(jobs):
 
 
 def test_a_run_with_other_settings_is_neither_kept_nor_overwritten(jobs, tmp_path):
-    run = write_run(job(tmp_path, "trpo", margin=0.25))
+    run = write_run(job(tmp_path, "trpo", discount=0.25))
     before = run.metrics.read_bytes()
     (outcome,) = sweep(jobs[:1])
     assert outcome.status == "failed"
-    assert "was trained with margin=0.25, but this sweep wants 0.0. Choose another --out" in outcome.error
+    assert "was trained with discount=0.25, but this sweep wants 0.99. Choose another --out" in outcome.error
     assert run.metrics.read_bytes() == before
 
 

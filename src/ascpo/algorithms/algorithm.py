@@ -1,9 +1,10 @@
 """What an algorithm is: a choice of parts. The training loop is the same for all."""
 
-from dataclasses import MISSING, Field, dataclass, field
+from dataclasses import Field, dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Literal, Protocol
 
+from ascpo.errors import InertSetting
 from ascpo.experience.augmentation import Augmentation, NoAugmentation
 from ascpo.experience.signals import Signal, excesses, expected_cost
 from ascpo.networks.critics import Head
@@ -124,10 +125,29 @@ class Method(Protocol):
         ...
 
 
-def refuse_unused(method: Method, where: str, *names: str) -> None:
+FIXED_BY_PRESET = "the preset reference has a value of its own for it"
+
+
+class OfWorstEpisodes(Method, Protocol):
+    """Settings of an algorithm that speaks of the worst episodes."""
+
+    @property
+    def alpha(self) -> float: ...
+
+    @property
+    def preset(self) -> Literal["working", "reference"]: ...
+
+
+def cvar_of(method: OfWorstEpisodes) -> CVaR:
+    """The tail of costs that the settings ask for: the released code has the worst 70 % of the episodes."""
+    if method.preset == "reference":
+        refuse_unused(method, FIXED_BY_PRESET, "alpha")
+        return CVaR(0.3)
+    return CVaR(method.alpha)
+
+
+def refuse_unused(method: Method, why: str, *names: str) -> None:
     """A setting that changes nothing is an error: these have no effect here, so they must have their defaults."""
     for name in names:
-        known = method.__dataclass_fields__[name]
-        default = known.default if known.default_factory is MISSING else known.default_factory()
-        if getattr(method, name) != default:
-            raise ValueError(f"{name}={getattr(method, name)} changes nothing with {where}. Leave it at {default}.")
+        if getattr(method, name) != method.__dataclass_fields__[name].default:
+            raise InertSetting(name, getattr(method, name), why)

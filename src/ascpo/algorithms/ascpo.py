@@ -39,9 +39,9 @@ class ASCPO:
         if self.k < 0:
             raise ValueError(f"k={self.k} must not be negative: it would reward a spread of costs.")
         if self.mode not in ("reference", "paper"):
-            refuse_unused(self, f"mode={self.mode}", "omega1", "omega2")
+            refuse_unused(self, f"mode {self.mode} does not use it", "omega1", "omega2")
         if self.mode in ("cantelli", "chance"):
-            refuse_unused(self, f"mode={self.mode}", "k")
+            refuse_unused(self, f"mode {self.mode} does not use it", "k")
 
     def build(self, probability: float) -> Algorithm:
         signal = {"chance": crossings, "moment": moments, "cantelli": moments}.get(self.mode, increments)

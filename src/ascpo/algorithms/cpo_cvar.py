@@ -3,9 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ascpo.algorithms.algorithm import EXCESS_COST, Algorithm, refuse_unused
+from ascpo.algorithms.algorithm import EXCESS_COST, Algorithm, cvar_of
 from ascpo.experience.augmentation import RunningSum
-from ascpo.surrogates.cvar import CVaR
 from ascpo.surrogates.target import TargetSettings
 
 
@@ -21,17 +20,14 @@ class CPOCVaR:
     """What every step is to achieve of the bound."""
 
     def __post_init__(self) -> None:
-        CVaR(self.alpha)  # Refuses what α cannot be.
-        if self.preset == "reference":
-            refuse_unused(self, "preset=reference", "alpha")
+        cvar_of(self)
 
     def build(self, probability: float) -> Algorithm:
-        cvar = CVaR(0.3 if self.preset == "reference" else self.alpha)
-        quantity = f"the mean cost of the worst {100 * (1 - cvar.alpha):g} % of the episodes"
+        cvar = cvar_of(self)
         return Algorithm(
             name="cpo-cvar",
-            description=f"bounds {quantity}",
-            quantity=quantity,
+            description=f"bounds {cvar.quantity}",
+            quantity=cvar.quantity,
             augmentation=RunningSum(),
             cost_critics=EXCESS_COST,
             constraint=cvar,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ascpo.algorithms.algorithm import Algorithm, PPOSettings, largest_cost, refuse_unused
+from ascpo.algorithms.algorithm import FIXED_BY_PRESET, Algorithm, PPOSettings, largest_cost, refuse_unused
 from ascpo.experience.augmentation import RunningMaximum
 from ascpo.experience.signals import increments
 from ascpo.networks.multiplier import ScalarMultiplier
@@ -31,7 +31,14 @@ class PASCPO:
 
     def __post_init__(self) -> None:
         if self.preset == "reference":
-            refuse_unused(self, "preset=reference", "multiplier_rate")
+            refuse_unused(self, FIXED_BY_PRESET, "multiplier_rate")
+
+    def _penalty(self) -> Penalty:
+        if self.preset == "reference":
+            bound = ReferenceBound(self.k, self.omega1, self.omega2)
+            return Penalty(PricedBound(bound, 0.05), ScalarMultiplier(0.005), EpisodeCost())
+        bound = PaperBound(self.k, self.omega1, self.omega2)
+        return Penalty(PricedBound(bound), ScalarMultiplier(self.multiplier_rate), BoundOverLimit(bound), rescaled=True)
 
     def build(self, probability: float) -> Algorithm:
         return Algorithm(
@@ -44,10 +51,3 @@ class PASCPO:
             step=self.ppo.descent,
             clip=self.ppo.ratio_clip(),
         )
-
-    def _penalty(self) -> Penalty:
-        if self.preset == "reference":
-            bound = ReferenceBound(self.k, self.omega1, self.omega2)
-            return Penalty(PricedBound(bound, 0.05), ScalarMultiplier(0.005), EpisodeCost())
-        bound = PaperBound(self.k, self.omega1, self.omega2)
-        return Penalty(PricedBound(bound), ScalarMultiplier(self.multiplier_rate), BoundOverLimit(bound), rescaled=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm, PPOSettings, refuse_unused
+from ascpo.algorithms.algorithm import EPISODE_COST, FIXED_BY_PRESET, Algorithm, PPOSettings, refuse_unused
 from ascpo.networks.multiplier import ScalarMultiplier
 from ascpo.surrogates.penalty import EpisodeCost, Lagrangian, Penalty
 
@@ -21,7 +21,7 @@ class PPOLagrangian:
 
     def __post_init__(self) -> None:
         if self.preset == "reference":
-            refuse_unused(self, "preset=reference", "multiplier_rate")
+            refuse_unused(self, FIXED_BY_PRESET, "multiplier_rate")
 
     def build(self, probability: float) -> Algorithm:
         working = self.preset == "working"

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from ascpo.algorithms.algorithm import EXCESS_COST, Algorithm, refuse_unused
+from ascpo.algorithms.algorithm import EXCESS_COST, Algorithm, cvar_of
 from ascpo.experience.augmentation import RunningSum
 from ascpo.networks.multiplier import ScalarMultiplier
-from ascpo.surrogates.cvar import CVaR
 from ascpo.surrogates.penalty import BoundOverLimit, Penalty, PricedBound
 
 
@@ -24,18 +23,15 @@ class TRPOCVaR:
     """Rise of the multiplier in an epoch, for each unit that the mean cost of these episodes is over its limit."""
 
     def __post_init__(self) -> None:
-        CVaR(self.alpha)  # Refuses what α cannot be.
-        if self.preset == "reference":
-            refuse_unused(self, "preset=reference", "alpha")
+        cvar_of(self)
 
     def build(self, probability: float) -> Algorithm:
-        cvar = CVaR(0.3 if self.preset == "reference" else self.alpha)
-        quantity = f"the mean cost of the worst {100 * (1 - cvar.alpha):g} % of the episodes"
+        cvar = cvar_of(self)
         price, violation = PricedBound(cvar, self.strength), BoundOverLimit(cvar)
         return Algorithm(
             name="trpo-cvar",
-            description=f"pays for {quantity}",
-            quantity=quantity,
+            description=f"pays for {cvar.quantity}",
+            quantity=cvar.quantity,
             augmentation=RunningSum(),
             cost_critics=EXCESS_COST,
             penalty=Penalty(price, ScalarMultiplier(self.multiplier_rate), violation),

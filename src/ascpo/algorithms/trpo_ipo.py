@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm, refuse_unused
+from ascpo.algorithms.algorithm import EPISODE_COST, FIXED_BY_PRESET, Algorithm, refuse_unused
 from ascpo.surrogates.penalty import Barrier, Penalty
 
 
@@ -22,7 +22,7 @@ class TRPOIPO:
         if self.t <= 0 or self.slope < 0:
             raise ValueError(f"t={self.t} must be above 0, and slope={self.slope} not below it.")
         if self.preset == "reference":
-            refuse_unused(self, "preset=reference", "t", "slope")
+            refuse_unused(self, FIXED_BY_PRESET, "t", "slope")
 
     def build(self, probability: float) -> Algorithm:
         t, slope = (0.01, 0.0005) if self.preset == "reference" else (self.t, self.slope)

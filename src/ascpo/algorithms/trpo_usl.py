@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from ascpo.algorithms.algorithm import Algorithm, refuse_unused
+from ascpo.algorithms.algorithm import FIXED_BY_PRESET, Algorithm, refuse_unused
 from ascpo.networks.shield import UnrollingSafetyLayer
 
 
@@ -24,7 +24,7 @@ class TRPOUSL:
 
     def __post_init__(self) -> None:
         if self.preset == "reference":
-            refuse_unused(self, "preset=reference", "threshold")
+            refuse_unused(self, FIXED_BY_PRESET, "threshold")
 
     def build(self, probability: float) -> Algorithm:
         threshold = 0.0 if self.preset == "reference" else self.threshold

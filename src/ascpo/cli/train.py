@@ -122,7 +122,9 @@ def main(words: list[str]) -> None:
             runs = [Run(dataclasses.replace(run.config(), total_steps=steps), run) for run in directories]
             results = relaunch(runs, configs[0].env, asked.options)
         else:
-            results = launch(configs, asked.env, asked.options, out=asked.out, names=names)
+            results = launch(
+                [config.refuse_inert() for config in configs], asked.env, asked.options, out=asked.out, names=names
+            )
     except Stopped as stopped:
         paths = [run.path for run in directories] or [asked.out / name for name in names]
         command = " ".join(["ascpo train --resume", *map(str, paths)])

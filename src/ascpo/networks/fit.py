@@ -18,6 +18,8 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
 
+from ascpo.errors import InertSetting
+
 Network = TypeVar("Network", bound=eqx.Module)
 """A network that predicts k numbers from each observation."""
 Balance = Literal["none", "subsample", "weighted"]
@@ -61,7 +63,7 @@ class CostFitSettings(FitSettings):
         if self.window < 1:
             raise ValueError(f"window={self.window}: ask for at least one epoch.")
         if self.window == 1 and self.forget != _FORGET:
-            raise ValueError(f"forget={self.forget} changes nothing in a window of one epoch. Ask for a larger window.")
+            raise InertSetting("forget", self.forget, "a window of one epoch has nothing to forget")
 
 
 def as_cost_fit(settings: FitSettings) -> CostFitSettings:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from ascpo.algorithms import ALGORITHMS, Algorithm, Method
+from ascpo.errors import InertSetting
 from ascpo.runs.migration import RENAMED, migrate
 from ascpo.runs.serialization import BadSetting, changed, from_plain, nearest, to_plain
 from ascpo.training.settings import Settings, inert_settings, refuse_inert
@@ -44,7 +45,6 @@ class Config:
                 f"method={self.method!r} belongs to no algorithm. Use configure(env, algo), or add its class to "
                 f"ascpo.algorithms.ALGORITHMS."
             )
-        refuse_inert(self.settings, self.algorithm())
 
     @property
     def algo(self) -> str:
@@ -60,6 +60,11 @@ class Config:
     def fingerprint(self) -> str:
         """Runs with the same fingerprint can continue from each other's checkpoints."""
         return fingerprint_of(self.plain())
+
+    def refuse_inert(self) -> "Config":
+        """The same config, unless some setting changes nothing. New runs are checked, and files of earlier ones are not."""
+        refuse_inert(self.settings, self.algorithm())
+        return self
 
     def algorithm(self) -> Algorithm:
         return self.method.build(self.settings.probability)
@@ -89,13 +94,23 @@ class Config:
         if not isinstance(plain, Mapping):
             raise BadSetting("the settings are no dictionary.")
         plain = migrate(plain)
-        method = from_plain(method_class(plain.pop("algo", "ascpo")), plain.pop("method"))
+        method = _method(method_class(plain.pop("algo", "ascpo")), plain.pop("method"))
         settings = from_plain(Settings, plain.pop("settings"))
         return changed(Config("", settings=settings, method=method), plain)
 
     @staticmethod
     def from_json(text: str) -> "Config":
         return Config.from_plain(json.loads(text))
+
+
+def _method(kind: type[Method], stored: Mapping[str, Any]) -> Method:
+    """The stored settings of an algorithm. Earlier versions let settings be changed that change nothing."""
+    try:
+        return from_plain(kind, stored)
+    except InertSetting as inert:
+        if inert.name not in stored:
+            raise
+        return _method(kind, {name: value for name, value in stored.items() if name != inert.name})
 
 
 def to_json(plain: Mapping[str, Any]) -> str:
@@ -151,7 +166,7 @@ def configure(
         engine=engine,
         settings=changed(Settings(), _only(chosen, shared)),
         method=changed(method, _only(chosen, own)),
-    )
+    ).refuse_inert()
 
 
 def method_class(algo: str) -> type[Method]:

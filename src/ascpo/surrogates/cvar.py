@@ -21,6 +21,11 @@ class CVaR:
         if not 0.0 <= self.alpha < 1.0:
             raise ValueError(f"alpha={self.alpha} must be at least 0 and less than 1. Try 0.9.")
 
+    @property
+    def quantity(self) -> str:
+        """What is kept under the limit, for a person."""
+        return f"the mean cost of the worst {100 * (1 - self.alpha):g} % of the episodes"
+
     def surrogate(self, evidence: Evidence, weights: Weights) -> Float[Array, " m"]:
         return evidence.per_episode(weights.times(evidence.cost_advantage)) / (1.0 - self.alpha)
 

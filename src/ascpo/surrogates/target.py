@@ -31,6 +31,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ascpo.errors import InertSetting
 from ascpo.experience.episodes import EpisodeStatistics
 
 
@@ -195,7 +196,7 @@ class TargetSettings:
             )
         inert = [field.name for field in fields(self)[1:] if getattr(self, field.name) != field.default]
         if self.kind == "own" and inert:
-            raise ValueError(f"{inert[0]} changes nothing with the target `own`. Use capped or feedback, or leave it.")
+            raise InertSetting(inert[0], getattr(self, inert[0]), "the target `own` follows the bound alone")
 
     def build(self, probability: float) -> Target:
         if self.kind == "own":

@@ -26,7 +26,7 @@ from ascpo.networks.fit import FitSettings, optimiser
 from ascpo.networks.multiplier import Multiplier
 from ascpo.networks.policy import Policy
 from ascpo.networks.shield import Shield, shielded
-from ascpo.training.settings import Settings, refuse_inert
+from ascpo.training.settings import Settings
 from ascpo.training.state import CriticState, LearnerState, PolicyState, ShieldState, Sizes
 
 
@@ -49,7 +49,6 @@ class Agent:
     limits: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        refuse_inert(self.settings, self.algorithm)
         _ = self.structure  # Built here: networks draw with NumPy, which is not possible while a program is traced.
 
     @property

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from ascpo.algorithms.algorithm import Algorithm
+from ascpo.errors import InertSetting
 from ascpo.networks.fit import CostFitSettings, FitSettings
 from ascpo.trust_region.clipped import ClippedStep
 from ascpo.trust_region.step import TrustRegion
@@ -87,6 +88,4 @@ def inert_settings(settings: Settings, algorithm: Algorithm) -> dict[str, str]:
 def refuse_inert(settings: Settings, algorithm: Algorithm) -> None:
     """A setting that changes nothing is an error."""
     for name, why in inert_settings(settings, algorithm).items():
-        value = getattr(settings, name)
-        shown = f"={value}" if isinstance(value, (int, float)) else ""
-        raise ValueError(f"{name}{shown} changes nothing: {why}. Leave it as it is.")
+        raise InertSetting(name, getattr(settings, name), why)

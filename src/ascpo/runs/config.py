@@ -62,7 +62,7 @@ class Config:
         return fingerprint_of(self.plain())
 
     def refuse_inert(self) -> "Config":
-        """The same config, unless some setting changes nothing. New runs are checked, and files of earlier ones are not."""
+        """The same config, unless some setting changes nothing. New runs are checked, files of earlier ones are not."""
         refuse_inert(self.settings, self.algorithm())
         return self
 

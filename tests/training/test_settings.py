@@ -1,0 +1,173 @@
+"""Every setting of every algorithm changes something that can be observed, or is refused with a sentence.
+
+What is observed: the networks that training starts with, how they act, and the programs of an epoch. Programs are
+traced and compared as text with their constants, which takes no compilation.
+"""
+
+import functools
+import json
+import os
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from ascpo.algorithms import ALGORITHMS
+from ascpo.engines.contract import Rollout
+from ascpo.errors import InertSetting
+from ascpo.runs.config import configure
+from ascpo.runs.serialization import flat, to_plain
+from ascpo.training import agent as agents
+from ascpo.training.agent import Agent
+from ascpo.training.estimate import estimate
+from ascpo.training.fit import fit_critics
+from ascpo.training.settings import Settings
+from ascpo.training.state import Sizes
+from ascpo.training.update import update
+
+NAMES = ("left", "right")
+SMALL = {"num_envs": 3, "horizon": 6, "hidden": (4, 4)}
+BY_MECHANISM = ("trpo", "trpo-lagrangian", "trpo-sl", "ascpo", "pascpo")
+"""One algorithm for each way in which settings that all algorithms share can act."""
+KEYS = [jax.random.key(i) for i in range(3)]
+IN_THE_LOOP = ("carry",)
+"""Read by the loop itself: tests/training/test_trouble.py trains with it."""
+JUDGED_BY = ("probability",)
+"""For algorithms that do not go by it, what the report holds the episodes against."""
+OTHER = {
+    "mode": "paper",
+    "preset": "reference",
+    "target.kind": "capped",
+    "projection.nearest": "parameters",
+    "cost_fit.balance": "subsample",
+    "limits": (0.5,),
+    "hidden": (5, 5),
+    "cost_gae_lambda": 0.5,
+    "output_bias": None,
+    "probability": 0.9,
+}
+"""Values that a rule would not find."""
+NEEDS = {name: {"mode": "paper"} for name in ("k", "omega1", "omega2")}
+NEEDS["margin"] = {"target": {"kind": "own"}, "mode": "paper"}
+"""Settings that act with certain others."""
+
+
+def leaves(dataclass):
+    """The settings of a group, by their names on the command line."""
+    return flat(to_plain(dataclass()))
+
+
+def other(name, value):
+    """Another value than the default."""
+    if name in OTHER:
+        return OTHER[name]
+    if isinstance(value, bool):
+        return not value
+    return value + 1 if isinstance(value, int) else value * 0.5 if value else 0.125
+
+
+def nested(name, value):
+    *groups, last = name.split(".")
+    return functools.reduce(lambda inside, group: {group: inside}, reversed(groups), {last: value})
+
+
+def agent_with(algo, chosen):
+    config = configure("corridor", algo, **chosen)
+    settings = config.settings
+    sizes = Sizes(settings.num_envs, 2, 2, len(NAMES))
+    return Agent(config.algorithm(), settings, sizes, settings.limits_for(NAMES))
+
+
+def program(function, *args):
+    """The text of a program, and its constants."""
+    traced = jax.make_jaxpr(function)(*args)
+    return str(traced), list(constants(traced))
+
+
+def constants(traced):
+    for value in traced.consts:
+        yield np.asarray(value).tobytes()
+    for equation in traced.jaxpr.eqns:
+        for inner in jax.tree.leaves(equation.params, is_leaf=lambda part: hasattr(part, "consts")):
+            if hasattr(inner, "consts"):
+                yield from constants(inner)
+
+
+def observations(agent):
+    """What can be observed of an agent, the cheap things first."""
+    params, _ = eqx.partition(agent._networks(*KEYS), eqx.is_inexact_array)
+    yield [(leaf.shape, np.asarray(leaf).tobytes()) for leaf in jax.tree.leaves(params)]
+    lam = agent.multiplier
+    multiplier = lam.init(agent.observation_size, agent.sizes.m, agent.settings.hidden, KEYS[0]) if lam else None
+    theta = jax.ShapeDtypeStruct((agent.structure.policy_size,), jnp.float32)
+    warm_up = int(np.ceil(30 * agent.algorithm.shield.warm_up)) if agent.algorithm.shield else 0
+    yield warm_up
+    state = jax.eval_shape(
+        lambda key, theta: agents._init(agent, key, theta, params._replace(policy=None), multiplier, warm_up),
+        KEYS[0],
+        theta,
+    )
+    yield str(jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), state))
+    acting = jax.eval_shape(agent.acting, state)
+    observation, action = jnp.zeros(agent.observation_size), jnp.zeros(2)
+    yield program(agent.actor.decide, acting, observation, action)
+    rollout = rollout_of(agent)
+    yield program(functools.partial(estimate, agent), state, rollout)
+    estimates = jax.eval_shape(functools.partial(estimate, agent), state, rollout)
+    yield program(functools.partial(update, agent), state, rollout, estimates)
+    yield program(functools.partial(fit_critics, agent), state, estimates)
+
+
+def rollout_of(agent):
+    def shape(*rest, dtype=jnp.float32):
+        return jax.ShapeDtypeStruct((agent.settings.horizon, agent.settings.num_envs, *rest), dtype)
+
+    observation, action, flag = shape(agent.observation_size), shape(2), shape(dtype=bool)
+    taken = action if agent.algorithm.shield else None
+    return Rollout(observation, observation, action, shape(), shape(2), flag, flag, taken)
+
+
+@functools.cache
+def usual(algo, needs):
+    return list(observations(agent_with(algo, {**SMALL, **json.loads(needs)})))
+
+
+def cases():
+    for algo, kind in ALGORITHMS.items():
+        shared = leaves(Settings) if algo in BY_MECHANISM or os.environ.get("ASCPO_SLOW") else {}
+        for name, value in {**shared, **leaves(kind)}.items():
+            if name not in IN_THE_LOOP and (name not in JUDGED_BY or kind().build(0.98).target is not None):
+                yield pytest.param(algo, name, value, id=f"{algo}-{name}")
+
+
+@pytest.mark.parametrize(("algo", "name", "value"), list(cases()))
+def test_a_setting_changes_something_or_is_refused(algo, name, value):
+    needs = {k: v for k, v in NEEDS.get(name, {}).items() if k in ALGORITHMS[algo].__dataclass_fields__}
+    chosen = SMALL | needs
+    for group, inside in nested(name, other(name, value)).items():
+        chosen[group] = chosen.get(group, {}) | inside if isinstance(inside, dict) else inside
+    try:
+        changed = agent_with(algo, chosen)
+    except ValueError as refused:
+        if "changes nothing" not in str(refused):
+            raise
+        return
+    before = usual(algo, json.dumps(needs))
+    assert any(mine != theirs for mine, theirs in zip(observations(changed), before, strict=True)), name
+
+
+def test_a_setting_that_acts_for_another_algorithm_alone_is_refused_with_the_reason():
+    for algo, name, value, why in (
+        ("trpo", "cost_fit", {"window": 3}, "trpo has no cost critics"),
+        ("trpo", "margin", 0.1, "trpo does nothing about costs"),
+        ("ascpo", "margin", 0.1, "the share of violating episodes"),
+        ("cpo", "output_bias", None, "predict sums of either sign"),
+        ("pascpo", "trust_region", {"damping": 0.5}, "descends by Adam"),
+        ("ascpo", "k", 3.0, "mode chance does not use it"),
+        ("trpo-cvar", "alpha", 0.5, "the preset reference has a value of its own"),
+    ):
+        more = {"preset": "reference"} if name == "alpha" else {}
+        with pytest.raises(InertSetting, match=why):
+            configure("corridor", algo, **{name: value}, **more)

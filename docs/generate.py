@@ -87,8 +87,7 @@ def _docstrings(kind: type) -> dict[str, str]:
     """The text under each field, inherited ones included."""
     out: dict[str, str] = {}
     for base in kind.__bases__:
-        if dataclasses.is_dataclass(base):
-            out |= _docstrings(base)
+        out |= _docstrings(base) if "__dataclass_fields__" in vars(base) else {}
     body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # pyright: ignore[reportAttributeAccessIssue]
     for node, after in zip(body, [*body[1:], None], strict=True):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):

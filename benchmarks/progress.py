@@ -24,7 +24,9 @@ def draw(run: Path, epochs: int, to: Path) -> None:
     limits = dict(zip(names, config.settings.limits_for(names), strict=True))
     console = Console(record=True, width=100, force_terminal=True, file=io.StringIO(), highlight=False)
     display = Display(console)
-    display.on_training_start(TrainingPlan(config, directory.path, 0, config.algorithm().description, limits))
+    algorithm = config.algorithm()
+    target = algorithm.target.description if algorithm.target else ""
+    display.on_training_start(TrainingPlan(config, directory.path, 0, algorithm.description, limits, target))
     log, times = read_table(directory.metrics), read_table(directory.timing)
     for i in range(epochs):
         row, timing = ({k: float(v[i]) for k, v in table.items()} for table in (log, times))

@@ -1,4 +1,4 @@
-"""Write the pages that say what the code says: `docs/settings.md` and `docs/log.md`.
+"""Write the reference pages that come from the code: `docs/settings.md` and `docs/log.md`.
 
 python docs/generate.py
 """
@@ -17,7 +17,7 @@ from ascpo.training.metrics import COLUMNS, TIMES
 from ascpo.training.settings import Settings
 
 HERE = Path(__file__).parent
-MADE = "<!-- Made by docs/generate.py from the code. Change that, and run it. -->\n"
+MADE = "<!-- docs/generate.py makes this page from the code. Change the code, then run it. -->\n"
 
 
 def settings_page() -> str:
@@ -25,20 +25,22 @@ def settings_page() -> str:
     parts = [
         "# Settings",
         MADE,
-        "Everything that `ascpo train` takes. Settings that all algorithms share and the chosen algorithm's own stand "
-        'side by side: `--discount 0.95 --mode paper` on the command line, `discount=0.95, mode="paper"` in '
-        '`ascpo.train(...)`. A setting of a group is `--target.share 0.9`, and in Python `target={"share": 0.9}`. '
-        "Switches are `--carry` and `--no-carry`.",
+        "This page lists every setting of `ascpo train`. You give the shared settings and the settings of the chosen "
+        'algorithm in the same way: `--discount 0.95 --mode paper` on the command line, `discount=0.95, mode="paper"` '
+        "in `ascpo.train(...)`. A setting in a group has the group's name in front: `--target.share 0.9`, and in "
+        'Python `target={"share": 0.9}`. A switch is turned on with `--carry` and off with `--no-carry`.',
+        "A setting that changes nothing for the chosen algorithm is an error, and the message says why. For example, "
+        "`--cost-fit.window 5` is refused for `trpo`, which has no cost critics.",
         "## The run",
         *_tables(Train, skip=("method", "options", "settings")),
-        "## What changes no number",
+        "## Options that change no number",
         *_tables(Options),
         "## Shared by all algorithms",
         *_tables(Settings),
-        "## The algorithms' own",
+        "## Settings of each algorithm",
     ]
     for name, kind in ALGORITHMS.items():
-        parts += [f"### {name}", *(_tables(kind) if dataclasses.fields(kind) else ["None."])]
+        parts += [f"### {name}", *(_tables(kind) if dataclasses.fields(kind) else ["It has no settings of its own."])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -50,13 +52,13 @@ def log_page() -> str:
                 "# The log",
                 MADE,
                 "## metrics.csv",
-                "A row an epoch, on disk as soon as the epoch is over. It is a function of the run's settings: the "
-                "same bytes for the same `config.json` on the same machine, however often the run was stopped. Where "
-                "there are several constraints, columns of one carry its name: `Nu_hazard`, `EpMaxCost_pillar`. What "
-                "an algorithm does not have is `nan`, or not there.",
+                "The table has one row per epoch, and a row is on disk as soon as its epoch is over. The same "
+                "`config.json` gives the same bytes on the same machine, however often the run was stopped. With "
+                "several constraints, a column that belongs to one of them ends in its name: `Nu_hazard`, "
+                "`EpMaxCost_pillar`. A column that an algorithm does not use is `nan`, or is missing.",
                 _table(("column", "meaning"), [(f"`{name}`", meaning) for name, meaning in COLUMNS.items()]),
                 "## timing.csv",
-                "Seconds, which are never the same twice, have a table of their own.",
+                "Times differ from run to run, so they are in a table of their own.",
                 _table(("column", "meaning"), [(f"`{name}`", meaning) for name, meaning in TIMES.items()]),
             ]
         )
@@ -82,9 +84,11 @@ def _tables(kind: type, prefix: str = "", skip: tuple[str, ...] = (), default: A
 
 
 def _docstrings(kind: type) -> dict[str, str]:
-    """The text under each field."""
+    """The text under each field, inherited ones included."""
+    out: dict[str, str] = {}
+    for base in kind.__bases__:
+        out |= _docstrings(base) if "__dataclass_fields__" in vars(base) else {}
     body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # pyright: ignore[reportAttributeAccessIssue]
-    out = {}
     for node, after in zip(body, [*body[1:], None], strict=True):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             text = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""

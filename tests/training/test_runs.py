@@ -2,12 +2,11 @@
 
 import jax
 import jax.numpy as jnp
-import jaxtyping
 import numpy as np
 import pytest
-from ascpo.engines.contract import RunBatch
 
 from ascpo.algorithms import CPO
+from ascpo.engines.contract import RunBatch
 from ascpo.engines.functional import FunctionalEngine
 from ascpo.networks.fit import FitSettings
 from ascpo.training.agent import agent_for
@@ -20,14 +19,7 @@ SETTINGS = Settings(num_envs=4, horizon=12, hidden=(8, 8), value_fit=FitSettings
 WORLD = Trouble(reward=0.1, cost=0.2, of_action=0.5)
 ENGINE = FunctionalEngine(WORLD, 4)
 AGENT = agent_for(ENGINE, CPO().build(0.98), SETTINGS)
-
-
-@pytest.fixture(autouse=True)
-def stacked():
-    """Records of several runs have an axis more than their annotations say."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+pytestmark = pytest.mark.usefixtures("unchecked_shapes")
 
 
 def an_epoch(over_runs, rollouts):

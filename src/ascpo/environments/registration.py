@@ -31,7 +31,7 @@ def register() -> None:
             )
 
 
-def make(name: str, **options: Any) -> gymnasium.Env[Any, Any]:
+def make(name: str, **options: Any) -> gymnasium.Env:
     """One environment of any suite: `make("Point-4-Hazard+2-Pillar")`."""
     return gymnasium.make("ascpo/Guard-v0", suite=suite(name).name, **options)
 

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from ascpo.guard import sensing
 from ascpo.guard.model import Reading
-from ascpo.guard.suites import Suite
+from ascpo.guard.suites import Suite, consecutive
 
 Preset = Literal["paper", "compact"]
 FIELD = -0.5
@@ -68,8 +68,7 @@ class Observer:
     @cached_property
     def layout(self) -> dict[str, slice]:
         """Where each block lies in the observation."""
-        ends = [sum(list(self.sizes.values())[: i + 1]) for i in range(len(self.sizes))]
-        return {name: slice(end - size, end) for (name, size), end in zip(self.sizes.items(), ends, strict=True)}
+        return dict(zip(self.sizes, consecutive(self.sizes.values()), strict=True))
 
     def observe(
         self,

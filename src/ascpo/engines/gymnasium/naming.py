@@ -8,14 +8,15 @@ import sys
 from collections.abc import Callable
 from inspect import Parameter, signature
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 import gymnasium
 
 from ascpo.engines.gymnasium.errors import Unsuitable
 
-AnyEnv = gymnasium.Env[Any, Any]
-MakeEnv = Callable[[], AnyEnv]
+Info: TypeAlias = dict[str, Any]
+AnyEnv: TypeAlias = gymnasium.Env
+MakeEnv: TypeAlias = Callable[[], AnyEnv]
 
 
 def resolve(text: str) -> MakeEnv | None:
@@ -72,7 +73,7 @@ def _no_such_name(module: ModuleType, name: str) -> str:
     return f"{words} " + (f"Did you mean {' or '.join(near)}?" if near else "Look the name up in the module.")
 
 
-def _missing_arguments(make: Callable[..., Any]) -> list[str]:
+def _missing_arguments(make: MakeEnv) -> list[str]:
     try:
         parameters = signature(make).parameters.values()
     except (TypeError, ValueError):

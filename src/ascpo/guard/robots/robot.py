@@ -53,3 +53,7 @@ class Robot:
     """Suites call its obstacles in the air by the plain name, as in the paper: `Hazard` for `3DHazard`."""
     steps_per_second: float = 5e3
     """Environment steps per second on two cores of an Intel Xeon at 2.5 GHz. Only estimates of time use it."""
+
+    @property
+    def tracked_frame(self) -> int:
+        return self.frames.index(self.tracked)

@@ -60,9 +60,7 @@ class Actor(Protocol):
 class ScriptedActor:
     """Takes its noise for actions, whatever it observes. So episodes are played again from their actions."""
 
-    @property
-    def shielded(self) -> bool:
-        return False
+    shielded = False
 
     def initial(self) -> Remembered:
         return jnp.zeros(0)

@@ -100,12 +100,10 @@ EpisodeId = tuple[int, int]
 
 
 class HasSizes(Protocol):
-    """What a learner has to know of an environment before it can build its networks."""
+    """What a learner has to know of an environment before it can build its networks. Observations are raw."""
 
     @property
-    def observation_size(self) -> int:
-        """Of the raw observation."""
-
+    def observation_size(self) -> int: ...
     @property
     def action_size(self) -> int: ...
     @property

@@ -82,8 +82,7 @@ class FunctionalEngine:
         return [rollout]
 
     def snapshots(self) -> Callable[[int], Snapshot]:
-        leaves = jax.tree.leaves(self._state)
-        state = {f"state{i}": np.array(leaf) for i, leaf in enumerate(leaves)}
+        state = {f"state{i}": np.array(leaf) for i, leaf in enumerate(jax.tree.leaves(self._state))}
         key, fresh = np.array(jax.random.key_data(self._key)), np.array(self._fresh)
         return [state | {"key": key, "memory": np.array(self._augmentation), "fresh": fresh}].__getitem__
 

@@ -28,13 +28,10 @@ class Packed(Generic[Tree]):
     @staticmethod
     def like(example: Tree) -> "Packed[Tree]":
         """For trees with the same fields, shapes and types as this one."""
-        paths, structure = jax.tree_util.tree_flatten_with_path(example)
-        return Packed(
-            structure,
-            tuple(jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in paths),
-            tuple(np.shape(leaf) for _, leaf in paths),
-            tuple(np.dtype(leaf.dtype) for _, leaf in paths),
-        )
+        found, structure = jax.tree_util.tree_flatten_with_path(example)
+        paths, leaves = zip(*found, strict=True)
+        names = tuple(jax.tree_util.keystr(path, simple=True, separator=".") for path in paths)
+        return Packed(structure, names, tuple(map(np.shape, leaves)), tuple(np.dtype(leaf.dtype) for leaf in leaves))
 
     @cached_property
     def at(self) -> dict[str, int | slice]:

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from ascpo.environments.vector import GuardVectorEnv
 
 MAX_EPISODE_STEPS = 1000
-_SINGLE = "ascpo.environments.single:GuardEnv"
-_VECTOR = "ascpo.environments.vector:GuardVectorEnv"
 
 
 def register() -> None:
@@ -24,8 +22,8 @@ def register() -> None:
         if f"ascpo/{name}-v0" not in gymnasium.registry:
             gymnasium.register(
                 f"ascpo/{name}-v0",
-                entry_point=_SINGLE,
-                vector_entry_point=_VECTOR,
+                entry_point="ascpo.environments.single:GuardEnv",
+                vector_entry_point="ascpo.environments.vector:GuardVectorEnv",
                 max_episode_steps=MAX_EPISODE_STEPS,
                 kwargs=kwargs,
             )

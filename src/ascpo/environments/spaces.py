@@ -15,7 +15,6 @@ Info: TypeAlias = dict[str, Any]
 """What Gymnasium passes on beside an observation or a step."""
 _ANY = float(np.finfo(np.float32).max)
 _BOUNDS = {"goal_compass": (-1.0, 1.0), "magnetometer": (-0.5, 0.5)}
-_LIDAR = (0.0, 1.0)
 
 
 class OfTask:
@@ -52,7 +51,7 @@ def make_task(name: str, observations: Preset, overlap: Overlap, max_episode_ste
 def observation_space(task: Task) -> gymnasium.spaces.Box:
     low, high = np.empty(task.observer.size, np.float32), np.empty(task.observer.size, np.float32)
     for name, block in task.observer.layout.items():
-        low[block], high[block] = _BOUNDS.get(name, _LIDAR if name.endswith("_lidar") else (-_ANY, _ANY))
+        low[block], high[block] = _BOUNDS.get(name, (0.0, 1.0) if name.endswith("_lidar") else (-_ANY, _ANY))
     # Rotations are unit vectors up to rounding.
     low[low == -0.5], high[high == 0.5] = -0.5001, 0.5001
     return gymnasium.spaces.Box(low, high, dtype=np.float32)

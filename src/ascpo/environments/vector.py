@@ -52,10 +52,8 @@ class GuardVectorEnv(OfTask, gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, 
         seeds = self._seeds(seed)
         everywhere = np.ones(self.num_envs, bool)
         observation = self._envs.next_episode(everywhere) if seeds is None else self._envs.reset(seeds)
-        if scene is not None:
-            observation = self._envs.place(scene)
         self._started = True
-        return observation, {}
+        return observation if scene is None else self._envs.place(scene), {}
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Info]:
         actions = checked_actions(actions, self.action_space.shape or ())

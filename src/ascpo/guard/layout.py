@@ -234,10 +234,8 @@ def _at(table: Float[np.ndarray, " slots"], slot: Int[Array, " n"]) -> Float[Arr
 def _attitude(rules: Rules, drafts: _Drafts) -> tuple[Float[Array, " n"], Float[Array, "slots n"]]:
     """Headings, and heights by slot: drawn once per attempt, whatever the places."""
     turns, shares = uniform(hashed(drafts.key, 2 * drafts.attempt + 1), np.arange(rules.slots)[:, None])
-    if rules.suite.robot.spatial:
-        heights = AIR[0] + (AIR[1] - AIR[0]) * shares
-    else:
-        heights = jnp.broadcast_to(rules.resting_heights()[:, None], shares.shape)
+    resting = jnp.broadcast_to(rules.resting_heights()[:, None], shares.shape)
+    heights = AIR[0] + (AIR[1] - AIR[0]) * shares if rules.suite.robot.spatial else resting
     return 2 * jnp.pi * turns[0], heights
 
 

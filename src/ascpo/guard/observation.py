@@ -81,7 +81,7 @@ class Observer:
         """The observation, from the sensors and from the frames' positions and rotations in the world."""
         spatial = self.suite.robot.spatial
         scan = sensing.lidar3d if spatial else sensing.lidar
-        joints = jnp.array(self._joints, dtype=int)
+        joints, components = jnp.array(self._joints, dtype=int), 3 if self._paper or spatial else 2
 
         def from_each_lidar_frame(sense) -> Float[Array, " n"]:  # noqa: ANN001
             return jnp.concatenate([sense(position[i], R[i]) for i in self.lidar_frames])
@@ -94,9 +94,7 @@ class Observer:
             "joint_position": reading.joint_position[joints],
             "joint_velocity": reading.joint_velocity[joints],
             "touch": reading.touch,
-            "goal_compass": from_each_lidar_frame(
-                lambda b, R: sensing.compass(goal, b, R, 3 if self._paper or spatial else 2)
-            ),
+            "goal_compass": from_each_lidar_frame(lambda b, R: sensing.compass(goal, b, R, components)),
             "goal_lidar": from_each_lidar_frame(lambda b, R: scan(goal[None], b, R)),
             "gremlin_lidar": jnp.zeros(sensing.BINS),
             "vase_lidar": jnp.zeros(sensing.BINS),

@@ -116,11 +116,9 @@ class GymnasiumEngine:
         self._episodes, self._augmentation = snapshot["episodes"].copy(), snapshot["memory"].copy()
         self._replay(snapshot["lengths"], snapshot["actions"])
         if not np.array_equal(self._observation, snapshot["observation"]):
-            warnings.warn(
-                "The environment does not repeat itself: the same seeds and actions led to other observations. So the "
-                "resumed run will differ from one without a stop. Let reset(seed=...) decide all that is random.",
-                stacklevel=2,
-            )
+            found = "The environment does not repeat itself: the same seeds and actions led to other observations."
+            remedy = "Let reset(seed=...) decide all that is random."
+            warnings.warn(f"{found} So the resumed run will differ from one without a stop. {remedy}", stacklevel=2)
 
     def close(self) -> None:
         self._envs.close()
@@ -227,8 +225,6 @@ def _flat(observations: np.ndarray) -> Float[np.ndarray, "env obs"]:
 
 def _named(text: str) -> MakeEnv:
     if (make := resolve(text)) is None:
-        raise Unsuitable(
-            f"{text} is no environment that Gymnasium knows. Give a registered id such as Pendulum-v1, the module that "
-            f"registers it too (package:Id-v0), or a class or function (package.module:make)."
-        )
+        give = "a registered id such as Pendulum-v1, the module that registers it too (package:Id-v0), or a class or"
+        raise Unsuitable(f"{text} is no environment that Gymnasium knows. Give {give} function (package.module:make).")
     return make

@@ -98,10 +98,8 @@ def _faults_of_spaces(env: AnyEnv) -> list[str]:
 def _notes_of_actions(space: gymnasium.Space) -> list[str]:
     found = []
     if not np.isfinite(bounds(space)).all():
-        found.append(
-            "Some bounds of the action space are infinite: there, actions are passed on as the policy draws them, "
-            "which is about -1 to 1 at first. Give finite bounds to have them scaled."
-        )
+        there = "actions are passed on as the policy draws them, which is about -1 to 1 at first"
+        found.append(f"Some bounds of the action space are infinite: there, {there}. Give finite bounds to scale them.")
     if np.issubdtype(space.dtype, np.integer):
         found.append("The actions are integers: what the policy draws is rounded.")
     return found

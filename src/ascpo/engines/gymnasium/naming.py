@@ -39,10 +39,8 @@ def resolve(text: str) -> MakeEnv | None:
     if not callable(make):
         raise Unsuitable(f"{text} is a {type(make).__name__}. Name a class, or a function that makes an environment.")
     if missing := _missing_arguments(make):
-        raise Unsuitable(
-            f"{text} cannot be called without {', '.join(missing)}. Write a function without arguments that makes "
-            f"the environment with them, and name that."
-        )
+        remedy = "Write a function without arguments that makes the environment with them, and name that."
+        raise Unsuitable(f"{text} cannot be called without {', '.join(missing)}. {remedy}")
     return make
 
 
@@ -58,10 +56,8 @@ def _imported(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except Exception as error:
-        raise Unsuitable(
-            f"The module {name} does not import: {type(error).__name__}: {error}. Try python -c 'import {name}' from "
-            f"this directory ({here})."
-        ) from error
+        remedy = f"Try python -c 'import {name}' from this directory ({here})."
+        raise Unsuitable(f"The module {name} does not import: {type(error).__name__}: {error}. {remedy}") from error
 
 
 def _no_such_name(module: ModuleType, name: str) -> str:

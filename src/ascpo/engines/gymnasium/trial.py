@@ -102,10 +102,9 @@ class Trial:
         except ValueError:
             given = np.asarray(None)
         if given.shape != space.shape or not np.can_cast(given.dtype, space.dtype or float, "same_kind"):
-            self.faults.append(
-                f"{source} returns an observation of shape {given.shape} and type {given.dtype}; the observation space "
-                f"says {space.shape} and {space.dtype}. Make them agree."
-            )
+            found = f"{source} returns an observation of shape {given.shape} and type {given.dtype}"
+            said = f"the observation space says {space.shape} and {space.dtype}"
+            self.faults.append(f"{found}; {said}. Make them agree.")
         elif not _finite(given):
             self.faults.append(f"{source} returns an observation that holds NaN or infinity. Return finite numbers.")
         else:
@@ -123,10 +122,8 @@ class Trial:
         if first:
             self.m = m
         elif m != self.m:
-            self.faults.append(
-                f"{_entries(self.m)} in one step and {_entries(m)} in another. Give the same costs in every step, 0 "
-                f"where nothing is wrong."
-            )
+            found = f"{_entries(self.m)} in one step and {_entries(m)} in another"
+            self.faults.append(f"{found}. Give the same costs in every step, 0 where nothing is wrong.")
         self._negative |= bool((costs < 0).any())
         seen.append(costs)
 
@@ -158,10 +155,8 @@ def costs_of(info: Info) -> Float[np.ndarray, " m"]:
     if not np.isfinite(costs).all():
         raise ValueError(f'info["{key}"] is {short(info[key])}. Costs are finite numbers, 0 where nothing is wrong.')
     if costs.ndim != axes or not costs.size:
-        raise ValueError(
-            f'info["{key}"] has the shape {costs.shape}. Give a single number as info["cost"], '
-            f'or one number for each constraint as a vector info["costs"].'
-        )
+        give = 'a single number as info["cost"], or one number for each constraint as a vector info["costs"]'
+        raise ValueError(f'info["{key}"] has the shape {costs.shape}. Give {give}.')
     return costs.reshape(-1)
 
 

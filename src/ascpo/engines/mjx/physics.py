@@ -68,7 +68,8 @@ class Moving:
 
     @property
     def pose(self) -> Pose:
-        return self.data if isinstance(self.data, Pose) else _pose(self.data)
+        data = self.data
+        return data if isinstance(data, Pose) else Pose(data.qpos, data.qvel, data.qacc_warmstart, data.mocap_pos)
 
 
 class Physics:
@@ -152,7 +153,8 @@ class Physics:
         if self.implementation == "warp":
             sound &= ~_fell_short(data)
         sensors = jnp.where(sound, jnp.concatenate([data.sensordata, path]), jnp.nan)
-        return Moving(_pose(data) if self.implementation == "jax" else data, sensors)
+        moving = Moving(data, sensors)
+        return Moving(moving.pose, sensors) if self.implementation == "jax" else moving
 
     def _commanded(self, data: MjxData, actions: Float[Array, "*env act"], sensors: Float[Array, "*env _"]) -> MjxData:
         if not self._rotors:
@@ -217,10 +219,6 @@ def _may_align(model: mujoco.MjModel) -> list[int]:
         if slides and mujoco.mjtJoint.mjJNT_HINGE in kinds[slides[0] : slides[-1]]:
             found += [int(model.jnt_dofadr[first + i]) for i in slides]
     return found
-
-
-def _pose(data: MjxData) -> Pose:
-    return Pose(data.qpos, data.qvel, data.qacc_warmstart, data.mocap_pos)
 
 
 def _posed(data: MjxData, pose: Pose) -> MjxData:

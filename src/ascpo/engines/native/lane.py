@@ -85,16 +85,11 @@ class Lane:
         done = np.flatnonzero((results[:, at["outcome.terminated"]] > 0) | (results[:, at["outcome.truncated"]] > 0))
         if not len(done):
             return []
-        found = [
-            Divergence(
-                env=int(i),
-                seed=int(schedule.seeds[i]),
-                episode=int(schedule.episodes[i]),
-                step=int(self._simulator.steps[first + i]),
-                reason=reasons.get(first + int(i), NOT_FINITE),
-            )
-            for i in np.flatnonzero(results[:, at["outcome.diverged"]] > 0)
-        ]
+        found = []
+        for i in np.flatnonzero(results[:, at["outcome.diverged"]] > 0).tolist():
+            seed, episode = int(schedule.seeds[i]), int(schedule.episodes[i])
+            step, reason = int(self._simulator.steps[first + i]), reasons.get(first + i, NOT_FINITE)
+            found.append(Divergence(i, seed, episode, step, reason))
         self._reset(done)
         return found
 

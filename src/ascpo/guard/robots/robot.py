@@ -57,3 +57,9 @@ class Robot:
     @property
     def tracked_frame(self) -> int:
         return self.frames.index(self.tracked)
+
+
+def motors(side: str, gears: dict[str, int]) -> str:
+    """MJCF of the motors of one side's joints."""
+    names = ((f"{side}_{joint}", gear) for joint, gear in gears.items())
+    return "\n".join(f'<motor name="{name}" joint="{name}" gear="{gear}"/>' for name, gear in names)

@@ -39,21 +39,18 @@ class Decision:
 class Actor(Protocol):
     """A policy's behaviour, without its parameters. Actors that behave alike are equal and have the same hash.
 
-    Engines keep the programs that they compile for an actor, and find them again by its value.
+    Engines keep the programs that they compile for an actor, and find them again by its value. It has
+        shielded    whether a shield may change the action
+        initial     the augmentation that an episode begins with
+        decide      (parameters, augmented observation, standard normal noise) → decision
+        remember    (augmentation, costs of a step) → augmentation after the step
     """
 
     @property
-    def shielded(self) -> bool:
-        """A shield may change the action."""
-
-    def initial(self) -> Remembered:
-        """The augmentation that an episode begins with."""
-
-    def decide(self, theta: Theta, observation: Observation, noise: Noise) -> Decision:
-        """(parameters, augmented observation, standard normal noise) → decision."""
-
-    def remember(self, augmentation: Remembered, costs: Costs) -> Remembered:
-        """(augmentation, costs of a step) → augmentation after the step."""
+    def shielded(self) -> bool: ...
+    def initial(self) -> Remembered: ...
+    def decide(self, theta: Theta, observation: Observation, noise: Noise) -> Decision: ...
+    def remember(self, augmentation: Remembered, costs: Costs) -> Remembered: ...
 
 
 @dataclass(frozen=True)

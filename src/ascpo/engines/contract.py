@@ -114,22 +114,20 @@ class HasSizes(Protocol):
 class Engine(HasSizes, Protocol):
     """Environments that run side by side, with episodes that go on from one `collect` to the next.
 
-    Runs are counted through all batches.
+    Runs are counted through all batches. An engine has
+        max_runs         how many runs it takes; None: any number
+        notes            what a person should know about the environment before training on it, a sentence each
+        action_bounds    the environment's own; what the policy draws is scaled to them
     """
 
     @property
     def envs_per_run(self) -> int: ...
     @property
-    def max_runs(self) -> int | None:
-        """How many runs the engine takes. None: any number."""
-
+    def max_runs(self) -> int | None: ...
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What a person should know about the environment before training on it, a sentence each."""
-
+    def notes(self) -> tuple[str, ...]: ...
     @property
-    def action_bounds(self) -> Bounds:
-        """The environment's own. What the policy draws is scaled to them."""
+    def action_bounds(self) -> Bounds: ...
 
     def start(self, batches: Sequence[RunBatch]) -> None:
         """Begin the first episode everywhere. A ValueError says what to do about more runs than `max_runs`."""
@@ -139,12 +137,14 @@ class Engine(HasSizes, Protocol):
 
         Parameters, noise and rollouts are by batch, and have its runs as their first axis.
         """
+        ...
 
     def cut(self) -> None:
         """Break all episodes off and begin new ones."""
 
     def snapshots(self) -> Callable[[int], Snapshot]:
         """Where each run stands now, to be asked for later by its number. In company and alone it is the same."""
+        ...
 
     def restore(self, snapshots: Sequence[Snapshot]) -> None:
         """Go on, bit for bit, as the runs that were copied: one snapshot for each run, after `start` with the same."""

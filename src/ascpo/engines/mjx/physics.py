@@ -128,7 +128,8 @@ class Physics:
         return jax.vmap(self._sensed)(*self._moved(data, step, forward))
 
     def _begun(self, pillars: Float[Array, "env pillars 3"]) -> Pose:
-        return Pose(*(jnp.tile(x, (len(pillars), 1)) for x in self._start), pillars)
+        qpos, qvel, warmstart = (jnp.tile(x, (len(pillars), 1)) for x in self._start)
+        return Pose(qpos, qvel, warmstart, pillars)
 
     def _step_one(self, moving: Moving, actions: Float[Array, " act"]) -> Moving:
         data = self._commanded(_posed(self._blank, moving.data), actions, moving.sensors)

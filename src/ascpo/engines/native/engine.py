@@ -72,7 +72,8 @@ class NativeEngine(TaskSizes):
         """Begin the first episode everywhere: a run's environment i has the seed seed + i."""
         n, runs = self.num_envs, sum(map(len, batches))
         if not runs or n % runs:
-            raise ValueError(f"{n} environments cannot be shared equally by {runs} runs. Ask for a multiple of them.")
+            raise ValueError(f"{n} environments cannot be shared equally by {runs} runs. Ask for a multiple of {runs}.")
+        # Seeds come first in the zip, so that none of `firsts` is lost between two batches.
         envs, firsts = np.arange(n // runs), iter(range(0, n, n // runs))
         self._batches = [
             [

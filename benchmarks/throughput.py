@@ -23,7 +23,8 @@ from mujoco.batch import Batch
 import ascpo
 from ascpo.engines.native.environments import NativeEnvironments
 from ascpo.environments.spaces import make_task
-from ascpo.guard.layout import draw_many, keys_for
+from ascpo.guard.draws import keys_for
+from ascpo.guard.layout import draw_many
 from ascpo.guard.model import SUBSTEPS
 
 BLOCK_SECONDS = 0.15

@@ -267,7 +267,7 @@ def test_a_snapshot_of_more_environments_is_refused():
     engine, other = GymnasiumEngine(Walk, 2), GymnasiumEngine(Walk, 3)
     start(engine)
     start(other)
-    with pytest.raises(ValueError, match="of 2 environments, and here are 3"):
+    with pytest.raises(ValueError, match="of 2 environments, and a run has 3 here"):
         other.restore([snapshot_of(engine)])
 
 

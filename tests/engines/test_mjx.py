@@ -110,10 +110,7 @@ def test_the_same_sensors_mean_the_same_to_the_bit(engine):
         noise = rng.uniform(-1, 1, (count, 2)).astype(np.float32)
         simulator.step(noise)
         now = settle(*map(pairs, (rows, augmentations, simulator.sensors, upcoming[:, 1])))
-        ahead, did = act(zero, now.row, now.augmentation, pairs(noise)), now.outcome
-        ours = PolicyStep(
-            ahead, now.next_observation, did.reward, did.costs, did.terminated, did.truncated, did.diverged
-        )
+        ours = PolicyStep(act(zero, now.row, now.augmentation, pairs(noise)), now.outcome)
         position = jnp.ones(count, jnp.int32)
         given = (jnp.array(rows), jnp.array(augmentations), simulator.sensors, upcoming, position, noise)
         rows, augmentations, results = programs.advance(zero, *given)

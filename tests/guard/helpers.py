@@ -29,8 +29,8 @@ def command(model: mujoco.MjModel, data: mujoco.MjData, action) -> None:
         return
     hull = data.body("robot")
     rotors = [model.body(name).id for name in ("p1", "p2", "p3", "p4")]
-    axis = hull.xmat.reshape(3, 3)[:, 2]
-    data.xfrc_applied[rotors, :3] = thrust(np.asarray(action), axis, hull.xpos[2], float(model.body_mass.sum()))
+    axis, height = hull.xmat.reshape(3, 3)[:, 2], np.asarray(hull.xpos[2])
+    data.xfrc_applied[rotors, :3] = thrust(np.asarray(action), axis, height, float(model.body_mass.sum()))
 
 
 def take_step(model: mujoco.MjModel, data: mujoco.MjData, action, watched: str = "robot") -> np.ndarray:

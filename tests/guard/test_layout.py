@@ -13,9 +13,10 @@ from scipy.stats import ks_2samp, kstest
 
 from ascpo.guard import layout
 from ascpo.guard.costs import region_cost
+from ascpo.guard.draws import keys_for
 from ascpo.guard.geometry import apply, turn
 from ascpo.guard.kinds import HAZARD3D
-from ascpo.guard.layout import Layout, LayoutError, draw, draw_many, keys_for
+from ascpo.guard.layout import Layout, LayoutError, draw, draw_many
 from ascpo.guard.suites import PAPER_SUITES, suite
 
 from .helpers import task_of

@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import ascpo
-import ascpo.engines.mjx.engine as module
+import ascpo.engines.mjx.program as module
 from ascpo.runs import multihost
 from ascpo.runs.directory import find
 from ascpo.runs.serialization import BadSetting
@@ -62,8 +62,8 @@ except SystemExit as end:
 """
 
 STILL = """
-import ascpo.engines.mjx.engine as module
-module._over_devices = lambda physics, mesh: (lambda moving, actions: moving, physics.reset)
+import ascpo.engines.mjx.program as module
+module.over_devices = lambda physics, mesh: (lambda moving, actions: moving, physics.reset)
 """
 """Robots that never move: compiled in a moment."""
 
@@ -124,10 +124,10 @@ def test_several_hosts_train_the_same_policy_and_the_first_keeps_it(tmp_path, mo
     code, address, out = (STILL if still else "") + BY_HOSTS, f"localhost:{free_port()}", tmp_path / "hosts"
     processes = [started(code, address, number, out, devices=2) for number in (0, 1)]
     if still:
-        monkeypatch.setattr(module, "_over_devices", lambda physics, _: (lambda moving, _: moving, physics.reset))
-        module._program.cache_clear()
+        monkeypatch.setattr(module, "over_devices", lambda physics, _: (lambda moving, _: moving, physics.reset))
+        module.chunk_program.cache_clear()
         exec(ALONE, {"out": tmp_path / "one"})
-        module._program.cache_clear()
+        module.chunk_program.cache_clear()
     else:
         # Robots that move hear how their program was rounded: it has to be compiled in the same way.
         ended(started(f"import sys; out = sys.argv[1]\n{ALONE}", tmp_path / "one", devices=1))

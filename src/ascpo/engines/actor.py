@@ -6,13 +6,22 @@ the raw observation, the environment's own.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ascpo.guard.layout import AnyArray
+
+Theta: TypeAlias = Float[Array, " p"]
+"""A policy's parameters."""
+Observation: TypeAlias = Float[Array, " obs"]
+"""Augmented."""
+Remembered: TypeAlias = Float[Array, " augmentation"]
+Noise: TypeAlias = Float[Array, " act"]
+Costs: TypeAlias = Float[Array, " m"]
+Done: TypeAlias = Bool[Array, ""]
 
 
 @jax.tree_util.register_dataclass
@@ -30,46 +39,33 @@ class Decision:
 class Actor(Protocol):
     """A policy's behaviour, without its parameters. Actors that behave alike are equal and have the same hash.
 
-    Engines keep the programs that they compile for an actor, and find them again by its value.
+    Engines keep the programs that they compile for an actor, and find them again by its value. It has
+        shielded    whether a shield may change the action
+        initial     the augmentation that an episode begins with
+        decide      (parameters, augmented observation, standard normal noise) → decision
+        remember    (augmentation, costs of a step) → augmentation after the step
     """
 
     @property
-    def shielded(self) -> bool:
-        """A shield may change the action."""
-        ...
-
-    def initial(self) -> Float[Array, " augmentation"]:
-        """The augmentation that an episode begins with."""
-        ...
-
-    def decide(
-        self, theta: Float[Array, " p"], observation: Float[Array, " obs"], noise: Float[Array, " act"]
-    ) -> Decision:
-        """(parameters, augmented observation, standard normal noise) → decision."""
-        ...
-
-    def remember(
-        self, augmentation: Float[Array, " augmentation"], costs: Float[Array, " m"]
-    ) -> Float[Array, " augmentation"]:
-        """(augmentation, costs of a step) → augmentation after the step."""
-        ...
+    def shielded(self) -> bool: ...
+    def initial(self) -> Remembered: ...
+    def decide(self, theta: Theta, observation: Observation, noise: Noise) -> Decision: ...
+    def remember(self, augmentation: Remembered, costs: Costs) -> Remembered: ...
 
 
 @dataclass(frozen=True)
 class ScriptedActor:
     """Takes its noise for actions, whatever it observes. So episodes are played again from their actions."""
 
-    @property
-    def shielded(self) -> bool:
-        return False
+    shielded = False
 
-    def initial(self) -> Float[Array, " 0"]:
+    def initial(self) -> Remembered:
         return jnp.zeros(0)
 
-    def decide(self, theta: Float[Array, " p"], observation: Any, noise: Float[Array, " act"]) -> Decision:
+    def decide(self, theta: Theta, observation: Observation, noise: Noise) -> Decision:
         return Decision(noise, noise)
 
-    def remember(self, augmentation: Float[Array, " 0"], costs: Float[Array, " m"]) -> Float[Array, " 0"]:
+    def remember(self, augmentation: Remembered, costs: Costs) -> Remembered:
         return augmentation
 
 
@@ -98,11 +94,7 @@ def augment(
 
 
 def act(
-    actor: Actor,
-    theta: Float[Array, " p"],
-    raw_observation: Float[Array, " raw"],
-    augmentation: Float[Array, " augmentation"],
-    noise: Float[Array, " act"],
+    actor: Actor, theta: Theta, raw_observation: Float[Array, " raw"], augmentation: Remembered, noise: Noise
 ) -> Acted:
     """What the policy observes and does in one environment."""
     observation = augment(raw_observation, augmentation)
@@ -110,9 +102,7 @@ def act(
     return Acted(observation, decision.action, decision.taken if actor.shielded else None)
 
 
-def remember(
-    actor: Actor, augmentation: Float[Array, " augmentation"], costs: Float[Array, " m"], done: Bool[Array, ""]
-) -> tuple[Float[Array, " augmentation"], Float[Array, " augmentation"]]:
+def remember(actor: Actor, augmentation: Remembered, costs: Costs, done: Done) -> tuple[Remembered, Remembered]:
     """The augmentation after a step, and the one for the next step: where the episode is done, the initial one."""
     after = actor.remember(augmentation, costs)
     return after, jnp.where(done, actor.initial(), after)

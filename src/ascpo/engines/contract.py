@@ -8,14 +8,28 @@ Runs that share an `Actor` form a `RunBatch`.
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import jax
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ascpo.engines.actor import Actor
+from ascpo.engines.actor import Acted, Actor
 from ascpo.guard.layout import AnyArray
+
+
+@runtime_checkable
+class StepResult(Protocol):
+    """What an engine knows of a step after it, in one environment or in many."""
+
+    @property
+    def reward(self) -> Float[AnyArray, "*axes"]: ...
+    @property
+    def costs(self) -> Float[AnyArray, "*axes m"]: ...
+    @property
+    def terminated(self) -> Bool[AnyArray, "*axes"]: ...
+    @property
+    def truncated(self) -> Bool[AnyArray, "*axes"]: ...
 
 
 @jax.tree_util.register_dataclass
@@ -44,6 +58,20 @@ class Rollout:
     def done(self) -> Bool[AnyArray, "*axes"]:
         return operator.or_(self.terminated, self.truncated)
 
+    @staticmethod
+    def of(acted: Acted, result: StepResult, next_observation: Float[AnyArray, "*axes obs"]) -> "Rollout":
+        """From the policy's part of a step, or of many, and the environment's. A terminal state is no time limit."""
+        return Rollout(
+            observation=acted.observation,
+            next_observation=next_observation,
+            action=acted.action,
+            reward=result.reward,
+            cost=result.costs,
+            terminated=result.terminated,
+            truncated=result.truncated & ~result.terminated,
+            taken=acted.taken,
+        )
+
 
 @dataclass(frozen=True)
 class RunBatch:
@@ -56,8 +84,13 @@ class RunBatch:
         return len(self.seeds)
 
 
-Bounds = tuple[Float[np.ndarray, " act"], Float[np.ndarray, " act"]]
+Bound: TypeAlias = Float[np.ndarray, " act"]
+Bounds: TypeAlias = tuple[Bound, Bound]
 """The lowest and the highest action."""
+
+Thetas: TypeAlias = Sequence[Float[AnyArray, "_run _p"]]
+"""Parameters of policies, by batch."""
+Noises: TypeAlias = Sequence[Float[AnyArray, "_run _time _env _act"]]
 
 Snapshot = dict[str, AnyArray]
 """All that decides how the environments of a run go on, as named arrays."""
@@ -67,16 +100,12 @@ EpisodeId = tuple[int, int]
 
 
 class HasSizes(Protocol):
-    """What a learner has to know of an environment before it can build its networks."""
+    """What a learner has to know of an environment before it can build its networks. Observations are raw."""
 
     @property
-    def observation_size(self) -> int:
-        """Of the raw observation."""
-        ...
-
+    def observation_size(self) -> int: ...
     @property
     def action_size(self) -> int: ...
-
     @property
     def cost_names(self) -> tuple[str, ...]: ...
 
@@ -85,36 +114,25 @@ class HasSizes(Protocol):
 class Engine(HasSizes, Protocol):
     """Environments that run side by side, with episodes that go on from one `collect` to the next.
 
-    Runs are counted through all batches.
+    Runs are counted through all batches. An engine has
+        max_runs         how many runs it takes; None: any number
+        notes            what a person should know about the environment before training on it, a sentence each
+        action_bounds    the environment's own; what the policy draws is scaled to them
     """
 
     @property
-    def envs_per_run(self) -> int:
-        """The environments of each run."""
-        ...
-
+    def envs_per_run(self) -> int: ...
     @property
-    def max_runs(self) -> int | None:
-        """How many runs the engine takes. None: any number."""
-        ...
-
+    def max_runs(self) -> int | None: ...
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What a person should know about the environment before training on it, a sentence each."""
-        ...
-
+    def notes(self) -> tuple[str, ...]: ...
     @property
-    def action_bounds(self) -> Bounds:
-        """The environment's own. What the policy draws is scaled to them."""
-        ...
+    def action_bounds(self) -> Bounds: ...
 
     def start(self, batches: Sequence[RunBatch]) -> None:
         """Begin the first episode everywhere. A ValueError says what to do about more runs than `max_runs`."""
-        ...
 
-    def collect(
-        self, thetas: Sequence[Float[AnyArray, "_run _p"]], noises: Sequence[Float[AnyArray, "_run _time _env _act"]]
-    ) -> list[Rollout]:
+    def collect(self, thetas: Thetas, noises: Noises) -> list[Rollout]:
         """Let the policies act for as many steps as there is noise for. Episodes that end begin anew.
 
         Parameters, noise and rollouts are by batch, and have its runs as their first axis.
@@ -123,7 +141,6 @@ class Engine(HasSizes, Protocol):
 
     def cut(self) -> None:
         """Break all episodes off and begin new ones."""
-        ...
 
     def snapshots(self) -> Callable[[int], Snapshot]:
         """Where each run stands now, to be asked for later by its number. In company and alone it is the same."""
@@ -131,11 +148,9 @@ class Engine(HasSizes, Protocol):
 
     def restore(self, snapshots: Sequence[Snapshot]) -> None:
         """Go on, bit for bit, as the runs that were copied: one snapshot for each run, after `start` with the same."""
-        ...
 
     def close(self) -> None:
         """Let go of what the environments hold: windows, files, processes."""
-        ...
 
 
 @runtime_checkable
@@ -144,31 +159,25 @@ class EpisodePlayer(Engine, Protocol):
 
     def start_at(self, actor: Actor, episodes: Sequence[EpisodeId]) -> None:
         """Start one run that plays these episodes, as a `Playlist` deals them out. After the last, some play again."""
-        ...
 
 
 def only_run(batches: Sequence[RunBatch]) -> tuple[Actor, int]:
     """The actor and the seed of the run, for an engine that takes one."""
     runs = [(batch.actor, seed) for batch in batches for seed in batch.seeds]
     if len(runs) != 1:
-        raise ValueError(
-            f"This engine takes one run at a time, not {len(runs)}. Start one run, and the others after it."
-        )
+        raise ValueError(f"This engine takes one run at a time, not {len(runs)}. Start one run, then the next.")
     return runs[0]
 
 
-def check_snapshots(snapshots: Sequence[Snapshot], runs: int) -> None:
-    """There must be one for each run."""
-    if len(snapshots) != runs:
-        raise ValueError(
-            f"{len(snapshots)} snapshots are not one for each of {runs} runs. Start the runs that were copied, and no "
-            f"others."
-        )
+def check_snapshots(snapshots: Sequence[Snapshot], runs: int, envs: int) -> None:
+    """There must be one for each run, of as many environments as each run has."""
+    if (count := len(snapshots)) != runs:
+        raise ValueError(f"{count} snapshots are not one for each of {runs} runs. Start the runs that were copied.")
+    for found in {len(snapshot["episodes"]) for snapshot in snapshots if "episodes" in snapshot} - {envs}:
+        raise ValueError(f"The snapshot is of {found} environments, and a run has {envs} here. Ask for {found}.")
 
 
-def scaled(
-    action: Float[np.ndarray, "*axes act"], low: Float[np.ndarray, " act"], high: Float[np.ndarray, " act"]
-) -> Float[np.ndarray, "*axes act"]:
+def scaled(action: Float[np.ndarray, "*axes act"], low: Bound, high: Bound) -> Float[np.ndarray, "*axes act"]:
     """The policy's action in the environment's units: [-1, 1] becomes [low, high], and what is beyond is clipped.
 
     Where there are no bounds, the action stays as it was drawn.

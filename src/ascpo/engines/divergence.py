@@ -21,10 +21,8 @@ class Divergence:
     reason: str
 
     def __str__(self) -> str:
-        return (
-            f"The simulation broke down in environment {self.env} (seed {self.seed}, episode {self.episode}, "
-            f"step {self.step}): {self.reason}."
-        )
+        where = f"environment {self.env} (seed {self.seed}, episode {self.episode}, step {self.step})"
+        return f"The simulation broke down in {where}: {self.reason}."
 
 
 class Divergences(deque[Divergence]):

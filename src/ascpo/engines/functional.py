@@ -3,16 +3,19 @@
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Bool, Float, Key, PyTree
 
-from ascpo.engines.actor import Actor, act, augment, remember
-from ascpo.engines.contract import Bounds, HasSizes, Rollout, RunBatch, Snapshot, check_snapshots, only_run
+from ascpo.engines.actor import Actor, Noise, Remembered, Theta, act, augment, remember
+from ascpo.engines.contract import HasSizes, Noises, Rollout, RunBatch, Snapshot, Thetas, check_snapshots, only_run
 from ascpo.guard.layout import AnyArray
+
+State: TypeAlias = PyTree
+RandomKey: TypeAlias = Key[Array, ""]
 
 
 @jax.tree_util.register_dataclass
@@ -20,7 +23,7 @@ from ascpo.guard.layout import AnyArray
 class Transition:
     """What a step of one environment did."""
 
-    state: Any
+    state: State
     reward: Float[Array, ""]
     costs: Float[Array, " m"]
     terminated: Bool[Array, ""]
@@ -31,13 +34,12 @@ class Transition:
 class World(HasSizes, Protocol):
     """One environment as pure functions. A state is any pytree of arrays."""
 
-    def begin(self, key: Key[Array, ""]) -> Any:
+    def begin(self, key: RandomKey) -> State:
         """The state in which an episode begins."""
         ...
 
-    def observe(self, state: Any) -> Float[Array, " obs"]: ...
-
-    def step(self, state: Any, action: Float[Array, " act"], key: Key[Array, ""]) -> Transition: ...
+    def observe(self, state: State) -> Float[Array, " obs"]: ...
+    def step(self, state: State, action: Float[Array, " act"], key: RandomKey) -> Transition: ...
 
 
 class FunctionalEngine:
@@ -54,7 +56,7 @@ class FunctionalEngine:
         self.cost_names = world.cost_names
 
     @property
-    def action_bounds(self) -> Bounds:
+    def action_bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """None: a world takes what the policy draws."""
         everything = np.full(self.action_size, np.inf, np.float32)
         return -everything, everything
@@ -71,9 +73,7 @@ class FunctionalEngine:
         self._state = jax.vmap(self.world.begin)(jax.random.split(key, self.envs_per_run))
         self._fresh = True
 
-    def collect(
-        self, thetas: Sequence[Float[AnyArray, "1 _p"]], noises: Sequence[Float[AnyArray, "1 _time env act"]]
-    ) -> list[Rollout]:
+    def collect(self, thetas: Thetas, noises: Noises) -> list[Rollout]:
         (theta,), (noise,) = thetas[0], noises[0]
         self._key, key = jax.random.split(self._key)
         keys = jax.random.split(key, noise.shape[:2])
@@ -83,13 +83,12 @@ class FunctionalEngine:
         return [rollout]
 
     def snapshots(self) -> Callable[[int], Snapshot]:
-        leaves = jax.tree.leaves(self._state)
-        state = {f"state{i}": np.array(leaf) for i, leaf in enumerate(leaves)}
+        state = {f"state{i}": np.array(leaf) for i, leaf in enumerate(jax.tree.leaves(self._state))}
         key, fresh = np.array(jax.random.key_data(self._key)), np.array(self._fresh)
         return [state | {"key": key, "memory": np.array(self._augmentation), "fresh": fresh}].__getitem__
 
     def restore(self, snapshots: Sequence[Snapshot]) -> None:
-        check_snapshots(snapshots, 1)
+        check_snapshots(snapshots, 1, self.envs_per_run)
         snapshot, structure = snapshots[0], jax.tree.structure(self._state)
         leaves = [jnp.asarray(snapshot[f"state{i}"]) for i in range(structure.num_leaves)]
         self._state = jax.tree.unflatten(structure, leaves)
@@ -101,37 +100,27 @@ class FunctionalEngine:
 
 
 @functools.lru_cache(maxsize=8)
-def _program(world: World, actor: Actor) -> Callable[..., Any]:
+def _program(world: World, actor: Actor) -> Callable[..., tuple[tuple[State, AnyArray], Rollout]]:
     def one(
-        theta: Float[Array, " p"], state: Any, augmentation: Any, noise: Float[Array, " act"], key: Key[Array, ""]
-    ) -> Any:
+        theta: Theta, state: State, augmentation: Remembered, noise: Noise, key: RandomKey
+    ) -> tuple[tuple[State, Remembered], Rollout]:
         acted = act(actor, theta, world.observe(state), augmentation, noise)
         step_key, begin_key = jax.random.split(key)
         moved = world.step(state, acted.executed, step_key)
         done = moved.terminated | moved.truncated
         after, augmentation = remember(actor, augmentation, moved.costs, done)
-        rollout = Rollout(
-            observation=acted.observation,
-            next_observation=augment(world.observe(moved.state), after),
-            action=acted.action,
-            reward=moved.reward,
-            cost=moved.costs,
-            terminated=moved.terminated,
-            truncated=moved.truncated & ~moved.terminated,
-            taken=acted.taken,
-        )
+        rollout = Rollout.of(acted, moved, augment(world.observe(moved.state), after))
         state = jax.tree.map(lambda new, old: jnp.where(done, new, old), world.begin(begin_key), moved.state)
         return (state, augmentation), rollout
 
     @jax.jit
-    def collect(theta: Float[Array, " p"], carry: Any, noise: Any, keys: Any) -> Any:
+    def collect(theta: Theta, carry: PyTree, noise: PyTree, keys: PyTree) -> PyTree:
         state, augmentation, fresh = carry
         augmentation = jnp.where(fresh, actor.initial(), augmentation)
-
-        def step(carry: Any, inputs: Any) -> Any:
-            return jax.vmap(one, in_axes=(None, 0, 0, 0, 0))(theta, *carry, *inputs)
-
-        after, rollout = jax.lax.scan(step, (state, augmentation), (noise, keys))
+        environments = jax.vmap(one, in_axes=(None, 0, 0, 0, 0))
+        after, rollout = jax.lax.scan(
+            lambda carry, inputs: environments(theta, *carry, *inputs), (state, augmentation), (noise, keys)
+        )
         return after, jax.tree.map(lambda x: x[None], rollout)
 
     return collect

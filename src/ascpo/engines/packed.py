@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ascpo.guard.layout import AnyArray
+from ascpo.guard.suites import consecutive
 
 Tree = TypeVar("Tree")
 
@@ -22,28 +23,21 @@ class Packed(Generic[Tree]):
     structure: Any
     names: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]
-    dtypes: tuple[np.dtype[Any], ...]
+    dtypes: tuple[np.dtype, ...]
 
     @staticmethod
     def like(example: Tree) -> "Packed[Tree]":
         """For trees with the same fields, shapes and types as this one."""
-        paths, structure = jax.tree_util.tree_flatten_with_path(example)
-        return Packed(
-            structure,
-            tuple(jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in paths),
-            tuple(np.shape(leaf) for _, leaf in paths),
-            tuple(np.dtype(leaf.dtype) for _, leaf in paths),
-        )
+        found, structure = jax.tree_util.tree_flatten_with_path(example)
+        paths, leaves = zip(*found, strict=True)
+        names = tuple(jax.tree_util.keystr(path, simple=True, separator=".") for path in paths)
+        return Packed(structure, names, tuple(map(np.shape, leaves)), tuple(np.dtype(leaf.dtype) for leaf in leaves))
 
     @cached_property
     def at(self) -> dict[str, int | slice]:
         """Where an array lies in the last axis of rows, by its name: `outcome.reward`, say."""
-        places, first = {}, 0
-        for name, shape in zip(self.names, self.shapes, strict=True):
-            end = first + math.prod(shape)
-            places[name] = slice(first, end) if shape else first
-            first = end
-        return places
+        parts = zip(self.names, self.shapes, consecutive(map(math.prod, self.shapes)), strict=True)
+        return {name: part if shape else part.start for name, shape, part in parts}
 
     @property
     def width(self) -> int:

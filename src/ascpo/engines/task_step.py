@@ -4,17 +4,21 @@ The task's memory travels as one row of numbers.
 """
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ascpo.engines.actor import Acted, Actor, act, augment, remember
+from ascpo.engines.actor import Acted, Actor, Noise, Remembered, Theta, act, augment, remember
 from ascpo.engines.packed import Packed
-from ascpo.guard.layout import Layout
+from ascpo.guard.layout import AnyArray, Layout
 from ascpo.guard.task import Memory, Outcome, Task
+
+Row: TypeAlias = Float[Array, " packed"]
+"""A task's memory."""
 
 
 @functools.cache
@@ -25,18 +29,29 @@ def packed_memory(task: Task) -> Packed[Memory]:
     return Packed.like(Memory(layout, zeros(()), np.zeros((), np.int32), zeros(task.observer.size)))
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Settled:
+class Beginnings(NamedTuple):
+    """Episodes before their first step."""
+
+    rows: Float[AnyArray, "*axes packed"]
+    pillars: Float[AnyArray, "*axes pillars 3"]
+    """Where the simulator puts them."""
+
+
+def begin_episodes(task: Task, layouts: Layout) -> Beginnings:
+    """Of many layouts."""
+    pack = packed_memory(task).pack
+    return jax.vmap(lambda layout: Beginnings(pack(task.begin(layout)), task.pillars_from_start(layout)))(layouts)
+
+
+class Settled(NamedTuple):
     """What a step did."""
 
     row: Float[Array, "*axes packed"]
     """The task's memory, with the next episode begun where one has ended."""
     augmentation: Float[Array, "*axes augmentation"]
     """The same of the policy."""
-    next_observation: Float[Array, "*axes obs"]
-    """The augmented observation after the step, before any reset."""
     outcome: Outcome
+    """Its observation is augmented."""
 
 
 @dataclass(frozen=True)
@@ -46,29 +61,15 @@ class TaskStep:
     task: Task
     actor: Actor
 
-    def act(
-        self,
-        theta: Float[Array, " p"],
-        row: Float[Array, " packed"],
-        augmentation: Float[Array, " augmentation"],
-        noise: Float[Array, " act"],
-    ) -> Acted:
+    def act(self, theta: Theta, row: Row, augmentation: Remembered, noise: Noise) -> Acted:
         return act(self.actor, theta, packed_memory(self.task).unpack(row).observation, augmentation, noise)
 
     def settle(
-        self,
-        row: Float[Array, " packed"],
-        augmentation: Float[Array, " augmentation"],
-        sensors: Float[Array, " sensors"],
-        next_episode: Float[Array, " packed"],
+        self, row: Row, augmentation: Remembered, sensors: Float[Array, " sensors"], next_episode: Row
     ) -> Settled:
         """After the physics. `next_episode` is the row of the episode that begins if this one has ended."""
         packed = packed_memory(self.task)
         memory, outcome = self.task.advance(packed.unpack(row), sensors)
         after, augmentation = remember(self.actor, augmentation, outcome.costs, outcome.done)
-        return Settled(
-            row=jnp.where(outcome.done, next_episode, packed.pack(memory)),
-            augmentation=augmentation,
-            next_observation=augment(outcome.observation, after),
-            outcome=outcome,
-        )
+        row = jnp.where(outcome.done, next_episode, packed.pack(memory))
+        return Settled(row, augmentation, replace(outcome, observation=augment(outcome.observation, after)))

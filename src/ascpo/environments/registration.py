@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from ascpo.environments.vector import GuardVectorEnv
 
 MAX_EPISODE_STEPS = 1000
-_SINGLE = "ascpo.environments.single:GuardEnv"
-_VECTOR = "ascpo.environments.vector:GuardVectorEnv"
 
 
 def register() -> None:
@@ -24,14 +22,14 @@ def register() -> None:
         if f"ascpo/{name}-v0" not in gymnasium.registry:
             gymnasium.register(
                 f"ascpo/{name}-v0",
-                entry_point=_SINGLE,
-                vector_entry_point=_VECTOR,
+                entry_point="ascpo.environments.single:GuardEnv",
+                vector_entry_point="ascpo.environments.vector:GuardVectorEnv",
                 max_episode_steps=MAX_EPISODE_STEPS,
                 kwargs=kwargs,
             )
 
 
-def make(name: str, **options: Any) -> gymnasium.Env[Any, Any]:
+def make(name: str, **options: Any) -> gymnasium.Env:
     """One environment of any suite: `make("Point-4-Hazard+2-Pillar")`."""
     return gymnasium.make("ascpo/Guard-v0", suite=suite(name).name, **options)
 

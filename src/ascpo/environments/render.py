@@ -7,13 +7,12 @@ that pictures look as from a camera that stands still in the world.
 import math
 import os
 import sys
-from typing import Any
+from typing import Protocol
 
 import mujoco
 import numpy as np
 
 from ascpo.guard import goal
-from ascpo.guard.kinds import Kind
 from ascpo.guard.layout import Layout
 from ascpo.guard.model import mjcf
 from ascpo.guard.suites import ARENA
@@ -32,6 +31,13 @@ TINT = np.array([255.0, 0.0, 0.0])
 TINT_SHARE = 0.35
 
 
+class _Context(Protocol):
+    """What MuJoCo's three kinds of OpenGL contexts have in common."""
+
+    def make_current(self) -> None: ...
+    def free(self) -> None: ...
+
+
 class RenderingUnavailable(RuntimeError):
     """No OpenGL to draw with."""
 
@@ -39,12 +45,15 @@ class RenderingUnavailable(RuntimeError):
 class Painter:
     """Draws the scenes of a task."""
 
+    _open = False
+
     def __init__(self, task: Task, width: int, height: int) -> None:
         self._task = task
         self._model = _decorated(task, width, height)
         self._data = mujoco.MjData(self._model)
-        self._context: Any = _open_context(width, height)
+        self._context = _open_context(width, height)
         self._pixels = mujoco.MjrContext(self._model, mujoco.mjtFontScale.mjFONTSCALE_100.value)
+        self._open = True
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._pixels)
         self._scene = mujoco.MjvScene(self._model, maxgeom=1000)
         self._rect = mujoco.MjrRect(0, 0, width, height)
@@ -70,41 +79,30 @@ class Painter:
 
     def close(self) -> None:
         """Free what OpenGL holds. In this order: a context's objects can only be freed while it is current."""
-        if self._context is not None:
+        if self._open:
             self._context.make_current()
             self._pixels.free()
             self._context.free()
-            self._context = None
+            self._open = False
 
     def __del__(self) -> None:
-        if getattr(self, "_context", None) is not None:
-            self.close()
+        self.close()
 
     def _add_regions(self, layout: Layout) -> None:
         """Goal, hazards and ghosts: they are in no model, so they are drawn here."""
-        reach = [goal.RADIUS] * 3 if self._task.suite.robot.spatial else [goal.RADIUS, goal.HEIGHT - 0.01, 0.0]
-        self._add("ball" if self._task.suite.robot.spatial else "disc", layout, layout.goal, reach, GOAL_COLOUR)
+        balls = self._task.suite.robot.spatial
+        form = (mujoco.mjtGeom.mjGEOM_SPHERE if balls else mujoco.mjtGeom.mjGEOM_CYLINDER).value
+        regions = [(layout.goal, goal.RADIUS, goal.HEIGHT - 0.01, GOAL_COLOUR)]
         for kind, rows in self._task.suite.slices():
-            for place in np.asarray(layout.obstacles)[rows]:
-                if kind.shape != "post":
-                    self._add(kind.shape, layout, place, _size(kind), COLOURS[kind.name])
-
-    def _add(self, shape: str, layout: Layout, place: np.ndarray, size: list[float], colour: tuple[float, ...]) -> None:
-        forms = {"ball": mujoco.mjtGeom.mjGEOM_SPHERE, "disc": mujoco.mjtGeom.mjGEOM_CYLINDER}
-        geom = self._scene.geoms[self._scene.ngeom]
-        mujoco.mjv_initGeom(
-            geom,
-            forms[shape].value,
-            np.array(size),
-            _from_start(layout, place),
-            np.eye(3).ravel(),
-            np.array(colour, np.float32),
-        )
-        self._scene.ngeom += 1
-
-
-def _size(kind: Kind) -> list[float]:
-    return [kind.radius] * 3 if kind.shape == "ball" else [kind.radius, 0.01, 0.0]
+            if kind.shape != "post":
+                places = np.asarray(layout.obstacles)[rows]
+                regions += [(place, kind.radius, 0.01, COLOURS[kind.name]) for place in places]
+        for place, radius, half_height, colour in regions:
+            size = np.array([radius] * 3 if balls else [radius, half_height, 0.0])
+            at, upright = _from_start(layout, place), np.eye(3).ravel()
+            geom = self._scene.geoms[self._scene.ngeom]
+            mujoco.mjv_initGeom(geom, form, size, at, upright, np.array(colour, np.float32))
+            self._scene.ngeom += 1
 
 
 def _from_start(layout: Layout, place: np.ndarray) -> np.ndarray:
@@ -136,24 +134,12 @@ def _decorated(task: Task, width: int, height: int) -> mujoco.MjModel:
     spec.visual.global_.offwidth, spec.visual.global_.offheight = width, height
     spec.visual.headlight.ambient, spec.visual.headlight.diffuse = [0.35] * 3, [0.3] * 3
     spec.visual.headlight.specular = [0.1] * 3
-    texture = spec.add_texture(
-        name="floor",
-        type=mujoco.mjtTexture.mjTEXTURE_2D,
-        builtin=mujoco.mjtBuiltin.mjBUILTIN_CHECKER,
-        rgb1=[0.86, 0.87, 0.88],
-        rgb2=[0.78, 0.79, 0.81],
-        width=64,
-        height=64,
-    )
-    spec.add_texture(
-        name="sky",
-        type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
-        builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
-        rgb1=[0.95, 0.96, 0.98],
-        rgb2=[0.95, 0.96, 0.98],
-        width=32,
-        height=32 * 6,
-    )
+    chequers = {"type": mujoco.mjtTexture.mjTEXTURE_2D, "builtin": mujoco.mjtBuiltin.mjBUILTIN_CHECKER}
+    shades = {"rgb1": [0.86, 0.87, 0.88], "rgb2": [0.78, 0.79, 0.81]}
+    texture = spec.add_texture(name="floor", **chequers, **shades, width=64, height=64)
+    gradient = {"type": mujoco.mjtTexture.mjTEXTURE_SKYBOX, "builtin": mujoco.mjtBuiltin.mjBUILTIN_GRADIENT}
+    grey = [0.95, 0.96, 0.98]
+    spec.add_texture(name="sky", **gradient, rgb1=grey, rgb2=grey, width=32, height=32 * 6)
     floor = spec.add_material(name="floor", texrepeat=[1, 1], texuniform=True)
     floor.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = texture.name
     ground = spec.geom("floor")
@@ -165,7 +151,7 @@ def _decorated(task: Task, width: int, height: int) -> mujoco.MjModel:
     return spec.compile()
 
 
-def _open_context(width: int, height: int) -> Any:
+def _open_context(width: int, height: int) -> _Context:
     """An OpenGL context: of the kind MUJOCO_GL asks for, else of the first kind that works here."""
     asked = os.environ.get("MUJOCO_GL", "").lower()
     headless = sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

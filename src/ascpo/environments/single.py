@@ -1,13 +1,12 @@
 """One environment: `gymnasium.make("ascpo/Point-8-Hazard-v0")`."""
 
-from typing import Any
-
 import gymnasium
+import jax
 import numpy as np
 
 from ascpo.engines.native.environments import NativeEnvironments
 from ascpo.environments.render import Painter
-from ascpo.environments.spaces import OfTask, action_space, checked_actions, info_of, make_task, observation_space
+from ascpo.environments.spaces import Info, OfTask, action_space, checked_actions, info_of, make_task, observation_space
 from ascpo.guard.costs import Overlap
 from ascpo.guard.layout import Layout
 from ascpo.guard.observation import Preset
@@ -23,7 +22,7 @@ class GuardEnv(OfTask, gymnasium.Env[np.ndarray, np.ndarray]):
     Episodes end at the goal. The time limit is Gymnasium's: `gymnasium.make` adds it.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 30}  # noqa: RUF012
+    metadata: Info = {"render_modes": ["rgb_array"], "render_fps": 30}  # noqa: RUF012
 
     def __init__(
         self,
@@ -37,24 +36,21 @@ class GuardEnv(OfTask, gymnasium.Env[np.ndarray, np.ndarray]):
         self.task = make_task(suite, observations, overlap, max_episode_steps=None)
         self.observation_space = observation_space(self.task)
         self.action_space = action_space(self.task)
-        self.render_mode = _checked_mode(render_mode, self.metadata["render_modes"])
+        if render_mode not in (None, "rgb_array"):
+            raise ValueError(f"render_mode={render_mode!r} is not known. Use 'rgb_array', or None for no pictures.")
+        self.render_mode = render_mode
         self._envs = NativeEnvironments(self.task, num_envs=1, num_threads=1)
         self._painter = Painter(self.task, width, height) if render_mode else None
-        self._started = False
-        self._over = True
+        self._started, self._over, self._violated = False, True, False
         self._already_next = False
         """The engine has begun the next episode by itself, at the end of the last."""
-        self._violated = False
 
     @property
     def layout(self) -> Layout:
         """The scene as it is now: robot's start and heading, goal, obstacles."""
-        memory = self._envs.memory
-        return Layout(*(np.asarray(part[0]) for part in vars(memory.layout).values()))
+        return jax.tree.map(lambda part: np.asarray(part[0]), self._envs.memory.layout)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[np.ndarray, Info]:
         """Begin an episode: of a seed, the next one of the last seed, or in a scene given by `options`."""
         super().reset(seed=seed)
         scene = read_scene(self.task, options) if options else None
@@ -70,7 +66,7 @@ class GuardEnv(OfTask, gymnasium.Env[np.ndarray, np.ndarray]):
         self._started, self._over, self._already_next, self._violated = True, False, False, False
         return observation[0], {}
 
-    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, Info]:
         actions = checked_actions(action, self.action_space.shape or ())[None]
         if self._over:
             raise RuntimeError("The episode is over, or has not begun. Call reset() first.")
@@ -94,9 +90,3 @@ class GuardEnv(OfTask, gymnasium.Env[np.ndarray, np.ndarray]):
     def close(self) -> None:
         if self._painter is not None:
             self._painter.close()
-
-
-def _checked_mode(mode: str | None, known: list[str]) -> str | None:
-    if mode is not None and mode not in known:
-        raise ValueError(f"render_mode={mode!r} is not known. Use 'rgb_array', or None for no pictures.")
-    return mode

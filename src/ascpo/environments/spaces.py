@@ -1,18 +1,20 @@
 """Observation and action spaces, the check of an action, and the `info` of a step: what both faces share."""
 
-from typing import Any, get_args
+from typing import Any, TypeAlias, get_args
 
 import gymnasium
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ascpo.guard.costs import Overlap
 from ascpo.guard.observation import Observer, Preset
 from ascpo.guard.suites import suite
 from ascpo.guard.task import Outcome, Task
 
+Info: TypeAlias = dict[str, Any]
+"""What Gymnasium passes on beside an observation or a step."""
 _ANY = float(np.finfo(np.float32).max)
 _BOUNDS = {"goal_compass": (-1.0, 1.0), "magnetometer": (-0.5, 0.5)}
-_LIDAR = (0.0, 1.0)
 
 
 class OfTask:
@@ -49,7 +51,7 @@ def make_task(name: str, observations: Preset, overlap: Overlap, max_episode_ste
 def observation_space(task: Task) -> gymnasium.spaces.Box:
     low, high = np.empty(task.observer.size, np.float32), np.empty(task.observer.size, np.float32)
     for name, block in task.observer.layout.items():
-        low[block], high[block] = _BOUNDS.get(name, _LIDAR if name.endswith("_lidar") else (-_ANY, _ANY))
+        low[block], high[block] = _BOUNDS.get(name, (0.0, 1.0) if name.endswith("_lidar") else (-_ANY, _ANY))
     # Rotations are unit vectors up to rounding.
     low[low == -0.5], high[high == 0.5] = -0.5001, 0.5001
     return gymnasium.spaces.Box(low, high, dtype=np.float32)
@@ -59,7 +61,7 @@ def action_space(task: Task) -> gymnasium.spaces.Box:
     return gymnasium.spaces.Box(-1.0, 1.0, (task.suite.robot.actions,), np.float32)
 
 
-def checked_actions(actions: Any, shape: tuple[int, ...]) -> np.ndarray:
+def checked_actions(actions: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
     """The actions as an array. Values beyond [-1, 1] are fine, the simulator clips them."""
     array = np.asarray(actions, np.float32)
     if array.shape != shape:
@@ -74,10 +76,5 @@ def info_of(task: Task, outcome: Outcome) -> dict[str, np.ndarray]:
     """Costs, in all and by name, and whether the goal was reached, of every environment."""
     costs = np.asarray(outcome.costs, np.float64)
     named = {f"cost_{name}": costs[:, i] for i, name in enumerate(task.suite.cost_names)}
-    return {
-        "cost": costs.sum(axis=1),
-        "costs": costs,
-        **named,
-        "goal_met": outcome.goal_met.copy(),
-        "diverged": outcome.diverged.copy(),
-    }
+    flags = {"goal_met": outcome.goal_met.copy(), "diverged": outcome.diverged.copy()}
+    return {"cost": costs.sum(axis=1), "costs": costs, **named, **flags}

@@ -1,14 +1,12 @@
 """Many environments at once: `gymnasium.make_vec("ascpo/Point-8-Hazard-v0", num_envs=30)`."""
 
-from typing import Any
-
 import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from ascpo.engines.native.environments import NativeEnvironments
-from ascpo.environments.spaces import OfTask, action_space, checked_actions, info_of, make_task, observation_space
+from ascpo.environments.spaces import Info, OfTask, action_space, checked_actions, info_of, make_task, observation_space
 from ascpo.guard.costs import Overlap
 from ascpo.guard.observation import Preset
 from ascpo.guard.scene import read_scene
@@ -22,7 +20,7 @@ class GuardVectorEnv(OfTask, gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, 
     step that was taken.
     """
 
-    metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}  # noqa: RUF012
+    metadata: Info = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}  # noqa: RUF012
 
     def __init__(
         self,
@@ -46,32 +44,27 @@ class GuardVectorEnv(OfTask, gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, 
         self._started = False
 
     def reset(
-        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
+        self, *, seed: int | list[int | None] | None = None, options: Info | None = None
+    ) -> tuple[np.ndarray, Info]:
         """Begin an episode everywhere: of given seeds, the next of the last ones, or in the scene of `options`."""
         super().reset(seed=seed if isinstance(seed, int) else None)
         scene = read_scene(self.task, options) if options else None
         seeds = self._seeds(seed)
-        if seeds is not None:
-            observation = self._envs.reset(seeds)
-        else:
-            observation = self._envs.next_episode(np.ones(self.num_envs, bool))
-        if scene is not None:
-            observation = self._envs.place(scene)
+        everywhere = np.ones(self.num_envs, bool)
+        observation = self._envs.next_episode(everywhere) if seeds is None else self._envs.reset(seeds)
         self._started = True
-        return observation, {}
+        return observation if scene is None else self._envs.place(scene), {}
 
-    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Info]:
         actions = checked_actions(actions, self.action_space.shape or ())
         if not self._started:
             raise RuntimeError("No episode has begun. Call reset() first.")
         step = self._envs.step(actions)
         outcome = step.outcome
-        info: dict[str, Any] = dict(info_of(self.task, outcome))
-        everyone = np.ones(self.num_envs, bool)
-        info |= {f"_{name}": everyone for name in tuple(info)}
+        info: Info = dict(info_of(self.task, outcome))
+        info |= dict.fromkeys((f"_{name}" for name in info), np.ones(self.num_envs, bool))
         if outcome.done.any():
-            info |= self._final(np.flatnonzero(outcome.done), outcome.observation, info)
+            info |= self._final(outcome.done, outcome.observation, info)
         for divergence in step.divergences:
             self._add_info(info, {"error": str(divergence)}, divergence.env)
         reward = outcome.reward.astype(np.float64)
@@ -88,16 +81,12 @@ class GuardVectorEnv(OfTask, gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, 
             raise ValueError(f"{len(given)} seeds for {self.num_envs} environments. Give one each, or a single number.")
         return np.array([self.np_random.integers(2**32) if one is None else one % 2**32 for one in given])
 
-    def _final(self, which: np.ndarray, observations: np.ndarray, info: dict[str, Any]) -> dict[str, Any]:
+    def _final(self, mask: np.ndarray, observations: np.ndarray, info: Info) -> Info:
         """Gymnasium's entries for environments whose episode has just ended."""
-        mask = np.isin(np.arange(self.num_envs), which)
         final_obs = np.full(self.num_envs, None, dtype=object)
-        for i in which:
+        for i in np.flatnonzero(mask):
             final_obs[i] = observations[i].copy()
-        final_info = {key: np.where(_beside(mask, value), value, 0) for key, value in info.items() if key[0] != "_"}
+        beside = {key: mask.reshape(-1, *(1,) * (value.ndim - 1)) for key, value in info.items() if key[0] != "_"}
+        final_info = {key: np.where(ended, info[key], 0) for key, ended in beside.items()}
         final_info |= {f"_{key}": mask for key in tuple(final_info)}
         return {"final_obs": final_obs, "_final_obs": mask, "final_info": final_info, "_final_info": mask}
-
-
-def _beside(mask: np.ndarray, value: np.ndarray) -> np.ndarray:
-    return mask.reshape(-1, *(1,) * (value.ndim - 1))

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Integer, UInt32
+from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from ascpo.guard import goal
 from ascpo.guard.costs import region_cost
+from ascpo.guard.draws import hashed, uniform
 from ascpo.guard.geometry import apply, turn
 from ascpo.guard.ghosts import AIR
 from ascpo.guard.kinds import DISC_HEIGHT, PILLAR_HEIGHT
@@ -36,7 +37,6 @@ _SHEET = 10
 """Draws looked at together. It divides both numbers of draws, so the rules hold exactly."""
 _SHEETS_A_CALL = 8
 """Sheets between two looks at which layouts are finished."""
-_HASH = "threefry2x32"
 _WIDTH = 512
 """Layouts in the making at the same time: one width, so that one program is compiled."""
 
@@ -119,10 +119,8 @@ def draw(rules: Rules, key: UInt32[Array, "2"]) -> Layout:
 
 def draw_all(rules: Rules, keys: UInt32[Array, "n 2"]) -> Layout:
     """The layouts of many keys, as one program that ends with the slowest: the way of an accelerator."""
-    drafts = jax.lax.while_loop(
-        lambda d: jnp.any(~_finished(rules, d)), partial(_use_sheet, rules), _blank(rules, keys)
-    )
-    return _finish(rules, drafts)
+    unfinished, use_sheet = lambda d: jnp.any(~_finished(rules, d)), partial(_use_sheet, rules)
+    return _finish(rules, jax.lax.while_loop(unfinished, use_sheet, _blank(rules, keys)))
 
 
 def draw_many(rules: Rules, keys: UInt32[np.ndarray, "n 2"]) -> Layout:
@@ -151,10 +149,8 @@ def draw_many(rules: Rules, keys: UInt32[np.ndarray, "n 2"]) -> Layout:
         elif len(done) == _WIDTH:
             break
     if np.isnan(layouts.heading).any():
-        raise LayoutError(
-            f"No layout of {rules.suite.name} was found in {LAYOUTS} tries: the arena of 4 m by 4 m is too full. "
-            f"Ask for fewer obstacles."
-        )
+        found = f"No layout of {rules.suite.name} was found in {LAYOUTS} tries"
+        raise LayoutError(f"{found}: the arena of 4 m by 4 m is too full. Ask for fewer obstacles.")
     return layouts
 
 
@@ -188,9 +184,9 @@ def _use_sheet(rules: Rules, drafts: _Drafts) -> _Drafts:
     again = drafts.slot == rules.slots
     keepouts = rules.keepouts()
     keepout, reach = _at(keepouts, drafts.slot), _at(rules.reaches(), drafts.slot)
-    seeds = _hash(drafts.key, 2 * drafts.sheet)
+    seeds = hashed(drafts.key, 2 * drafts.sheet)
     counts = np.arange(_SHEET)[:, None]
-    x, y = reach * (2 * _uniform(seeds, counts) - 1)
+    x, y = reach * (2 * uniform(seeds, counts) - 1)
 
     fits = jnp.ones(x.shape, bool)
     # One object after another, not one array of all gaps: the compiler makes one loop of this.
@@ -204,7 +200,7 @@ def _use_sheet(rules: Rules, drafts: _Drafts) -> _Drafts:
 
     going = ~_finished(rules, drafts)
     found = going & (first < _SHEET)
-    x, y = reach * (2 * _uniform(seeds, first[None]) - 1)
+    x, y = reach * (2 * uniform(seeds, first[None]) - 1)
     here = found & (np.arange(rules.slots)[:, None] == jnp.where(again, 1, drafts.slot))
     placed = replace(
         drafts,
@@ -235,32 +231,11 @@ def _at(table: Float[np.ndarray, " slots"], slot: Int[Array, " n"]) -> Float[Arr
     return value
 
 
-def _hash(keys: UInt32[Array, "n 2"], number: Int[Array, " n"]) -> UInt32[Array, "2 n"]:
-    """Two fresh words for each key and number."""
-    fold = jax.vmap(lambda key, n: jax.random.key_data(jax.random.fold_in(key, n)))
-    return fold(jax.random.wrap_key_data(keys, impl=_HASH), number).T
-
-
-def _uniform(
-    seeds: UInt32[Array, "2 n"], count: Int[Array, "draws #n"] | Int[np.ndarray, "draws #n"]
-) -> Float[Array, "2 draws n"]:
-    """Two rows of draws from [0, 1): a counter from each seed, made random by the finaliser of MurmurHash3.
-
-    Hashing every draw the way keys are hashed would take most of a layout's time.
-    """
-    z = seeds[:, None, :] + jnp.uint32(0x9E3779B9) * jnp.asarray(count).astype(jnp.uint32)
-    z = (z ^ (z >> 16)) * jnp.uint32(0x85EBCA6B)
-    z = (z ^ (z >> 13)) * jnp.uint32(0xC2B2AE35)
-    return ((z ^ (z >> 16)) >> 8).astype(jnp.float32) * 2.0**-24
-
-
 def _attitude(rules: Rules, drafts: _Drafts) -> tuple[Float[Array, " n"], Float[Array, "slots n"]]:
     """Headings, and heights by slot: drawn once per attempt, whatever the places."""
-    turns, shares = _uniform(_hash(drafts.key, 2 * drafts.attempt + 1), np.arange(rules.slots)[:, None])
-    if rules.suite.robot.spatial:
-        heights = AIR[0] + (AIR[1] - AIR[0]) * shares
-    else:
-        heights = jnp.broadcast_to(rules.resting_heights()[:, None], shares.shape)
+    turns, shares = uniform(hashed(drafts.key, 2 * drafts.attempt + 1), np.arange(rules.slots)[:, None])
+    resting = jnp.broadcast_to(rules.resting_heights()[:, None], shares.shape)
+    heights = AIR[0] + (AIR[1] - AIR[0]) * shares if rules.suite.robot.spatial else resting
     return 2 * jnp.pi * turns[0], heights
 
 
@@ -285,10 +260,9 @@ def _within_reach(
     rules: Rules, drafts: _Drafts, x: Float[Array, "draws n"], y: Float[Array, "draws n"]
 ) -> Bool[Array, "draws n"]:
     """An anchored robot: obstacles near enough, the goal's second place near enough and not reached yet."""
-    robot = rules.suite.robot
     heading, heights = _attitude(rules, drafts)
     z = heights[1]
-    hand = jax.vmap(partial(_frames, rules))(heading)[:, robot.frames.index(robot.tracked)]
+    hand = jax.vmap(partial(_frames, rules))(heading)[:, rules.suite.robot.tracked_frame]
     as_obstacle = x**2 + y**2 <= ARM_REACH**2
     as_goal = x**2 + y**2 + z**2 <= ARM_REACH**2
     not_reached = (x - hand[:, 0]) ** 2 + (y - hand[:, 1]) ** 2 + (z - hand[:, 2]) ** 2 >= goal.RADIUS**2
@@ -300,23 +274,8 @@ def _starts_clear(rules: Rules, drafts: _Drafts) -> Bool[Array, " n"]:
 
     def clear(layout: Layout) -> Bool[Array, ""]:
         frames = _frames(rules, layout.heading)
-        costs = [
-            region_cost(kind, rules.suite.robot, frames, layout.obstacles[rows], "closest")
-            for kind, rows in rules.suite.slices()
-        ]
+        cost = partial(region_cost, robot=rules.suite.robot, frames=frames, overlap="closest")
+        costs = [cost(kind, centres=layout.obstacles[rows]) for kind, rows in rules.suite.slices()]
         return jnp.all(jnp.stack(costs) == 0.0)
 
     return jax.vmap(clear)(_finish(rules, drafts))
-
-
-def keys_for(seeds: Integer[np.ndarray, " n"], episodes: Integer[np.ndarray, " n"]) -> UInt32[np.ndarray, "n 2"]:
-    """The keys of those episodes of those seeds."""
-    return np.asarray(keys_of(jnp.asarray(seeds, jnp.uint32), jnp.asarray(episodes, jnp.uint32)))
-
-
-@jax.jit
-def keys_of(seeds: UInt32[Array, " n"], episodes: Integer[Array, " n"]) -> UInt32[Array, "n 2"]:
-    """The same, on the device."""
-    return jax.vmap(lambda s, e: jax.random.key_data(jax.random.fold_in(jax.random.key(s, impl=_HASH), e)))(
-        seeds, episodes
-    )

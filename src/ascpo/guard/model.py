@@ -4,6 +4,7 @@ Only what touches is in the model: the robot, the floor, and pillars. Goals, haz
 regions, which the task computes (`guard/task.py`). The robot always starts at the origin with heading 0.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ascpo.guard import kinds
-from ascpo.guard.suites import Suite, suite
+from ascpo.guard.suites import Suite, consecutive, suite
 
 SUBSTEPS = 10
 """Physics steps per environment step, with the action held."""
@@ -98,13 +99,10 @@ class SensorPlan:
     def blocks(self) -> dict[str, tuple[int, ...]]:
         """Names and shapes, in the vector's order: MuJoCo's sensor data, then the path."""
         robot = self.suite.robot
-        frames, joints = len(robot.frames), len(robot.joints)
+        frames = len(robot.frames)
         return {
-            "accelerometer": (frames, 3),
-            "velocimeter": (frames, 3),
-            "gyro": (frames, 3),
-            "joint_position": (joints,),
-            "joint_velocity": (joints,),
+            **dict.fromkeys(("accelerometer", "velocimeter", "gyro"), (frames, 3)),
+            **dict.fromkeys(("joint_position", "joint_velocity"), (len(robot.joints),)),
             "touch": (len(robot.touch),),
             "position": (frames, 3),
             "attitude": (frames, 4),
@@ -114,11 +112,7 @@ class SensorPlan:
 
     @cached_property
     def offsets(self) -> dict[str, slice]:
-        sizes = [int(np.prod(shape)) for shape in self.blocks.values()]
-        ends = np.cumsum(sizes)
-        return {
-            name: slice(int(end - size), int(end)) for name, size, end in zip(self.blocks, sizes, ends, strict=True)
-        }
+        return dict(zip(self.blocks, consecutive(map(math.prod, self.blocks.values())), strict=True))
 
     @property
     def size(self) -> int:
@@ -145,9 +139,6 @@ def start_of(model: mujoco.MjModel, plan: SensorPlan) -> Start:
     spec = mujoco.mjtState.mjSTATE_INTEGRATION
     state = np.empty(mujoco.mj_stateSize(model, spec))
     mujoco.mj_getState(model, data, state, spec)
-    path = np.tile(data.sensordata[plan.offsets["position"]].reshape(-1, 3)[_tracked(plan)], plan.blocks["path"][0])
+    tracked = data.sensordata[plan.offsets["position"]].reshape(-1, 3)[plan.suite.robot.tracked_frame]
+    path = np.tile(tracked, plan.blocks["path"][0])
     return Start(state, np.concatenate([data.sensordata, path]).astype(np.float32))
-
-
-def _tracked(plan: SensorPlan) -> int:
-    return plan.suite.robot.frames.index(plan.suite.robot.tracked)

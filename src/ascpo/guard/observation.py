@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from ascpo.guard import sensing
 from ascpo.guard.model import Reading
-from ascpo.guard.suites import Suite
+from ascpo.guard.suites import Suite, consecutive
 
 Preset = Literal["paper", "compact"]
 FIELD = -0.5
@@ -68,8 +68,7 @@ class Observer:
     @cached_property
     def layout(self) -> dict[str, slice]:
         """Where each block lies in the observation."""
-        ends = [sum(list(self.sizes.values())[: i + 1]) for i in range(len(self.sizes))]
-        return {name: slice(end - size, end) for (name, size), end in zip(self.sizes.items(), ends, strict=True)}
+        return dict(zip(self.sizes, consecutive(self.sizes.values()), strict=True))
 
     def observe(
         self,
@@ -82,7 +81,7 @@ class Observer:
         """The observation, from the sensors and from the frames' positions and rotations in the world."""
         spatial = self.suite.robot.spatial
         scan = sensing.lidar3d if spatial else sensing.lidar
-        joints = jnp.array(self._joints, dtype=int)
+        joints, components = jnp.array(self._joints, dtype=int), 3 if self._paper or spatial else 2
 
         def from_each_lidar_frame(sense) -> Float[Array, " n"]:  # noqa: ANN001
             return jnp.concatenate([sense(position[i], R[i]) for i in self.lidar_frames])
@@ -95,9 +94,7 @@ class Observer:
             "joint_position": reading.joint_position[joints],
             "joint_velocity": reading.joint_velocity[joints],
             "touch": reading.touch,
-            "goal_compass": from_each_lidar_frame(
-                lambda b, R: sensing.compass(goal, b, R, 3 if self._paper or spatial else 2)
-            ),
+            "goal_compass": from_each_lidar_frame(lambda b, R: sensing.compass(goal, b, R, components)),
             "goal_lidar": from_each_lidar_frame(lambda b, R: scan(goal[None], b, R)),
             "gremlin_lidar": jnp.zeros(sensing.BINS),
             "vase_lidar": jnp.zeros(sensing.BINS),

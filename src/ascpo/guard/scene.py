@@ -1,7 +1,6 @@
 """Scenes by hand: a layout from what a person wrote, or a sentence about why it cannot be."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import jax.numpy as jnp
 import mujoco
@@ -19,7 +18,7 @@ class SceneError(ValueError):
     """A scene that cannot be, and why."""
 
 
-def read_scene(task: Task, options: Mapping[str, Any]) -> Layout:
+def read_scene(task: Task, options: Mapping[str, object]) -> Layout:
     """The layout of `{"robot": [x, y, heading], "goal": [x, y], "obstacles": [[x, y], ...]}`.
 
     Goal and obstacles have a third number, their height, where the robot's world is three-dimensional. Obstacles come
@@ -29,14 +28,12 @@ def read_scene(task: Task, options: Mapping[str, Any]) -> Layout:
     _check_keys(options)
     suite, robot = task.suite, task.suite.robot
     axes = 3 if robot.spatial else 2
-    x, y, heading = _numbers(options["robot"], (3,), "robot", "[x, y, heading]")
-    at_goal = _numbers(options["goal"], (axes,), "goal", "[x, y, z]" if robot.spatial else "[x, y]")
     each = "[x, y, z]" if robot.spatial else "[x, y]"
+    x, y, heading = _numbers(options["robot"], (3,), "robot", "[x, y, heading]")
+    at_goal = _numbers(options["goal"], (axes,), "goal", each)
     obstacles = _numbers(options["obstacles"], (suite.count, axes), "obstacles", f"{suite.count} times {each}")
     if robot.anchored and (x, y) != (0.0, 0.0):
-        raise SceneError(
-            f"{robot.name} is bolted to the origin and cannot stand at ({x:g}, {y:g}). Give [0, 0, heading]."
-        )
+        raise SceneError(f"{robot.name} is bolted to the origin, not to ({x:g}, {y:g}). Give [0, 0, heading].")
     if robot.spatial and min(at_goal[2], *obstacles[:, 2]) < 0:
         raise SceneError("Goal and obstacles cannot be under the floor. Give them heights of 0 or more.")
     if not robot.spatial:
@@ -48,15 +45,13 @@ def read_scene(task: Task, options: Mapping[str, Any]) -> Layout:
     return layout
 
 
-def _check_keys(options: Mapping[str, Any]) -> None:
-    unknown = [key for key in options if key not in KEYS]
-    missing = [key for key in KEYS if key not in options]
-    if unknown or missing:
-        wrong = [f"{key!r} is not known" for key in unknown] + [f"{key!r} is missing" for key in missing]
+def _check_keys(options: Mapping[str, object]) -> None:
+    wrong = [f"{key!r} is not known" for key in options if key not in KEYS]
+    if wrong := wrong + [f"{key!r} is missing" for key in KEYS if key not in options]:
         raise SceneError(f"A scene has the keys 'robot', 'goal' and 'obstacles': {', '.join(wrong)}.")
 
 
-def _numbers(value: Any, shape: tuple[int, ...], name: str, form: str) -> np.ndarray:
+def _numbers(value: object, shape: tuple[int, ...], name: str, form: str) -> np.ndarray:
     try:
         numbers = np.asarray(value, np.float64)
     except (TypeError, ValueError):
@@ -71,10 +66,8 @@ def _numbers(value: Any, shape: tuple[int, ...], name: str, form: str) -> np.nda
 def _check_goal(task: Task, layout: Layout) -> None:
     distance = float(task.begin(layout).distance)
     if distance <= goal.RADIUS:
-        raise SceneError(
-            f"The goal is {distance:.2f} m from the robot and counts as reached within {goal.RADIUS} m: the episode "
-            f"would be over before it begins. Move one of them."
-        )
+        reached = f"The goal is {distance:.2f} m from the robot and counts as reached within {goal.RADIUS} m"
+        raise SceneError(f"{reached}: the episode would be over before it begins. Move one of them.")
 
 
 def _check_pillars(task: Task, layout: Layout) -> None:

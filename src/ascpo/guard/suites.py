@@ -10,7 +10,9 @@ Every kind is a constraint of its own, so the last one above has two costs. The 
 import difflib
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 from ascpo.guard.kinds import IN_THE_AIR, KINDS, Kind
 from ascpo.guard.robots import ROBOTS, Robot
@@ -74,8 +76,13 @@ class Suite:
 
     def slices(self) -> tuple[tuple[Kind, slice], ...]:
         """Each kind with its rows in an array of all obstacles."""
-        ends = [sum(o.count for o in self.obstacles[: i + 1]) for i in range(len(self.obstacles))]
-        return tuple((o.kind, slice(end - o.count, end)) for o, end in zip(self.obstacles, ends, strict=True))
+        rows = consecutive(o.count for o in self.obstacles)
+        return tuple((o.kind, where) for o, where in zip(self.obstacles, rows, strict=True))
+
+
+def consecutive(sizes: Iterable[int]) -> list[slice]:
+    """Where parts of these sizes lie, one after another."""
+    return [slice(*ends) for ends in pairwise(accumulate(sizes, initial=0))]
 
 
 def suite(name: "str | Suite") -> Suite:
@@ -88,7 +95,8 @@ def suite(name: "str | Suite") -> Suite:
     names = [o.kind.name for o in obstacles]
     if len(set(names)) < len(names):
         raise UnknownSuite(f"{name!r} names a kind of obstacle twice. Write each kind once, with its number.")
-    _check_room(name, obstacles)
+    if not _has_room(obstacles):
+        raise UnknownSuite(f"{name!r} has more obstacles than the arena of 4 m by 4 m has room for. Ask for fewer.")
     return Suite(robot, obstacles)
 
 
@@ -99,8 +107,7 @@ def _read(name: str) -> tuple[str, list[tuple[int, str]]]:
         text = f"{guard[1]}-{guard[2]}-{guard[3]}"
     robot, _, rest = text.partition("-")
     pairs = [re.fullmatch(r"(-?\d+)-(\w+?)s?", part) for part in rest.split("+")]
-    known = robot in ROBOTS and all(pair and pair[2] in KINDS for pair in pairs)
-    if not known:
+    if robot not in ROBOTS or not all(pair and pair[2] in KINDS for pair in pairs):
         raise UnknownSuite(f"{name!r} is no suite. {_did_you_mean(text)}")
     wanted = [(int(pair[1]), pair[2]) for pair in pairs if pair]
     for count, title in wanted:
@@ -114,21 +121,11 @@ def _kind_for(robot: Robot, title: str, name: str) -> Kind:
     if kind.spatial == robot.spatial:
         return kind
     if robot.spatial:
-        raise UnknownSuite(
-            f"{name!r}: {robot.name} moves in the air and takes hazards and ghosts; {title.lower()}s are for robots "
-            f"on the ground."
-        )
-    raise UnknownSuite(
-        f"{name!r}: {robot.name} stays on the ground, where {title}s are out of reach. "
-        f"Try {name.replace(title, title.removeprefix('3D'))!r}."
-    )
-
-
-def _check_room(name: str, obstacles: tuple[Obstacles, ...]) -> None:
-    if not _has_room(obstacles):
-        raise UnknownSuite(
-            f"{name!r} asks for more obstacles than the arena of 4 m by 4 m has room for. Ask for fewer."
-        )
+        why = f"moves in the air and takes hazards and ghosts; {title.lower()}s are for robots on the ground."
+    else:
+        plain = name.replace(title, title.removeprefix("3D"))
+        why = f"stays on the ground, where {title}s are out of reach. Try {plain!r}."
+    raise UnknownSuite(f"{name!r}: {robot.name} {why}")
 
 
 def _has_room(obstacles: tuple[Obstacles, ...]) -> bool:

@@ -120,10 +120,6 @@ class Task:
         posts = jnp.concatenate(rows) if rows else jnp.zeros((0, 3))
         return apply_inverse(turn(layout.heading), posts - _at_floor(layout.robot))
 
-    @property
-    def _tracked(self) -> int:
-        return self.suite.robot.frames.index(self.suite.robot.tracked)
-
     def _in_world(
         self, layout: Layout, reading: Reading
     ) -> tuple[Float[Array, "frames 3"], Float[Array, "frames 3 3"]]:
@@ -133,7 +129,8 @@ class Task:
         return apply(heading, reading.position) + _at_floor(layout.robot), R
 
     def _distance(self, layout: Layout, position: Float[Array, "frames 3"]) -> Float[Array, ""]:
-        return goal.distance(layout.goal, position[self._tracked], spatial=self.suite.robot.spatial)
+        robot = self.suite.robot
+        return goal.distance(layout.goal, position[robot.tracked_frame], spatial=robot.spatial)
 
     def _drifted(self, layout: Layout, reading: Reading) -> Layout:
         """The layout after the ghosts have followed the robot through the substeps."""

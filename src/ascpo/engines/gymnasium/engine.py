@@ -8,31 +8,34 @@ and plays the same actions.
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import jax
 import numpy as np
+from gymnasium.spaces import Box
 from jaxtyping import Bool, Float, Int
 
 from ascpo.engines.actor import Acted, Actor, augment
 from ascpo.engines.contract import (
-    Bounds,
     EpisodeId,
+    Noises,
     Rollout,
     RunBatch,
     Snapshot,
+    Thetas,
     check_snapshots,
     only_run,
     scaled,
 )
 from ascpo.engines.gymnasium.errors import Faulty, Unsuitable
-from ascpo.engines.gymnasium.inspection import bounds, inspect
-from ascpo.engines.gymnasium.naming import MakeEnv, resolve
+from ascpo.engines.gymnasium.inspection import inspect
+from ascpo.engines.gymnasium.naming import Info, MakeEnv, resolve
 from ascpo.engines.gymnasium.program import policy_program
 from ascpo.engines.gymnasium.seeding import DrawnSeeds, EpisodeSeeds, ListedSeeds
 from ascpo.engines.gymnasium.trial import costs_of
 from ascpo.engines.gymnasium.vectorization import in_processes, in_turn
-from ascpo.guard.layout import AnyArray
+
+PerEnv: TypeAlias = Int[np.ndarray, " env"]
 
 
 class GymnasiumEngine:
@@ -51,11 +54,12 @@ class GymnasiumEngine:
         self.cost_names = found.cost_names
         self.notes = found.notes
         self._envs = in_processes(make, num_envs) if processes else in_turn(make, num_envs)
-        self._space: Any = self._envs.single_action_space
-        self.action_bounds: Bounds = bounds(self._space)
-        scales = np.isfinite(self.action_bounds).all(axis=0).reshape(self._space.shape)
-        self._lowest = np.where(scales, self._space.low, -np.inf)
-        self._highest = np.where(scales, self._space.high, np.inf)
+        space = self._envs.single_action_space
+        assert isinstance(space, Box)  # the inspection refuses others
+        self._space = space
+        self.action_bounds = np.array(found.low, np.float32), np.array(found.high, np.float32)
+        scales = np.isfinite(self.action_bounds).all(axis=0).reshape(space.shape)
+        self._lowest, self._highest = np.where(scales, space.low, -np.inf), np.where(scales, space.high, np.inf)
         self._all = np.arange(num_envs)
 
     def start(self, batches: Sequence[RunBatch]) -> None:
@@ -68,13 +72,10 @@ class GymnasiumEngine:
 
     def _begin(self, actor: Actor, seeds: EpisodeSeeds) -> None:
         self._actor, self._seeds = actor, seeds
-        self._episodes: Int[np.ndarray, " env"] = np.full(self.envs_per_run, -1)
-        """The number of each environment's running episode."""
-        self._lengths: Int[np.ndarray, " env"] = np.zeros(self.envs_per_run, int)
-        """Its steps so far."""
-        shape = (64, self.envs_per_run, self.action_size)
-        self._actions: Float[np.ndarray, "time env act"] = np.zeros(shape, np.float32)
-        """Its actions so far, as drawn."""
+        # Of each environment's running episode: its number, its steps so far, and its actions so far, as drawn.
+        self._episodes: PerEnv = np.full(self.envs_per_run, -1)
+        self._lengths: PerEnv = np.zeros(self.envs_per_run, int)
+        self._actions = np.zeros((64, self.envs_per_run, self.action_size), np.float32)
         self.cut()
 
     def cut(self) -> None:
@@ -82,52 +83,42 @@ class GymnasiumEngine:
         """Raw."""
         self._augmentation = np.tile(np.asarray(self._actor.initial()), (self.envs_per_run, 1))
 
-    def collect(
-        self, thetas: Sequence[Float[AnyArray, "1 _p"]], noises: Sequence[Float[AnyArray, "1 _time env act"]]
-    ) -> list[Rollout]:
+    def collect(self, thetas: Thetas, noises: Noises) -> list[Rollout]:
         theta, noise = thetas[0][0], np.asarray(noises[0])[0]
         program = policy_program(self._actor)
-        acted = _on_host(program.act(theta, self._observation, self._augmentation, noise[0]))
+        acted: Acted = jax.device_get(program.act(theta, self._observation, self._augmentation, noise[0]))
         steps: list[Rollout] = []
         # The last step's action is never taken: the next rollout's policy is another.
         for next_noise in np.concatenate([noise[1:], noise[:1]]):
             moved = self._step(acted.executed)
-            done = moved.terminated | moved.truncated
-            self._observation = self._next_episode(done) if done.any() else moved.observation
-            after, augmentation, following = program.respond(
-                theta, self._observation, self._augmentation, moved.costs, done, next_noise
+            self._observation = self._next_episode(moved.done) if moved.done.any() else moved.observation
+            after, self._augmentation, following = jax.device_get(
+                program.respond(theta, self._observation, self._augmentation, moved.costs, moved.done, next_noise)
             )
-            steps.append(_rollout(acted, moved, np.asarray(after)))
-            self._augmentation, acted = np.asarray(augmentation), _on_host(following)
+            steps.append(Rollout.of(acted, moved, augment(moved.observation, after)))
+            acted = following
         return [jax.tree.map(lambda *leaves: np.stack(leaves)[None], *steps)]
 
     def snapshots(self) -> Callable[[int], Snapshot]:
         snapshot: Snapshot = {
-            "episodes": self._episodes.copy(),
-            "lengths": self._lengths.copy(),
-            "actions": self._actions[: self._lengths.max()].copy(),
-            "observation": self._observation.copy(),
-            "memory": self._augmentation.copy(),
+            "episodes": self._episodes,
+            "lengths": self._lengths,
+            "actions": self._actions[: self._lengths.max()],
+            "observation": self._observation,
+            "memory": self._augmentation,
         }
-        return [snapshot].__getitem__
+        return [{name: part.copy() for name, part in snapshot.items()}].__getitem__
 
     def restore(self, snapshots: Sequence[Snapshot]) -> None:
         """Begin the episodes again and play their actions."""
-        check_snapshots(snapshots, 1)
+        check_snapshots(snapshots, 1, self.envs_per_run)
         snapshot = snapshots[0]
-        if len(snapshot["episodes"]) != self.envs_per_run:
-            raise ValueError(
-                f"The snapshot is of {len(snapshot['episodes'])} environments, and here are {self.envs_per_run}. "
-                f"Make the engine with as many."
-            )
         self._episodes, self._augmentation = snapshot["episodes"].copy(), snapshot["memory"].copy()
         self._replay(snapshot["lengths"], snapshot["actions"])
         if not np.array_equal(self._observation, snapshot["observation"]):
-            warnings.warn(
-                "The environment does not repeat itself: the same seeds and actions led to other observations. So the "
-                "resumed run will differ from one without a stop. Let reset(seed=...) decide all that is random.",
-                stacklevel=2,
-            )
+            found = "The environment does not repeat itself: the same seeds and actions led to other observations."
+            remedy = "Let reset(seed=...) decide all that is random."
+            warnings.warn(f"{found} So the resumed run will differ from one without a stop. {remedy}", stacklevel=2)
 
     def close(self) -> None:
         self._envs.close()
@@ -137,14 +128,12 @@ class GymnasiumEngine:
             self._actions = np.concatenate([self._actions, np.zeros_like(self._actions)])
         self._actions[self._lengths, self._all] = drawn
         self._lengths += 1
-        observation, reward, terminated, truncated, infos = self._envs.step(self._to_space(drawn))
+        observation, reward, *ends, infos = self._envs.step(self._to_space(drawn))
         with np.errstate(over="ignore"):
-            moved = _Moved(
-                _flat(observation), reward.astype(np.float32), self._costs(infos["each"]), terminated, truncated
-            )
-        self._check(moved.reward[:, None], "the reward")
-        self._check(moved.costs, "a cost")
-        self._check(moved.observation, "the observation")
+            moved = _Moved(_flat(observation), reward.astype(np.float32), self._costs(infos["each"]), *ends)
+        self._check(moved.reward[:, None], "The reward")
+        self._check(moved.costs, "A cost")
+        self._check(moved.observation, "The observation")
         return moved
 
     def _to_space(self, drawn: Float[np.ndarray, "env act"]) -> np.ndarray:
@@ -155,17 +144,15 @@ class GymnasiumEngine:
         # Rounding may have led past a bound by a hair, and some environments refuse that.
         return np.clip(actions, self._lowest, self._highest).astype(self._space.dtype)
 
-    def _costs(self, infos: Sequence[dict[str, Any]]) -> Float[np.ndarray, "env m"]:
+    def _costs(self, infos: Sequence[Info]) -> Float[np.ndarray, "env m"]:
         costs = np.empty((self.envs_per_run, len(self.cost_names)), np.float32)
         for env, info in enumerate(infos):
             try:
-                found = costs_of(info)
+                found, m = costs_of(info), costs.shape[1]
+                if len(found) != m:
+                    raise ValueError(f"There are {len(found)} costs, where there were {m} before. Give all of them.")
             except ValueError as error:
                 raise self._faulty(env, str(error)) from None
-            if len(found) != costs.shape[1]:
-                raise self._faulty(
-                    env, f"There are {len(found)} costs, where there were {costs.shape[1]} before. Give all of them."
-                )
             costs[env] = found
         return costs
 
@@ -173,20 +160,13 @@ class GymnasiumEngine:
         if np.isfinite(values).all():
             return
         env, entry = (int(i) for i in np.argwhere(~np.isfinite(values))[0])
-        where = f" (entry {entry})" if values.shape[1] > 1 else ""
-        raise self._faulty(
-            env, f"{what.capitalize()}{where} is {values[env, entry]}. Reset it with this seed, and look for the cause."
-        )
+        found = f"{what} (entry {entry})" if values.shape[1] > 1 else what
+        raise self._faulty(env, f"{found} is {values[env, entry]}. Reset it with this seed, and look for the cause.")
 
     def _faulty(self, env: int, sentence: str) -> Faulty:
-        return Faulty(
-            f"Environment {env}, episode {self._episodes[env]} (seed {self._seed_of(env)}), "
-            f"step {self._lengths[env]}: {sentence}"
-        )
-
-    def _seed_of(self, env: int) -> int:
-        """The seed of an environment's running episode."""
-        return self._seeds.seed_of(env, int(self._episodes[env]))
+        episode, step = int(self._episodes[env]), self._lengths[env]
+        seed = self._seeds.seed_of(env, episode)
+        return Faulty(f"Environment {env}, episode {episode} (seed {seed}), step {step}: {sentence}")
 
     def _next_episode(self, which: Bool[np.ndarray, " env"]) -> Float[np.ndarray, "env obs"]:
         if (self._episodes >= 0).all():
@@ -197,12 +177,13 @@ class GymnasiumEngine:
     def _reset(self, which: Bool[np.ndarray, " env"]) -> Float[np.ndarray, "env obs"]:
         """Begin the environments' present episodes, and return all observations."""
         self._lengths = np.where(which, 0, self._lengths)
-        seeds = [self._seed_of(env) if begins else None for env, begins in enumerate(which)]
+        running = enumerate(zip(which, self._episodes.tolist(), strict=True))
+        seeds = [self._seeds.seed_of(env, episode) if begins else None for env, (begins, episode) in running]
         observation = _flat(self._envs.reset(seed=seeds, options={"reset_mask": which})[0])
-        self._check(observation, "the observation")
+        self._check(observation, "The observation")
         return observation
 
-    def _replay(self, lengths: Int[np.ndarray, " env"], actions: Float[np.ndarray, "time env act"]) -> None:
+    def _replay(self, lengths: PerEnv, actions: Float[np.ndarray, "time env act"]) -> None:
         """Play all episodes so that they come to their last step together.
 
         All environments move at once. One whose turn has not come is given zeros for actions, and begins anew if that
@@ -215,8 +196,7 @@ class GymnasiumEngine:
                 self._reset(begins)
             drawn = np.where(position[:, None] >= 0, actions[position, self._all], 0.0).astype(np.float32)
             moved = self._step(drawn)
-            ended = moved.terminated | moved.truncated
-            self._observation = self._reset(ended) if ended.any() else moved.observation
+            self._observation = self._reset(moved.done) if moved.done.any() else moved.observation
         if len(actions) and (lengths == 0).any():
             self._observation = self._reset(lengths == 0)
         self._lengths = lengths.copy()
@@ -234,33 +214,17 @@ class _Moved:
     terminated: Bool[np.ndarray, " env"]
     truncated: Bool[np.ndarray, " env"]
 
-
-def _rollout(acted: Acted, moved: _Moved, augmentation: Float[np.ndarray, "env augmentation"]) -> Rollout:
-    """One step of all environments, after which the augmentation is this."""
-    return Rollout(
-        observation=acted.observation,
-        next_observation=augment(moved.observation, augmentation),
-        action=acted.action,
-        reward=moved.reward,
-        cost=moved.costs,
-        terminated=moved.terminated,
-        truncated=moved.truncated & ~moved.terminated,
-        taken=acted.taken,
-    )
+    @property
+    def done(self) -> Bool[np.ndarray, " env"]:
+        return self.terminated | self.truncated
 
 
-def _on_host(acted: Acted) -> Acted:
-    return jax.tree.map(np.asarray, acted)
-
-
-def _flat(observations: Any) -> Float[np.ndarray, "env obs"]:
+def _flat(observations: np.ndarray) -> Float[np.ndarray, "env obs"]:
     return np.asarray(observations).reshape(len(observations), -1).astype(np.float32)
 
 
 def _named(text: str) -> MakeEnv:
     if (make := resolve(text)) is None:
-        raise Unsuitable(
-            f"{text} is no environment that Gymnasium knows. Give a registered id such as Pendulum-v1, the module that "
-            f"registers it too (package:Id-v0), or a class or function (package.module:make)."
-        )
+        give = "a registered id such as Pendulum-v1, the module that registers it too (package:Id-v0), or a class or"
+        raise Unsuitable(f"{text} is no environment that Gymnasium knows. Give {give} function (package.module:make).")
     return make

@@ -5,13 +5,12 @@ It is tried out before a training begins, so that all of its faults are named at
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
-from jaxtyping import Float
 
+from ascpo.engines.contract import Bounds
 from ascpo.engines.gymnasium.errors import Unsuitable
 from ascpo.engines.gymnasium.naming import AnyEnv, MakeEnv
 from ascpo.engines.gymnasium.trial import Trial, short
@@ -36,16 +35,14 @@ class Inspection:
 
 def inspect(make: MakeEnv) -> Inspection:
     """Make an environment, try it out, and close it. Raises `Unsuitable` with all that is wrong with it."""
-    env: Any = make()
+    env = make()
     if not isinstance(env, gymnasium.Env):
         raise Unsuitable(_not_an_environment(env))
     try:
-        faults = [*_faults_of_actions(env), *_faults_of_observations(env)]
-        tried = Trial(env)
+        faults, tried = _faults_of_spaces(env), Trial(env)
         if isinstance(getattr(env, "action_space", None), gymnasium.Space):
             tried.run()
-        faults += tried.faults
-        if faults:
+        if faults := faults + tried.faults:
             raise Unsuitable(*dict.fromkeys(faults))
         low, high = bounds(env.action_space)
         names, notes = _cost_names(env, tried.m)
@@ -55,25 +52,21 @@ def inspect(make: MakeEnv) -> Inspection:
             low=tuple(low.tolist()),
             high=tuple(high.tolist()),
             cost_names=names,
-            notes=(
-                *_notes_of_actions(env.action_space),
-                *notes,
-                *tried.notes(),
-                *_notes_of_length(env, tried),
-            ),
+            notes=(*_notes_of_actions(env.action_space), *notes, *tried.notes(), *_notes_of_length(env, tried)),
         )
     finally:
         env.close()
 
 
-def bounds(space: Any) -> tuple[Float[np.ndarray, " act"], Float[np.ndarray, " act"]]:
+def bounds(space: gymnasium.Space) -> Bounds:
     """The bounds of a Box, flat. Integers that stand for "no bound" become infinite."""
+    assert isinstance(space, Box)
     low, high = space.low.ravel().astype(np.float32), space.high.ravel().astype(np.float32)
     below, above = space.bounded_below.ravel() & (low > -_HUGE), space.bounded_above.ravel() & (high < _HUGE)
     return np.where(below, low, -np.inf).astype(np.float32), np.where(above, high, np.inf).astype(np.float32)
 
 
-def _not_an_environment(made: Any) -> str:
+def _not_an_environment(made: object) -> str:
     if isinstance(made, gymnasium.vector.VectorEnv):
         return "This makes many environments at once. Make a single one: it is repeated here, as often as you ask for."
     return (
@@ -82,49 +75,45 @@ def _not_an_environment(made: Any) -> str:
     )
 
 
-def _faults_of_actions(env: AnyEnv) -> list[str]:
-    space = getattr(env, "action_space", None)
-    if isinstance(space, Box):
-        return [] if np.prod(space.shape) else ["The action space is empty. Give it at least one number."]
-    return [
-        f"The actions are {space}; the policies here draw from a Box, such as gymnasium.spaces.Box(-1.0, 1.0, (2,)). "
-        f"Let a gymnasium.ActionWrapper turn numbers into your actions, or choose another environment."
+def _faults_of_spaces(env: AnyEnv) -> list[str]:
+    actions, observations = getattr(env, "action_space", None), getattr(env, "observation_space", None)
+    faults = [
+        f"The {name} space is empty. Give it at least one number."
+        for name, space in (("action", actions), ("observation", observations))
+        if isinstance(space, Box) and not np.prod(space.shape)
     ]
+    if not isinstance(actions, Box):
+        faults.append(
+            f"The actions are {actions}; the policies here draw from a Box, such as gymnasium.spaces.Box(-1.0, 1.0, "
+            f"(2,)). Let a gymnasium.ActionWrapper turn numbers into your actions, or choose another environment."
+        )
+    if not isinstance(observations, Box):
+        faults.append(
+            f"The observations are {short(observations)}; a Box is needed. Wrap the environment: "
+            f"gymnasium.wrappers.FlattenObservation(env) turns Dict, Tuple and Discrete spaces into one."
+        )
+    return faults
 
 
-def _faults_of_observations(env: AnyEnv) -> list[str]:
-    space = getattr(env, "observation_space", None)
-    if isinstance(space, Box):
-        return [] if np.prod(space.shape) else ["The observation space is empty. Give it at least one number."]
-    return [
-        f"The observations are {short(space)}; a Box is needed. Wrap the environment: "
-        f"gymnasium.wrappers.FlattenObservation(env) turns Dict, Tuple and Discrete spaces into one."
-    ]
-
-
-def _notes_of_actions(space: Any) -> list[str]:
+def _notes_of_actions(space: gymnasium.Space) -> list[str]:
     found = []
     if not np.isfinite(bounds(space)).all():
-        found.append(
-            "Some bounds of the action space are infinite: there, actions are passed on as the policy draws them, "
-            "which is about -1 to 1 at first. Give finite bounds to have them scaled."
-        )
+        there = "actions are passed on as the policy draws them, which is about -1 to 1 at first"
+        found.append(f"Some bounds of the action space are infinite: there, {there}. Give finite bounds to scale them.")
     if np.issubdtype(space.dtype, np.integer):
         found.append("The actions are integers: what the policy draws is rounded.")
     return found
 
 
 def _notes_of_length(env: AnyEnv, tried: Trial) -> list[str]:
-    layer: Any = env
+    layer = env
     while isinstance(layer, gymnasium.Wrapper) and not isinstance(layer, gymnasium.wrappers.TimeLimit):
         layer = layer.env
     limited = isinstance(layer, gymnasium.wrappers.TimeLimit) or tried.truncated
     if limited or (env.spec is not None and env.spec.max_episode_steps is not None):
         return []
-    return [
-        "No time limit was found, so episodes may never end. Use gymnasium.make(..., max_episode_steps=1000), or "
-        "gymnasium.wrappers.TimeLimit(env, 1000)."
-    ]
+    use = "gymnasium.make(..., max_episode_steps=1000), or gymnasium.wrappers.TimeLimit(env, 1000)"
+    return [f"No time limit was found, so episodes may never end. Use {use}."]
 
 
 def _cost_names(env: AnyEnv, m: int | None) -> tuple[tuple[str, ...], list[str]]:
@@ -133,14 +122,11 @@ def _cost_names(env: AnyEnv, m: int | None) -> tuple[tuple[str, ...], list[str]]
         return ("cost",), []
     numbered = tuple(f"cost_{i}" for i in range(m))
     try:
-        given = env.get_wrapper_attr("cost_names")
-        names = tuple(given)
+        names = tuple(given := env.get_wrapper_attr("cost_names"))
     except (AttributeError, TypeError):
         return numbered, []
     plain = all(isinstance(name, str) and re.fullmatch(r"\w[\w.+-]*", name) for name in names)
     if plain and len(names) == len(set(names)) == m:
         return names, []
-    return numbered, [
-        f"cost_names is {short(given)}, which does not name {m} costs by {m} different plain words. They are called "
-        f"{', '.join(numbered)} instead."
-    ]
+    wrong = f"cost_names is {short(given)}, which does not name {m} costs by {m} different plain words"
+    return numbered, [f"{wrong}. They are called {', '.join(numbered)} instead."]

@@ -8,14 +8,15 @@ import sys
 from collections.abc import Callable
 from inspect import Parameter, signature
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 import gymnasium
 
 from ascpo.engines.gymnasium.errors import Unsuitable
 
-AnyEnv = gymnasium.Env[Any, Any]
-MakeEnv = Callable[[], AnyEnv]
+Info: TypeAlias = dict[str, Any]
+AnyEnv: TypeAlias = gymnasium.Env
+MakeEnv: TypeAlias = Callable[[], AnyEnv]
 
 
 def resolve(text: str) -> MakeEnv | None:
@@ -38,10 +39,8 @@ def resolve(text: str) -> MakeEnv | None:
     if not callable(make):
         raise Unsuitable(f"{text} is a {type(make).__name__}. Name a class, or a function that makes an environment.")
     if missing := _missing_arguments(make):
-        raise Unsuitable(
-            f"{text} cannot be called without {', '.join(missing)}. Write a function without arguments that makes "
-            f"the environment with them, and name that."
-        )
+        remedy = "Write a function without arguments that makes the environment with them, and name that."
+        raise Unsuitable(f"{text} cannot be called without {', '.join(missing)}. {remedy}")
     return make
 
 
@@ -57,10 +56,8 @@ def _imported(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except Exception as error:
-        raise Unsuitable(
-            f"The module {name} does not import: {type(error).__name__}: {error}. Try python -c 'import {name}' from "
-            f"this directory ({here})."
-        ) from error
+        remedy = f"Try python -c 'import {name}' from this directory ({here})."
+        raise Unsuitable(f"The module {name} does not import: {type(error).__name__}: {error}. {remedy}") from error
 
 
 def _no_such_name(module: ModuleType, name: str) -> str:
@@ -72,7 +69,7 @@ def _no_such_name(module: ModuleType, name: str) -> str:
     return f"{words} " + (f"Did you mean {' or '.join(near)}?" if near else "Look the name up in the module.")
 
 
-def _missing_arguments(make: Callable[..., Any]) -> list[str]:
+def _missing_arguments(make: MakeEnv) -> list[str]:
     try:
         parameters = signature(make).parameters.values()
     except (TypeError, ValueError):

@@ -2,16 +2,15 @@
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import jax
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
-from ascpo.engines.actor import Acted, Actor, act, remember
+from ascpo.engines.actor import Acted, Actor, Costs, Done, Noise, Remembered, Theta, act, remember
 
 
-@dataclass(frozen=True)
-class PolicyProgram:
+class PolicyProgram(NamedTuple):
     """The two compiled functions of a policy."""
 
     act: Callable[..., Acted]
@@ -24,15 +23,10 @@ class PolicyProgram:
 @functools.lru_cache(maxsize=8)
 def policy_program(actor: Actor) -> PolicyProgram:
     def respond(
-        theta: Float[Array, " p"],
-        raw_observation: Float[Array, " raw"],
-        augmentation: Float[Array, " augmentation"],
-        costs: Float[Array, " m"],
-        done: Bool[Array, ""],
-        noise: Float[Array, " act"],
-    ) -> tuple[Float[Array, " augmentation"], Float[Array, " augmentation"], Acted]:
+        theta: Theta, raw: Float[Array, " raw"], augmentation: Remembered, costs: Costs, done: Done, noise: Noise
+    ) -> tuple[Remembered, Remembered, Acted]:
         after, augmentation = remember(actor, augmentation, costs, done)
-        return after, augmentation, act(actor, theta, raw_observation, augmentation, noise)
+        return after, augmentation, act(actor, theta, raw, augmentation, noise)
 
     return PolicyProgram(
         act=jax.jit(jax.vmap(functools.partial(act, actor), in_axes=(None, 0, 0, 0))),

@@ -1,11 +1,13 @@
 """A few steps of an environment, twice from the same seed: what they show to be wrong with it."""
 
-from typing import Any
+import contextlib
 
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 from jaxtyping import Float
+
+from ascpo.engines.gymnasium.naming import AnyEnv, Info
 
 _SEED = 7
 _STEPS = 50
@@ -14,7 +16,7 @@ _STEPS = 50
 class Trial:
     """The same few steps twice; the first one with a fault is the last."""
 
-    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+    def __init__(self, env: AnyEnv) -> None:
         self._env = env
         self._box = isinstance(getattr(env, "observation_space", None), Box)
         self._seen: list[list[np.ndarray]] = [[], []]
@@ -36,58 +38,54 @@ class Trial:
                     return
 
     def notes(self) -> list[str]:
-        found = []
+        found, so = [], "so runs will not be reproducible and cannot be resumed exactly"
         if self._negative:
             found.append("A cost was negative. For the largest cost of an episode, costs below zero count as zero.")
         first, again = self._seen
         if not np.array_equal(first[0], again[0]):
-            found.append(
-                "reset(seed=...) gives another observation each time, so runs will not be reproducible and cannot be "
-                "resumed exactly. Begin reset with super().reset(seed=seed), and draw from self.np_random alone."
-            )
+            remedy = "Begin reset with super().reset(seed=seed), and draw from self.np_random alone."
+            found.append(f"reset(seed=...) gives another observation each time, {so}. {remedy}")
         elif not all(map(np.array_equal, first, again)):
-            found.append(
-                "The same actions after the same seed lead elsewhere, so runs will not be reproducible and cannot be "
-                "resumed exactly. Let reset put everything back, and draw from self.np_random alone."
-            )
+            remedy = "Let reset put everything back, and draw from self.np_random alone."
+            found.append(f"The same actions after the same seed lead elsewhere, {so}. {remedy}")
         return found
 
     def _reset(self, seen: list[np.ndarray], seed: int) -> bool:
         """Whether it went well enough to go on."""
         try:
             # As the vector environments call it.
-            result: Any = self._env.reset(seed=seed, options={})
+            result: object = self._env.reset(seed=seed, options={})
         except TypeError as error:
             if "unexpected keyword argument" not in str(error):
                 raise
-            self.faults.append(
-                "reset does not take a seed and options. Write def reset(self, *, seed=None, options=None)."
-            )
-            return False
+            return self._fault("reset takes no seed and options. Write def reset(self, *, seed=None, options=None).")
         if not isinstance(result, tuple) or len(result) != 2:
-            self.faults.append("reset does not return two values. Return (observation, info).")
-            return False
+            return self._fault("reset does not return two values. Return (observation, info).")
         self._look(seen, result[0], "reset")
         return True
 
-    def _step(self, seen: list[np.ndarray], action: Any, *, first: bool) -> bool:
+    def _fault(self, sentence: str) -> bool:
+        """So it did not go well."""
+        self.faults.append(sentence)
+        return False
+
+    def _step(self, seen: list[np.ndarray], action: np.ndarray, *, first: bool) -> bool:
         """Whether the episode is over."""
         try:
-            result: Any = self._env.step(action)
+            result: object = self._env.step(action)
         except ValueError as error:
             # What a wrapper says of an environment with the four values of old.
             if "expected 5, got 4" not in str(error):
                 raise
             result = ()
         if not isinstance(result, tuple) or len(result) != 5:
-            self.faults.append(
+            return self._fault(
                 "step does not return five values. Return (observation, reward, terminated, truncated, info); the "
                 "four values of the old gym had a single done for the two ways to end."
             )
-            return True
         observation, reward, terminated, truncated, info = result
         self._look(seen, observation, "step")
-        if np.ndim(reward) or not _finite(reward):
+        if np.asarray(reward).ndim or not _finite(reward):
             self.faults.append(f"A reward is {short(reward)}. Return a finite number.")
         else:
             seen.append(np.asarray(reward))
@@ -95,7 +93,7 @@ class Trial:
         self.truncated |= bool(truncated)
         return bool(terminated or truncated)
 
-    def _look(self, seen: list[np.ndarray], observation: Any, source: str) -> None:
+    def _look(self, seen: list[np.ndarray], observation: object, source: str) -> None:
         if not self._box:
             return
         space = self._env.observation_space
@@ -104,20 +102,18 @@ class Trial:
         except ValueError:
             given = np.asarray(None)
         if given.shape != space.shape or not np.can_cast(given.dtype, space.dtype or float, "same_kind"):
-            self.faults.append(
-                f"{source} returns an observation of shape {given.shape} and type {given.dtype}; the observation space "
-                f"says {space.shape} and {space.dtype}. Make them agree."
-            )
+            found = f"{source} returns an observation of shape {given.shape} and type {given.dtype}"
+            said = f"the observation space says {space.shape} and {space.dtype}"
+            self.faults.append(f"{found}; {said}. Make them agree.")
         elif not _finite(given):
             self.faults.append(f"{source} returns an observation that holds NaN or infinity. Return finite numbers.")
         else:
             seen.append(given.copy())
 
-    def _pay(self, seen: list[np.ndarray], info: Any, *, first: bool) -> None:
-        if not isinstance(info, dict):
-            self.faults.append(f"The info of a step is a {type(info).__name__}. Return a dict, with the cost in it.")
-            return
+    def _pay(self, seen: list[np.ndarray], info: object, *, first: bool) -> None:
         try:
+            if not isinstance(info, dict):
+                raise ValueError(f"The info of a step is a {type(info).__name__}. Return a dict, with the cost in it.")
             costs = costs_of(info)
         except ValueError as error:
             self.faults.append(str(error))
@@ -126,10 +122,8 @@ class Trial:
         if first:
             self.m = m
         elif m != self.m:
-            self.faults.append(
-                f"{_entries(self.m)} in one step and {_entries(m)} in another. Give the same costs in every step, 0 "
-                f"where nothing is wrong."
-            )
+            found = f"{_entries(self.m)} in one step and {_entries(m)} in another"
+            self.faults.append(f"{found}. Give the same costs in every step, 0 where nothing is wrong.")
         self._negative |= bool((costs < 0).any())
         seen.append(costs)
 
@@ -138,16 +132,14 @@ def _entries(m: int | None) -> str:
     return 'info["cost"]' if m is None else f'{m} entries of info["costs"]'
 
 
-def _finite(number: Any) -> bool:
-    try:
-        # As the learner will hold it: a double may be too large.
-        with np.errstate(over="ignore"):
-            return bool(np.isfinite(np.asarray(number, np.float32)).all())
-    except (TypeError, ValueError):
-        return False
+def _finite(number: object) -> bool:
+    # As the learner will hold it: a double may be too large.
+    with contextlib.suppress(TypeError, ValueError), np.errstate(over="ignore"):
+        return bool(np.isfinite(np.asarray(number, np.float32)).all())
+    return False
 
 
-def costs_of(info: dict[str, Any]) -> Float[np.ndarray, " m"]:
+def costs_of(info: Info) -> Float[np.ndarray, " m"]:
     """The costs of one step: `costs`, a vector, or else `cost`, a number. A ValueError says what is wrong with them."""
     if "costs" not in info and "cost" not in info:
         raise ValueError(
@@ -163,13 +155,11 @@ def costs_of(info: dict[str, Any]) -> Float[np.ndarray, " m"]:
     if not np.isfinite(costs).all():
         raise ValueError(f'info["{key}"] is {short(info[key])}. Costs are finite numbers, 0 where nothing is wrong.')
     if costs.ndim != axes or not costs.size:
-        raise ValueError(
-            f'info["{key}"] has the shape {costs.shape}. Give a single number as info["cost"], '
-            f'or one number for each constraint as a vector info["costs"].'
-        )
+        give = 'a single number as info["cost"], or one number for each constraint as a vector info["costs"]'
+        raise ValueError(f'info["{key}"] has the shape {costs.shape}. Give {give}.')
     return costs.reshape(-1)
 
 
-def short(value: Any) -> str:
+def short(value: object) -> str:
     text = str(value) if isinstance(value, gymnasium.Space) else repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

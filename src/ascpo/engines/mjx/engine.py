@@ -7,7 +7,6 @@ could end, so that none is ever missing.
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,26 +14,16 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
-from ascpo.engines.contract import Rollout, RunBatch, Snapshot, check_snapshots
+from ascpo.engines.contract import Noises, Rollout, RunBatch, Snapshot, Thetas, check_snapshots
 from ascpo.engines.divergence import NOT_FINITE, Divergence, Divergences
 from ascpo.engines.gathering import here
+from ascpo.engines.mjx import program
 from ascpo.engines.mjx.physics import Implementation, Physics, Pose, Unserved
-from ascpo.engines.mjx.program import (
-    CHUNK,
-    EVERYWHERE,
-    PER_DEVICE,
-    PER_DEVICE_BY_STEP,
-    Carry,
-    by_run,
-    by_simulation,
-    chunk_program,
-    draw_upcoming,
-    join_chunks,
-    slices,
-)
+from ascpo.engines.mjx.program import CHUNK, Carry, by_run, by_simulation
 from ascpo.engines.task_sizes import TaskSizes
 from ascpo.engines.task_step import packed_memory
 from ascpo.guard.layout import AnyArray
+from ascpo.guard.suites import consecutive
 from ascpo.guard.task import Task
 
 
@@ -48,15 +37,13 @@ class MjxEngine(TaskSizes):
         task: Task,
         num_envs: int,
         implementation: Implementation | None = None,
-        devices: Sequence[Any] = (),
+        devices: Sequence[object] = (),
     ) -> None:
         if num_envs < 1:
             raise ValueError(f"num_envs={num_envs}: ask for at least one environment.")
         found = tuple(devices) or (jax.devices()[0],)
-        if num_envs % len(found):
-            raise ValueError(
-                f"num_envs={num_envs} cannot be shared by {len(found)} devices. Ask for a multiple of {len(found)}."
-            )
+        if num_envs % (n := len(found)):
+            raise ValueError(f"num_envs={num_envs} cannot be shared by {n} devices. Ask for a multiple of {n}.")
         self.task = task
         self.envs_per_run = num_envs
         self.divergences = Divergences()
@@ -68,43 +55,35 @@ class MjxEngine(TaskSizes):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        device = self.mesh.devices.flat[0]
         several = f"{self.mesh.size} devices" if self.mesh.size > 1 else "one device"
-        return (f"Physics by MJX ({self.implementation}) on {several} ({device.device_kind}), in single precision.",)
+        kind = self.mesh.devices.flat[0].device_kind
+        return (f"Physics by MJX ({self.implementation}) on {several} ({kind}), in single precision.",)
 
     def start(self, batches: Sequence[RunBatch]) -> None:
         self._batches = tuple(batches)
         seeds = np.concatenate([np.asarray(batch.seeds, np.int64) for batch in batches])
         self._seeds = self._shared(((np.arange(self.envs_per_run)[:, None] + seeds) % 2**32).astype(np.uint32))
-        self._program = chunk_program(self.task, self._physics, tuple(batch.actor for batch in batches), self.mesh)
+        actors = tuple(batch.actor for batch in batches)
+        self._program = program.chunk_program(self.task, self._physics, actors, self.mesh)
         self._begin_after(self._shared(np.full(self._seeds.shape, -1, np.int32)))
 
     def cut(self) -> None:
         self._begin_after(self._carry.episodes)
 
-    def collect(
-        self, thetas: Sequence[Float[AnyArray, "_run _p"]], noises: Sequence[Float[AnyArray, "_run _time env act"]]
-    ) -> list[Rollout]:
-        thetas = tuple(self._put(theta, EVERYWHERE) for theta in thetas)
+    def collect(self, thetas: Thetas, noises: Noises) -> list[Rollout]:
+        thetas = tuple(self._shared(theta, program.EVERYWHERE) for theta in thetas)
         # By step, environment and run, as the program goes through them.
-        by_step = tuple(self._put(jnp.transpose(noise, (1, 2, 0, 3)), PER_DEVICE_BY_STEP) for noise in noises)
-        chunks = [
-            self._chunk(thetas, tuple(noise[t : t + CHUNK] for noise in by_step))
-            for t in range(0, len(by_step[0]), CHUNK)
-        ]
-        return [join_chunks([chunk[i] for chunk in chunks]) for i in range(len(self._batches))]
+        by_step = tuple(self._shared(jnp.transpose(x, (1, 2, 0, 3)), program.PER_DEVICE_BY_STEP) for x in noises)
+        starts = range(0, len(by_step[0]), CHUNK)
+        chunks = [self._chunk(thetas, tuple(noise[t : t + CHUNK] for noise in by_step)) for t in starts]
+        return [program.join_chunks([chunk[i] for chunk in chunks]) for i in range(len(self._batches))]
 
     def snapshots(self) -> Callable[[int], Snapshot]:
         # What is on the device never changes: nothing has to be copied before it is wanted.
         return functools.partial(self._snapshot, here(self._carry), here(self._seeds))
 
     def restore(self, snapshots: Sequence[Snapshot]) -> None:
-        check_snapshots(snapshots, self._seeds.shape[1])
-        if (found := {len(snapshot["seeds"]) for snapshot in snapshots}) != {self.envs_per_run}:
-            raise ValueError(
-                f"The snapshots are of {', '.join(map(str, sorted(found)))} environments, and a run has "
-                f"{self.envs_per_run} here. Ask for as many as were copied."
-            )
+        check_snapshots(snapshots, self._seeds.shape[1], self.envs_per_run)
 
         def joined(name: str, which: slice = slice(None)) -> Array:
             return jnp.stack([jnp.asarray(snapshot[name]) for snapshot in snapshots[which]], axis=1)
@@ -122,7 +101,7 @@ class MjxEngine(TaskSizes):
     @property
     def _where(self) -> list[slice]:
         """Where each batch lies among all runs."""
-        return slices([len(batch) for batch in self._batches])
+        return consecutive(map(len, self._batches))
 
     def _snapshot(self, carry: Carry, seeds: UInt32[Array, "env run"], run: int) -> Snapshot:
         batch = next(i for i, which in enumerate(self._where) if run < which.stop)
@@ -142,33 +121,27 @@ class MjxEngine(TaskSizes):
         before = self._carry
         if self._used > CHUNK // 2:
             self._draw_upcoming(before.episodes)
-        after, rollouts, diverged, counts = self._program(thetas, before, self._upcoming, noises)
-        if counts.used > CHUNK:
+        self._carry, rollouts, diverged, (used, broken) = self._program(thetas, before, self._upcoming, noises)
+        if used > CHUNK:
             self._draw_upcoming(before.episodes)
-            after, rollouts, diverged, counts = self._program(thetas, before, self._upcoming, noises)
-        self._carry, counts = after, jax.device_get(counts)
-        self._used = int(counts.used)
-        if counts.diverged:
+            self._carry, rollouts, diverged, (used, broken) = self._program(thetas, before, self._upcoming, noises)
+        self._used = int(used)
+        if broken:
             self._report(here(before), here([rollout.done for rollout in rollouts]), np.asarray(here(diverged)))
         return rollouts
 
     def _begin_after(self, episodes: Int[Array, "env run"]) -> None:
         """Begin the episodes after these everywhere."""
         self._draw_upcoming(episodes)
-        augmentations = tuple(
-            jnp.tile(batch.actor.initial(), (self.envs_per_run, len(batch), 1)) for batch in self._batches
-        )
+        initial = [jnp.tile(each.actor.initial(), (self.envs_per_run, len(each), 1)) for each in self._batches]
         moving = self._physics.begin(by_simulation(self._upcoming.pillars[:, :, 0]))
-        carry = Carry(self._upcoming.rows[:, :, 0], moving, episodes + 1, augmentations)
+        carry = Carry(self._upcoming.rows[:, :, 0], moving, episodes + 1, tuple(initial))
         self._carry, self._used = jax.tree.map(self._shared, carry), 1
 
     def _draw_upcoming(self, after: Int[Array, "env run"]) -> None:
-        self._upcoming, self._used = jax.tree.map(self._shared, draw_upcoming(self.task, self._seeds, after)), 0
+        self._upcoming, self._used = jax.tree.map(self._shared, program.draw_upcoming(self.task, self._seeds, after)), 0
 
-    def _shared(self, x: Any) -> Array:
-        return self._put(x, PER_DEVICE)
-
-    def _put(self, x: Any, spec: PartitionSpec) -> Array:
+    def _shared(self, x: AnyArray, spec: PartitionSpec = program.PER_DEVICE) -> Array:
         # On the only device that is used, arrays stay as free as the learner's: what is bound to a mesh, or to a
         # device, would have all of the learner's programs compiled a second time.
         free = self.mesh.size == 1 and self.mesh.devices.flat[0] == jax.local_devices()[0]

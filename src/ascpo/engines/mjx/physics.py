@@ -8,8 +8,9 @@ import copy
 import importlib
 import importlib.util
 import io
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +19,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ascpo.guard.actuation import lift
+from ascpo.guard.layout import AnyArray
 from ascpo.guard.model import SUBSTEPS, touches
 from ascpo.guard.task import Task
 
@@ -25,6 +27,10 @@ with contextlib.redirect_stdout(io.StringIO()):  # MJX prints that Warp is missi
     from mujoco import mjx
 
 Implementation = Literal["jax", "warp"]
+MjxData: TypeAlias = Any
+MjxModel: TypeAlias = Any
+"""JAX's or Warp's, which have different fields."""
+Advance: TypeAlias = Callable[[MjxModel, MjxData], MjxData]
 _TOO_LARGE = 1e10
 """Where MuJoCo gives a simulation up."""
 
@@ -55,14 +61,15 @@ class Pose:
 class Moving:
     """Simulations on their way."""
 
-    data: Any
+    data: MjxData
     """A `Pose` for JAX, which works the rest out again; all of MJX's data for Warp, which keeps it in place."""
     sensors: Float[Array, "*env sensors"]
     """After the last step; NaN where the simulation broke down."""
 
     @property
     def pose(self) -> Pose:
-        return self.data if isinstance(self.data, Pose) else _pose(self.data)
+        data = self.data
+        return data if isinstance(data, Pose) else Pose(data.qpos, data.qvel, data.qacc_warmstart, data.mocap_pos)
 
 
 class Physics:
@@ -81,8 +88,7 @@ class Physics:
         self._blank = mjx.make_data(model, jax.local_devices()[0], impl="jax") if self.implementation == "jax" else None
         start = mujoco.MjData(model)
         mujoco.mj_setState(model, start, task.start.state, int(mujoco.mjtState.mjSTATE_INTEGRATION))
-        parts = {"qpos": start.qpos, "qvel": start.qvel, "warmstart": start.qacc_warmstart}
-        self._start = {name: np.asarray(part, np.float32) for name, part in parts.items()}
+        self._start = [np.array(part, np.float32) for part in (start.qpos, start.qvel, start.qacc_warmstart)]
         self._rotors = [model.body(name).id for name in task.suite.robot.rotors]
         self._mass = float(model.body_mass.sum())
         self._tracked = model.body(task.suite.robot.tracked).id
@@ -96,13 +102,15 @@ class Physics:
         """Where they stood before."""
         if self.implementation == "jax":
             return Moving(pose, sensors)
-        data = jax.vmap(lambda _: self._data(len(sensors)))(jnp.arange(len(sensors)))
+        pairs, rows = room_for(self._task.model)
+        room = {"naconmax": pairs * len(sensors), "njmax": rows}
+        data = jax.vmap(lambda _: mjx.make_data(self._task.model, impl="warp", **room))(jnp.arange(len(sensors)))
         return Moving(_posed(data, pose), sensors)
 
     def reset(self, moving: Moving, which: Bool[Array, " env"], pillars: Float[Array, "env pillars 3"]) -> Moving:
         """Those named put back to the start, with pillars at these places."""
 
-        def choose(new: Any, old: Array) -> Array:
+        def choose(new: AnyArray, old: Array) -> Array:
             return jnp.where(which.reshape(-1, *(1,) * (old.ndim - 1)), new, old)
 
         pose = jax.tree.map(choose, self._begun(pillars), moving.pose)
@@ -114,23 +122,23 @@ class Physics:
         # Warp's simulations share one data, batched by themselves; JAX's are made from poses, one by one.
         if self.implementation == "jax":
             return jax.vmap(self._step_one)(moving, actions)
-        data = self._commanded(_not_yet_short(moving.data), actions, moving.sensors)
-        return jax.vmap(self._sensed)(
-            *self._moved(data, jax.vmap(mjx.step, (None, 0)), jax.vmap(mjx.forward, (None, 0)))
-        )
+        not_yet_short = moving.data.tree_replace({"_impl.overflow": jnp.zeros_like(moving.data._impl.overflow)})
+        data = self._commanded(not_yet_short, actions, moving.sensors)
+        step, forward = jax.vmap(mjx.step, (None, 0)), jax.vmap(mjx.forward, (None, 0))
+        return jax.vmap(self._sensed)(*self._moved(data, step, forward))
 
     def _begun(self, pillars: Float[Array, "env pillars 3"]) -> Pose:
-        each = {name: jnp.tile(x, (len(pillars), 1)) for name, x in self._start.items()}
-        return Pose(**each, pillars=pillars)
+        qpos, qvel, warmstart = (jnp.tile(x, (len(pillars), 1)) for x in self._start)
+        return Pose(qpos, qvel, warmstart, pillars)
 
     def _step_one(self, moving: Moving, actions: Float[Array, " act"]) -> Moving:
         data = self._commanded(_posed(self._blank, moving.data), actions, moving.sensors)
         return self._sensed(*self._moved(data, mjx.step, self._forward))
 
-    def _moved(self, data: Any, step: Any, forward: Any) -> tuple[Any, Float[Array, "*env path"]]:
+    def _moved(self, data: MjxData, step: Advance, forward: Advance) -> tuple[MjxData, Float[Array, "*env path"]]:
         """After the substeps and a forward pass, and where the tracked body was at each substep's beginning."""
 
-        def substep(data: Any, _: None) -> tuple[Any, Float[Array, "*env 3"] | None]:
+        def substep(data: MjxData, _: None) -> tuple[MjxData, Float[Array, "*env 3"] | None]:
             data = step(self._quiet, data)
             return data, data.xpos[..., self._tracked, :] if self._task.suite.moves else None
 
@@ -138,45 +146,36 @@ class Physics:
         unroll = SUBSTEPS if jax.default_backend() != "cpu" and not self._touches else 1
         data, path = jax.lax.scan(substep, data, None, length=SUBSTEPS, unroll=unroll)
         data = forward(self._loud, data)
-        if path is None:
-            return data, jnp.zeros((*data.qpos.shape[:-1], 0))
-        path = jnp.moveaxis(path, 0, -2)
-        return data, path.reshape(*path.shape[:-2], -1)
+        many = data.qpos.shape[:-1]
+        return data, jnp.zeros((*many, 0)) if path is None else jnp.moveaxis(path, 0, -2).reshape(*many, -1)
 
-    def _sensed(self, data: Any, path: Float[Array, " path"]) -> Moving:
-        state = jnp.concatenate([data.qpos, data.qvel, data.qacc])
-        sound = jnp.all(jnp.abs(state) < _TOO_LARGE)
+    def _sensed(self, data: MjxData, path: Float[Array, " path"]) -> Moving:
+        sound = jnp.all(jnp.abs(jnp.concatenate([data.qpos, data.qvel, data.qacc])) < _TOO_LARGE)
         if self.implementation == "warp":
             sound &= ~_fell_short(data)
         sensors = jnp.where(sound, jnp.concatenate([data.sensordata, path]), jnp.nan)
-        return Moving(_pose(data) if self.implementation == "jax" else data, sensors)
+        moving = Moving(data, sensors)
+        return Moving(moving.pose, sensors) if self.implementation == "jax" else moving
 
-    def _commanded(self, data: Any, actions: Float[Array, "*env act"], sensors: Float[Array, "*env sensors"]) -> Any:
+    def _commanded(self, data: MjxData, actions: Float[Array, "*env act"], sensors: Float[Array, "*env _"]) -> MjxData:
         if not self._rotors:
             return data.replace(ctrl=actions)
-        offsets = self._task.plan.offsets
-        attitude, height = sensors[..., offsets["attitude"]], sensors[..., offsets["position"]][..., 2]
-        forces = lift(actions, attitude, height, self._mass)
+        forces = lift(actions, sensors, self._task.plan.offsets, self._mass)
         return data.replace(xfrc_applied=data.xfrc_applied.at[..., np.array(self._rotors), :3].set(forces))
 
-    def _forward(self, model: Any, data: Any) -> Any:
+    def _forward(self, model: MjxModel, data: MjxData) -> MjxData:
         data = mjx.forward(model, data)
         # Where there are no constraints, MJX leaves before the sensors of accelerations.
         return data if self._touches else mjx.sensor_acc(model, data)
 
-    def _put(self, model: mujoco.MjModel) -> Any:
+    def _put(self, model: mujoco.MjModel) -> MjxModel:
         try:
             put = mjx.put_model(model, jax.local_devices()[0], impl=self.implementation)
         except NotImplementedError as error:
-            raise Unserved(
-                f"MJX's implementation in {self.implementation} cannot simulate {self._task.suite.name} ({error}). "
-                f"Use --engine native, or Warp on an NVIDIA GPU: install ascpo[warp]."
-            ) from error
+            found = f"MJX's implementation in {self.implementation} cannot simulate {self._task.suite.name} ({error})"
+            use = "--engine native, or Warp on an NVIDIA GPU: install ascpo[warp]"
+            raise Unserved(f"{found}. Use {use}.") from error
         return put if self.implementation == "jax" else _discreet(put)
-
-    def _data(self, num_envs: int) -> Any:
-        pairs, rows = room_for(self._task.model)
-        return mjx.make_data(self._task.model, impl="warp", naconmax=pairs * num_envs, njmax=rows)
 
 
 def in_single_precision(model: mujoco.MjModel) -> mujoco.MjModel:
@@ -203,7 +202,7 @@ def _prepare_warp() -> None:
     warp.config.log_level = warp.LOG_WARNING
 
 
-def _discreet(model: Any) -> Any:
+def _discreet(model: MjxModel) -> MjxModel:
     """Warp's model, which keeps to itself that a solver stopped at its last iteration: in single precision most do."""
     from mujoco.mjx.third_party.mujoco_warp import OverflowType
 
@@ -223,11 +222,7 @@ def _may_align(model: mujoco.MjModel) -> list[int]:
     return found
 
 
-def _pose(data: Any) -> Pose:
-    return Pose(data.qpos, data.qvel, data.qacc_warmstart, data.mocap_pos)
-
-
-def _posed(data: Any, pose: Pose) -> Any:
+def _posed(data: MjxData, pose: Pose) -> MjxData:
     return data.replace(qpos=pose.qpos, qvel=pose.qvel, qacc_warmstart=pose.warmstart, mocap_pos=pose.pillars)
 
 
@@ -241,11 +236,7 @@ def room_for(model: mujoco.MjModel) -> tuple[int, int]:
     return pairs, contacts * sides + model.njnt
 
 
-def _not_yet_short(data: Any) -> Any:
-    return data.tree_replace({"_impl.overflow": jnp.zeros_like(data._impl.overflow)})
-
-
-def _fell_short(data: Any) -> Bool[Array, ""]:
+def _fell_short(data: MjxData) -> Bool[Array, ""]:
     """Whether there was no room for a contact, since it was last denied."""
     from mujoco.mjx.third_party.mujoco_warp import OverflowType
 

@@ -1,22 +1,23 @@
 """A chunk of steps as one compiled program: physics, task and policies of all environments."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
-from jaxtyping import Array, Bool, Float, Int, UInt32
+from jaxtyping import Array, Bool, Float, Int, PyTree, UInt32
 
 from ascpo.engines.actor import Acted, Actor
 from ascpo.engines.contract import Rollout
 from ascpo.engines.mjx.physics import Moving, Physics
 from ascpo.engines.precision import precise
-from ascpo.engines.task_step import Settled, TaskStep, packed_memory
-from ascpo.guard.layout import AnyArray, draw_all, keys_of
+from ascpo.engines.task_step import Settled, TaskStep, begin_episodes
+from ascpo.guard.draws import keys_of
+from ascpo.guard.layout import draw_all
+from ascpo.guard.suites import consecutive
 from ascpo.guard.task import Task
 
 CHUNK = 25
@@ -44,9 +45,7 @@ class Carry:
     """By batch."""
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Upcoming:
+class Upcoming(NamedTuple):
     """Episodes to come, in order."""
 
     after: Int[Array, "env run"]
@@ -55,31 +54,21 @@ class Upcoming:
     pillars: Float[Array, "env run block pillars 3"]
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Counts:
-    """What the host has to know after a chunk."""
-
-    used: Int[AnyArray, ""]
-    """The most episodes that an environment used of the upcoming ones."""
-    diverged: Int[AnyArray, ""]
-
-
 @functools.partial(jax.jit, static_argnums=0)
 def draw_upcoming(task: Task, seeds: UInt32[Array, "env run"], after: Int[Array, "env run"]) -> Upcoming:
     """The episodes after these."""
     numbers = after[..., None] + 1 + jnp.arange(CHUNK + 1)
     keys = keys_of(jnp.broadcast_to(seeds[..., None], numbers.shape).ravel(), numbers.ravel())
-    layouts = draw_all(task.rules, keys)
-    pack = packed_memory(task).pack
-    rows = jax.vmap(lambda layout: pack(task.begin(layout)))(layouts)
-    pillars = jax.vmap(task.pillars_from_start)(layouts)
+    rows, pillars = begin_episodes(task, draw_all(task.rules, keys))
     return Upcoming(after, rows.reshape(*numbers.shape, -1), pillars.reshape(*numbers.shape, *pillars.shape[1:]))
 
 
 @functools.lru_cache(maxsize=8)
-def chunk_program(task: Task, physics: Physics, actors: tuple[Actor, ...], mesh: Mesh) -> Callable[..., Any]:
-    """(parameters, carry, upcoming episodes, noise) → (carry, rollouts, which diverged, counts)."""
+def chunk_program(task: Task, physics: Physics, actors: tuple[Actor, ...], mesh: Mesh) -> Callable[..., PyTree]:
+    """(parameters, carry, upcoming episodes, noise) → (carry, rollouts, which diverged, counts).
+
+    Counts are the most upcoming episodes that an environment used, and how many simulations diverged.
+    """
     step = functools.partial(_step, task, actors, *over_devices(physics, mesh))
     # The same places after a chunk as before it: so it is compiled once.
     specs = (PER_DEVICE, PER_DEVICE_BY_STEP, PER_DEVICE_BY_STEP, EVERYWHERE)
@@ -87,9 +76,9 @@ def chunk_program(task: Task, physics: Physics, actors: tuple[Actor, ...], mesh:
 
     @functools.partial(jax.jit, out_shardings=places if mesh.size > 1 else None)
     @precise
-    def chunk(thetas: Any, carry: Carry, upcoming: Upcoming, noises: Any) -> Any:
+    def chunk(thetas: PyTree, carry: Carry, upcoming: Upcoming, noises: PyTree) -> PyTree:
         after, (rollouts, diverged) = jax.lax.scan(functools.partial(step, thetas, upcoming), carry, noises)
-        return after, rollouts, diverged, Counts(jnp.max(after.episodes - upcoming.after), jnp.sum(diverged))
+        return after, rollouts, diverged, (jnp.max(after.episodes - upcoming.after), jnp.sum(diverged))
 
     return chunk
 
@@ -110,14 +99,14 @@ def _step(
     actors: tuple[Actor, ...],
     move: Callable[..., Moving],
     reset: Callable[..., Moving],
-    thetas: Any,
+    thetas: PyTree,
     upcoming: Upcoming,
     carry: Carry,
-    noises: Any,
+    noises: PyTree,
 ) -> tuple[Carry, tuple[list[Rollout], Bool[Array, "env run"]]]:
     """One step of all environments."""
     steps = [TaskStep(task, actor) for actor in actors]
-    mine = slices([augmentation.shape[1] for augmentation in carry.augmentations])
+    mine = consecutive([augmentation.shape[1] for augmentation in carry.augmentations])
     acted: list[Acted] = [
         jax.vmap(jax.vmap(step.act), in_axes=(None, 0, 0, 0))(theta, carry.rows[:, own], augmentation, noise)
         for step, own, theta, augmentation, noise in zip(steps, mine, thetas, carry.augmentations, noises, strict=True)
@@ -139,35 +128,16 @@ def _step(
         episodes=carry.episodes + done,
         augmentations=tuple(now.augmentation for now in settled),
     )
-    rollouts = [_rollout(before, now) for before, now in zip(acted, settled, strict=True)]
+    rollouts = [
+        Rollout.of(before, now.outcome, now.outcome.observation) for before, now in zip(acted, settled, strict=True)
+    ]
     return after, (rollouts, jnp.concatenate([now.outcome.diverged for now in settled], axis=1))
-
-
-def _rollout(before: Acted, now: Settled) -> Rollout:
-    return Rollout(
-        observation=before.observation,
-        next_observation=now.next_observation,
-        action=before.action,
-        reward=now.outcome.reward,
-        cost=now.outcome.costs,
-        terminated=now.outcome.terminated,
-        truncated=now.outcome.truncated & ~now.outcome.terminated,
-        taken=before.taken,
-    )
 
 
 @jax.jit
 def join_chunks(chunks: list[Rollout]) -> Rollout:
     """[time, environment, run, …] one after the other, as [run, time, environment, …]."""
     return jax.tree.map(lambda *parts: jnp.moveaxis(jnp.concatenate(parts), 2, 0), *chunks)
-
-
-def slices(sizes: Sequence[int]) -> list[slice]:
-    """Where each batch lies among all runs."""
-    ends = [0]
-    for size in sizes:
-        ends.append(ends[-1] + size)
-    return [slice(*pair) for pair in pairwise(ends)]
 
 
 def by_simulation(x: Array) -> Array:

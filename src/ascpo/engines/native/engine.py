@@ -13,17 +13,16 @@ from collections.abc import Callable, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int, Integer
+from jaxtyping import Int, Integer
 
 from ascpo.engines.actor import Actor
-from ascpo.engines.contract import EpisodeId, Rollout, RunBatch, Snapshot, check_snapshots
+from ascpo.engines.contract import EpisodeId, Noises, Rollout, RunBatch, Snapshot, Thetas, check_snapshots
 from ascpo.engines.divergence import Divergences
 from ascpo.engines.native.host import on_host
-from ascpo.engines.native.lane import Lane, Recording
+from ascpo.engines.native.lane import Lane
 from ascpo.engines.native.schedule import ListSchedule, SeedSchedule
 from ascpo.engines.native.simulator import Simulator
 from ascpo.engines.task_sizes import TaskSizes
-from ascpo.guard.layout import AnyArray
 from ascpo.guard.task import Memory, Task
 
 
@@ -50,10 +49,6 @@ class NativeEngine(TaskSizes):
         return self.num_envs // max(1, len(self._lanes))
 
     @property
-    def num_threads(self) -> int:
-        return self._simulator.batch.nthread
-
-    @property
     def seeds(self) -> Integer[np.ndarray, " env"]:
         return np.concatenate([lane.schedule.seeds for lane in self._lanes])
 
@@ -75,24 +70,25 @@ class NativeEngine(TaskSizes):
     @on_host
     def start(self, batches: Sequence[RunBatch]) -> None:
         """Begin the first episode everywhere: a run's environment i has the seed seed + i."""
-        runs = sum(map(len, batches))
-        if not runs or self.num_envs % runs:
-            raise ValueError(
-                f"{self.num_envs} environments cannot be shared equally by {runs} runs. "
-                f"Ask for a multiple of {max(1, runs)}."
-            )
-        each, lanes = self.num_envs // runs, []
-        for batch in batches:
-            for seed in batch.seeds:
-                schedule = SeedSchedule(self.task, (seed + np.arange(each)) % 2**32)
-                lanes.append(Lane(self.task, self._simulator, schedule, batch.actor, len(lanes) * each))
-        rest = iter(lanes)
-        self._open([[next(rest) for _ in batch.seeds] for batch in batches])
+        n, runs = self.num_envs, sum(map(len, batches))
+        if not runs or n % runs:
+            raise ValueError(f"{n} environments cannot be shared equally by {runs} runs. Ask for a multiple of {runs}.")
+        # Seeds come first in the zip, so that none of `firsts` is lost between two batches.
+        envs, firsts = np.arange(n // runs), iter(range(0, n, n // runs))
+        self._batches = [
+            [
+                Lane(self.task, self._simulator, SeedSchedule(self.task, (seed + envs) % 2**32), batch.actor, first)
+                for seed, first in zip(batch.seeds, firsts, strict=False)
+            ]
+            for batch in batches
+        ]
+        self.cut()
 
     @on_host
     def start_at(self, actor: Actor, episodes: Sequence[EpisodeId]) -> None:
         schedule = ListSchedule(self.task, episodes, self.num_envs)
-        self._open([[Lane(self.task, self._simulator, schedule, actor)]])
+        self._batches = [[Lane(self.task, self._simulator, schedule, actor)]]
+        self.cut()
 
     @on_host
     def cut(self) -> None:
@@ -100,27 +96,28 @@ class NativeEngine(TaskSizes):
             lane.cut()
 
     @on_host
-    def collect(
-        self, thetas: Sequence[Float[AnyArray, "_run _p"]], noises: Sequence[Float[AnyArray, "_run _time env act"]]
-    ) -> list[Rollout]:
+    def collect(self, thetas: Thetas, noises: Noises) -> list[Rollout]:
         steps = {noise.shape[1] for noise in noises}
         if len(steps) != 1:
             raise ValueError(f"There is noise for {sorted(steps)} steps. Give every run as much.")
-        results, recordings = [], []
+        (horizon,), results, runs = steps, [], []
         for lanes, theta, noise in zip(self._batches, thetas, noises, strict=True):
             width = lanes[0].policy.record.width
-            results.append(np.empty((len(lanes), noise.shape[1] + 1, self.envs_per_run, width), np.float32))
-            runs = zip(lanes, np.asarray(theta), np.asarray(noise), results[-1], strict=True)
-            recordings += [Recording(lane, jnp.asarray(theta), *rest) for lane, theta, *rest in runs]
-        for _ in range(steps.pop()):
-            reasons = self._simulator.step(np.concatenate([recording.actions for recording in recordings]))
+            results.append(np.empty((len(lanes), horizon + 1, self.envs_per_run, width), np.float32))
+            runs += zip(lanes, map(jnp.asarray, np.asarray(theta)), np.asarray(noise), results[-1], strict=True)
+        for lane, theta, noise, rows in runs:
+            rows[0] = lane.first_action(theta, noise[0])
+        for t in range(horizon):
+            actions = np.concatenate([rows[t, :, lane.policy.executed] for lane, _, _, rows in runs])
+            reasons = self._simulator.step(actions)
             if self.after_physics is not None:
                 self.after_physics()
-            # All programs are set off before any is waited for: so they run side by side.
-            for recording in recordings:
-                recording.advance()
-            for recording in recordings:
-                self.divergences.report(recording.finish(reasons))
+            # All programs are set off before any is waited for: so they run side by side. The last step's action is
+            # never taken: the next rollout's policy is another.
+            coming = [lane.advance(theta, noise[(t + 1) % horizon]) for lane, theta, noise, _ in runs]
+            for (lane, _, _, rows), now in zip(runs, coming, strict=True):
+                rows[t + 1] = now
+                self.divergences.report(lane.end(rows[t + 1], reasons))
         return [lanes[0].policy.rollout(rows) for lanes, rows in zip(self._batches, results, strict=True)]
 
     def snapshots(self) -> Callable[[int], Snapshot]:
@@ -128,7 +125,7 @@ class NativeEngine(TaskSizes):
 
     @on_host
     def restore(self, snapshots: Sequence[Snapshot]) -> None:
-        check_snapshots(snapshots, len(self._lanes))
+        check_snapshots(snapshots, len(self._lanes), self.envs_per_run)
         for lane, snapshot in zip(self._lanes, snapshots, strict=True):
             lane.restore(snapshot)
 
@@ -138,8 +135,3 @@ class NativeEngine(TaskSizes):
     @property
     def _lanes(self) -> list[Lane]:
         return [lane for lanes in self._batches for lane in lanes]
-
-    def _open(self, batches: list[list[Lane]]) -> None:
-        """Begin the first episode everywhere."""
-        self._batches = batches
-        self.cut()

@@ -1,8 +1,8 @@
 """The same simulations for callers who choose the actions: the Gymnasium environments of this package."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
+import jax.numpy as jnp
 import mujoco
 import numpy as np
 from jaxtyping import Bool, Float, Int, Integer
@@ -10,36 +10,21 @@ from jaxtyping import Bool, Float, Int, Integer
 from ascpo.engines.divergence import Divergence, Divergences
 from ascpo.engines.native.host import on_host
 from ascpo.engines.native.lane import Lane
-from ascpo.engines.native.programs import Stepped, task_programs
 from ascpo.engines.native.schedule import SeedSchedule
 from ascpo.engines.native.simulator import Simulator
-from ascpo.engines.packed import Packed
 from ascpo.guard.layout import Layout
 from ascpo.guard.task import Memory, Outcome, Task
 
 
-@dataclass
+@dataclass(frozen=True)
 class Step:
-    """A step of all environments, as NumPy arrays that are not to be written to. They are unpacked when asked for."""
+    """A step of all environments, as NumPy arrays that are not to be written to."""
 
-    results: Float[np.ndarray, "env results"]
-    record: Packed[Stepped]
-    divergences: tuple[Divergence, ...] = ()
-
-    @property
-    def observation(self) -> Float[np.ndarray, "env obs"]:
-        """To act on next: of the new episode where one has just ended."""
-        return self.results[:, self.record.at["observation"]]
-
-    @cached_property
-    def outcome(self) -> Outcome:
-        """What the step did. Its observation is of the episode that was stepped."""
-        return self.record.unpack(self.results).outcome
-
-    @property
-    def done(self) -> Bool[np.ndarray, " env"]:
-        at = self.record.at
-        return (self.results[:, at["outcome.terminated"]] > 0) | (self.results[:, at["outcome.truncated"]] > 0)
+    observation: Float[np.ndarray, "env obs"]
+    """To act on next: of the new episode where one has just ended."""
+    outcome: Outcome
+    """Its observation is of the episode that was stepped."""
+    divergences: list[Divergence]
 
 
 class NativeEnvironments:
@@ -52,7 +37,7 @@ class NativeEnvironments:
         self.divergences = Divergences()
         self._simulator = Simulator(task, num_envs, num_threads)
         self._lane = Lane(task, self._simulator, SeedSchedule(task, np.zeros(num_envs, np.uint32)))
-        self._record = task_programs(task).stepped
+        self._no_parameters = jnp.zeros(0)
 
     @property
     def episodes(self) -> Int[np.ndarray, " env"]:
@@ -79,24 +64,21 @@ class NativeEnvironments:
     def next_episode(self, which: Bool[np.ndarray, " env"]) -> Float[np.ndarray, "env obs"]:
         """Begin the next episode in the environments named, and return all observations."""
         self._lane.next_episode(which)
-        return self._observations()
+        return self.memory.observation.copy()
 
     @on_host
     def place(self, layout: Layout) -> Float[np.ndarray, "env obs"]:
         """Begin an episode in the same given scene in every environment, and return the observations."""
         self._lane.place(layout)
-        return self._observations()
+        return self.memory.observation.copy()
 
     @on_host
     def step(self, actions: Float[np.ndarray, "env act"]) -> Step:
         """One step of every environment. Episodes that end begin anew in the same step."""
         reasons = self._simulator.step(actions)
-        step = Step(np.asarray(self._lane.advance()), self._record)
-        done = step.done
-        if done.any():
-            step.divergences = tuple(self._lane.end(done, step.outcome.diverged, reasons))
-            self.divergences.report(step.divergences)
-        return step
-
-    def _observations(self) -> Float[np.ndarray, "env obs"]:
-        return np.array(self.memory.observation, np.float32)
+        # The lane's policy takes its noise for the next actions, and these are never taken.
+        results = np.asarray(self._lane.advance(self._no_parameters, actions))
+        divergences = self._lane.end(results, reasons)
+        self.divergences.report(divergences)
+        done = self._lane.policy.record.unpack(results)
+        return Step(done.ahead.observation, done.outcome, divergences)

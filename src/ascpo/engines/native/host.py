@@ -2,12 +2,10 @@
 
 import functools
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
 
 import jax
 
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
+from ascpo.engines.precision import Arguments, Result
 
 
 def on_host(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:

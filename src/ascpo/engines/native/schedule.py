@@ -8,7 +8,6 @@ Both kinds of schedule have
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import jax.numpy as jnp
@@ -16,10 +15,14 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Integer
 
 from ascpo.engines.contract import EpisodeId
-from ascpo.engines.native.programs import task_programs
+from ascpo.engines.native.programs import begin
 from ascpo.engines.playlist import Playlist
-from ascpo.guard.layout import draw_many, keys_for
+from ascpo.engines.task_step import Beginnings
+from ascpo.guard.draws import keys_for
+from ascpo.guard.layout import draw_many
 from ascpo.guard.task import Task
+
+PerEnv: TypeAlias = Integer[np.ndarray, " env"]
 
 
 class SeedSchedule:
@@ -29,25 +32,17 @@ class SeedSchedule:
     that a run draws the same ones together whatever runs beside it.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        seeds: Integer[np.ndarray, " env"],
-        episodes: Integer[np.ndarray, " env"] | None = None,
-        used: Integer[np.ndarray, " env"] | None = None,
-    ) -> None:
+    def __init__(self, task: Task, seeds: PerEnv, episodes: PerEnv | None = None, used: PerEnv | None = None) -> None:
         """Before the first episodes, or at these: `used` of the episodes drawn ahead have begun."""
-        self.seeds: Integer[np.ndarray, " env"] = np.array(seeds).astype(np.uint32)
-        num_envs = len(self.seeds)
-        self.episodes: Int[np.ndarray, " env"] = np.full(num_envs, -1) if episodes is None else np.array(episodes, int)
-        self.used: Int[np.ndarray, " env"] = np.zeros(num_envs, np.int32)
-        if used is not None:
-            self.used[:] = used
+        num_envs = len(seeds)
+        self.seeds: PerEnv = np.array(seeds).astype(np.uint32)
+        self.episodes: PerEnv = np.full(num_envs, -1) if episodes is None else np.array(episodes, int)
+        self.used: PerEnv = np.zeros(num_envs, np.int32) if used is None else np.array(used, np.int32)
         self.position: Int[Array, " env"] = jnp.asarray(self.used.copy())
         self._task = task
         self._size = max(2, min(16, 512 // num_envs))
         """Episodes drawn ahead, per environment."""
-        self._drawn: _Block | None = None
+        self._drawn: Beginnings | None = None
 
     @property
     def upcoming(self) -> Float[Array, "env block packed"]:
@@ -64,36 +59,31 @@ class SeedSchedule:
         return pillars
 
     @property
-    def _block(self) -> "_Block":
-        """Drawn when it is needed."""
+    def _block(self) -> Beginnings:
+        """[env, block]. Drawn when it is needed."""
         if self._drawn is None:
-            num_envs, programs = len(self.seeds), task_programs(self._task)
+            shape = len(self.seeds), self._size
             numbers = (self.episodes - self.used)[:, None] + 1 + np.arange(self._size)
-            keys = keys_for(np.repeat(self.seeds, self._size), numbers.ravel())
-            rows, pillars = programs.begin(draw_many(self._task.rules, keys))
-            self._drawn = _Block(
-                rows.reshape(num_envs, self._size, -1), np.asarray(pillars).reshape(num_envs, self._size, -1, 3)
-            )
+            rows, pillars = _begin(self._task, np.repeat(self.seeds, self._size), numbers.ravel())
+            self._drawn = Beginnings(rows.reshape(*shape, -1), np.asarray(pillars).reshape(*shape, -1, 3))
         return self._drawn
-
-
-@dataclass(frozen=True)
-class _Block:
-    """Episodes drawn together."""
-
-    rows: Float[Array, "env block packed"]
-    pillars: Float[np.ndarray, "env block pillars 3"]
 
 
 class ListSchedule:
     """The episodes of a list, as a `Playlist` deals them out. After the last one comes the first one again."""
 
-    def __init__(self, task: Task, episodes: Sequence[EpisodeId], num_envs: int) -> None:
-        self._list = _EpisodeList.drawn(task, episodes)
+    def __init__(self, task: Task, episodes: Sequence[EpisodeId], num_envs: int, at_a_time: int = 512) -> None:
+        """The same number is drawn at a time, so that the program is compiled once."""
+        self._ids: Int[np.ndarray, "n 2"] = np.array(episodes, np.int64)
+        count, drawn = len(episodes), []
+        for first in range(0, count, at_a_time):
+            seeds, numbers = self._ids[np.arange(first, first + at_a_time) % count].T
+            drawn.append(_begin(task, seeds.astype(np.uint32), numbers))
+        self._rows, self._pillars = (np.concatenate(parts)[:count] for parts in zip(*drawn, strict=True))
         self._playlist: Playlist | None = None
-        self.seeds: Integer[np.ndarray, " env"] = np.zeros(num_envs, np.uint32)
-        self.episodes: Int[np.ndarray, " env"] = np.full(num_envs, -1)
-        self.upcoming: Float[np.ndarray, "env 1 packed"] = self._list.rows(np.arange(num_envs))
+        self.seeds: PerEnv = np.zeros(num_envs, np.uint32)
+        self.episodes: PerEnv = np.full(num_envs, -1)
+        self.upcoming: Float[np.ndarray, "env 1 packed"] = self._rows[np.arange(num_envs) % count, None]
         self.position: Int[np.ndarray, " env"] = np.zeros(num_envs, np.int32)
 
     def begin_next(self, which: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n pillars 3"]:
@@ -103,43 +93,16 @@ class ListSchedule:
             self._playlist = Playlist(len(self.seeds))
         else:
             self._playlist.end(which)
-        places = self._playlist.current[which]
-        self.seeds[which], self.episodes[which] = self._list.ids(places)
-        self.upcoming = self._list.rows(self._playlist.reserved)
-        return self._list.pillars(places)
+        # Places beyond the end of the list are counted from its beginning again.
+        places, reserved = self._playlist.current[which] % len(self._ids), self._playlist.reserved % len(self._ids)
+        self.seeds[which], self.episodes[which] = self._ids[places].T
+        self.upcoming = self._rows[reserved, None]
+        return self._pillars[places]
 
 
 EpisodeSchedule: TypeAlias = SeedSchedule | ListSchedule
 
 
-@dataclass(frozen=True)
-class _EpisodeList:
-    """The beginnings of a list of episodes. Places beyond its end are counted from its beginning again."""
-
-    seeds: Integer[np.ndarray, " n"]
-    numbers: Int[np.ndarray, " n"]
-    begun: Float[np.ndarray, "n 1 packed"]
-    places: Float[np.ndarray, "n pillars 3"]
-
-    @staticmethod
-    def drawn(task: Task, episodes: Sequence[EpisodeId], at_a_time: int = 512) -> "_EpisodeList":
-        """The same number is drawn at a time, so that the program is compiled once."""
-        seeds, numbers = np.array(episodes, np.int64).T
-        rows, pillars = [], []
-        for first in range(0, len(seeds), at_a_time):
-            some = np.arange(first, first + at_a_time) % len(seeds)
-            keys = keys_for(seeds[some].astype(np.uint32), numbers[some])
-            begun, places = task_programs(task).begin(draw_many(task.rules, keys))
-            rows.append(np.asarray(begun))
-            pillars.append(np.asarray(places))
-        every, n = np.concatenate(rows), len(seeds)
-        return _EpisodeList(seeds.astype(np.uint32), numbers, every[:n, None], np.concatenate(pillars)[:n])
-
-    def rows(self, which: Int[np.ndarray, " k"]) -> Float[np.ndarray, "k 1 packed"]:
-        return self.begun[which % len(self.seeds)]
-
-    def pillars(self, which: Int[np.ndarray, " k"]) -> Float[np.ndarray, "k pillars 3"]:
-        return self.places[which % len(self.seeds)]
-
-    def ids(self, which: Int[np.ndarray, " k"]) -> tuple[Integer[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        return self.seeds[which % len(self.seeds)], self.numbers[which % len(self.seeds)]
+def _begin(task: Task, seeds: Integer[np.ndarray, " n"], numbers: Int[np.ndarray, " n"]) -> Beginnings:
+    """The episodes with these seeds and numbers."""
+    return begin(task, draw_many(task.rules, keys_for(seeds, numbers)))

@@ -55,7 +55,10 @@ class Simulator:
 
     def step(self, actions: Float[np.ndarray, "env act"]) -> dict[int, str]:
         """Apply the actions for one step and read the sensors. Returns which simulations broke down, and why."""
-        self._command(actions)
+        if self._rotors:
+            self._controls[:, self._rotors, :3] = lift(actions, self.sensors, self._task.plan.offsets, self._mass)
+        else:
+            self._controls[:] = actions
         reasons = self._substeps()
         self.steps += 1
         warned = self.batch.warning[:, :, 1]
@@ -73,18 +76,9 @@ class Simulator:
             self.sensors[list(reasons)] = np.nan
         return reasons
 
-    def _command(self, actions: Float[np.ndarray, "env act"]) -> None:
-        if not self._rotors:
-            self._controls[:] = actions
-            return
-        offsets = self._task.plan.offsets
-        attitude, height = self.sensors[:, offsets["attitude"]], self.sensors[:, offsets["position"]][:, 2]
-        self._controls[:, self._rotors, :3] = lift(actions, attitude, height, self._mass)
-
     def _substeps(self) -> dict[int, str]:
         """Ten substeps without sensors, and a forward pass with them."""
-        reasons: dict[int, str] = {}
-        substeps = functools.partial(self.batch.step, nstep=SUBSTEPS)
+        reasons, substeps = {}, functools.partial(self.batch.step, nstep=SUBSTEPS)
         if self._task.suite.moves:
             # Ghosts follow the robot substep by substep, so its path is recorded.
             substeps = functools.partial(self.batch.rollout, SUBSTEPS, record=("xpos",), out={"xpos": self._places})

@@ -1,6 +1,8 @@
 """Humanoid: a body held upright on two driven legs, with a passive waist and passive arms."""
 
-from ascpo.guard.robots.robot import Robot
+from ascpo.guard.robots.robot import Robot, motors
+
+_GEARS = {"hip_x": 20, "hip_z": 20, "hip_y": 40, "knee": 15}
 
 
 def _leg(side: str, y: float, axis: int, knee_stiffness: int) -> str:
@@ -35,13 +37,6 @@ def _arm(side: str, out: int, shoulder_range: str, elbow_axis: str) -> str:
           <geom name="{side}_hand" type="sphere" pos="0.18 {-0.18 * out} 0.18" size="0.04"/>
         </body>
       </body>"""
-
-
-def _motors(side: str) -> str:
-    gears = {"hip_x": 20, "hip_z": 20, "hip_y": 40, "knee": 15}
-    return "\n".join(
-        f'<motor name="{side}_{joint}" joint="{side}_{joint}" gear="{gear}"/>' for joint, gear in gears.items()
-    )
 
 
 # The root's second slide comes after its yaw and turns with it; at a yaw of 90 degrees the two slides are
@@ -89,8 +84,8 @@ MJCF = f"""
     </body>
   </worldbody>
   <actuator>
-    {_motors("right")}
-    {_motors("left")}
+    {motors("right", _GEARS)}
+    {motors("left", _GEARS)}
   </actuator>
 </mujoco>
 """

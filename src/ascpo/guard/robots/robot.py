@@ -53,3 +53,13 @@ class Robot:
     """Suites call its obstacles in the air by the plain name, as in the paper: `Hazard` for `3DHazard`."""
     steps_per_second: float = 5e3
     """Environment steps per second on two cores of an Intel Xeon at 2.5 GHz. Only estimates of time use it."""
+
+    @property
+    def tracked_frame(self) -> int:
+        return self.frames.index(self.tracked)
+
+
+def motors(side: str, gears: dict[str, int]) -> str:
+    """MJCF of the motors of one side's joints."""
+    names = ((f"{side}_{joint}", gear) for joint, gear in gears.items())
+    return "\n".join(f'<motor name="{name}" joint="{name}" gear="{gear}"/>' for name, gear in names)

@@ -1,6 +1,8 @@
 """Walker: two legs under a bar that is held upright; it walks, turns against a weak spring, and cannot fall."""
 
-from ascpo.guard.robots.robot import Robot
+from ascpo.guard.robots.robot import Robot, motors
+
+_GEARS = {"hip_x": 10, "hip_z": 10, "hip_y": 30, "leg": 30, "foot": 40}
 
 
 def _leg(side: str, y: float, outward: int) -> str:
@@ -20,13 +22,6 @@ def _leg(side: str, y: float, outward: int) -> str:
           </body>
         </body>
       </body>"""
-
-
-def _motors(side: str) -> str:
-    gears = {"hip_x": 10, "hip_z": 10, "hip_y": 30, "leg": 30, "foot": 40}
-    return "\n".join(
-        f'<motor name="{side}_{joint}" joint="{side}_{joint}" gear="{gear}"/>' for joint, gear in gears.items()
-    )
 
 
 # The root's second slide comes after its yaw and turns with it; at a yaw of 90 degrees the two slides are
@@ -58,8 +53,8 @@ MJCF = f"""
     </body>
   </worldbody>
   <actuator>
-    {_motors("right")}
-    {_motors("left")}
+    {motors("right", _GEARS)}
+    {motors("left", _GEARS)}
   </actuator>
 </mujoco>
 """

@@ -43,28 +43,27 @@ class Entry:
 def entry(run: RunData, epoch: int) -> Entry:
     """The entry of one epoch, counted from 0 as in the log."""
     row, about = _Row(run, index_of(run, epoch)), run.description
-    parts = [
-        ("Policy", _policy(row)),
-        ("Target", _target(row, about)),
-        ("Step", _step(row, about)),
-        ("Surrogate", _surrogate(row, about)),
-        ("Penalty", _penalty(row, about)),
-        ("Shield", _shield(row)),
-        ("CVaR", _cvar(row)),
-        ("Critics", _critics(row)),
-        ("Next", _next(row)),
-    ]
+    parts = {
+        "Policy": _policy(row),
+        "Target": _target(row, about),
+        "Step": _step(row, about),
+        "Surrogate": _surrogate(row, about),
+        "Penalty": _penalty(row, about),
+        "Shield": _shield(row),
+        "CVaR": _cvar(row),
+        "Critics": _critics(row),
+        "Next": _next(row),
+    }
     title = f"Epoch {epoch}, after {steps(row('TotalEnvInteracts'))}: {case_of(row('Case'), about)[0]}"
-    return Entry(epoch, title, tuple((topic, text) for topic, text in parts if text))
+    return Entry(epoch, title, tuple((topic, text) for topic, text in parts.items() if text))
 
 
 def index_of(run: RunData, epoch: int) -> int:
     """The row of an epoch, or an error that names the epochs of the run."""
-    epochs = run.metrics["Epoch"].astype(int)
-    found = [i for i, known in enumerate(epochs) if known == epoch]
-    if not found:
+    epochs = run.metrics["Epoch"].astype(int).tolist()
+    if epoch not in epochs:
         raise BadSetting(f"{run.path} has no epoch {epoch}. It has the epochs {epochs[0]} to {epochs[-1]}.")
-    return found[0]
+    return epochs.index(epoch)
 
 
 def case_of(case: float, about: Description) -> tuple[str, str]:
@@ -134,9 +133,8 @@ def _step(row: _Row, about: Description) -> str:
         nus = ", ".join(row.each(lambda one: equals("ν", row("Nu", one))))
         out.append(f"The multipliers were {equals('λ', row('Lambda'))} for the trust region and {nus} for costs.")
     if row("Accepted") == 0:
-        out.append("No step was accepted, so the policy stayed as it was.")
-        return " ".join(out)
-    delta = row.run.setting("trust_region.delta", None)
+        return " ".join([*out, "No step was accepted, so the policy stayed as it was."])
+    delta = row.run.settings.get("trust_region.delta")
     radius = f"; the limit is {number(float(delta))}" if delta is not None else ""
     out.append(f"The policy moved by a mean KL of {number(row('KL'))}{radius}.")
     return " ".join(filter(None, [*out, _search(row, about)]))
@@ -152,7 +150,7 @@ def _search(row: _Row, about: Description) -> str:
         return f"The descent made {about.iterations - left} of {about.iterations} iterations{end}"
     if count == 0:
         return "The line search kept the full step."
-    factor = row.run.setting("trust_region.backtracking", None)
+    factor = row.run.settings.get("trust_region.backtracking")
     length = f", to {percent(float(factor) ** count)} of its length" if factor is not None else ""
     return f"The line search shortened the step {times(int(count))}{length}."
 
@@ -186,32 +184,27 @@ def _penalty(row: _Row, about: Description) -> str:
 
 def _shield(row: _Row) -> str:
     rate = row("ShieldRate")
-    if not math.isfinite(rate):
-        return ""
-    if rate == 0:
-        return "The shield changed no action."
-    return f"The shield changed {percent(rate)} of the actions, by {number(row('ShieldShift'))} on average."
+    return shield_sentence(rate, row("ShieldShift")) if rate else "The shield changed no action."
+
+
+def shield_sentence(rate: float, shift: float) -> str:
+    """What a shield did that acted at all; nothing if that is unknown."""
+    sentence = f"The shield changed {percent(rate)} of the actions, by {number(shift)} on average."
+    return sentence if math.isfinite(rate) and rate else ""
 
 
 def _cvar(row: _Row) -> str:
-    if not math.isfinite(row("VaR")):
-        return ""
-    return (
-        f"The value at risk was {number(row('VaR'))}; the episodes that cost more had a mean of {number(row('CVaR'))}."
-    )
+    var, cvar = number(row("VaR")), number(row("CVaR"))
+    sentence = f"The value at risk was {var}; the episodes that cost more had a mean of {cvar}."
+    return sentence if math.isfinite(row("VaR")) else ""
 
 
 def _critics(row: _Row) -> str:
-    reward = row("EVReward")
-    if not math.isfinite(reward):
-        return ""
-    costs = [
-        f"{_explained(value)} of {name}'s" if len(row.run.constraints) > 1 else f"{_explained(value)} of the costs'"
-        for name in row.run.constraints
-        if math.isfinite(value := row("EVCost", name))
-    ]
+    reward, several = row("EVReward"), len(row.run.constraints) > 1
+    known = {name: value for name in row.run.constraints if math.isfinite(value := row("EVCost", name))}
+    costs = [f"{_explained(value)} of " + (f"{name}'s" if several else "the costs'") for name, value in known.items()]
     both = f"{_explained(reward)} of the return's variance" + (f" and {', '.join(costs)}" if costs else "")
-    return f"On unseen episodes, the critics explained {both}."
+    return f"On unseen episodes, the critics explained {both}." if math.isfinite(reward) else ""
 
 
 def _explained(share: float) -> str:

@@ -5,6 +5,7 @@ share of the trust region that is left to the reward, for others the share of ep
 that is too short joins its longer neighbour, whose text counts its steps.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ascpo.report.data import RunData
-from ascpo.report.journal import CASES, case_of
+from ascpo.report.journal import CASES, case_of, shield_sentence
 from ascpo.report.wording import change, equals, listed, number, percent, plural, setting_percent
 from ascpo.runs.description import Description
 
@@ -27,13 +28,7 @@ _ENDS = 3
 """The figures at the ends of a phase are means over this many epochs, since a single epoch is noisy."""
 _TITLES = {
     "rejected": "No step was accepted",
-    "infeasible": "Infeasible",
-    "recovering": "Recovering",
     "bounded": "Bounded by the constraints",
-    "free": "Free",
-    "no-cost-gradient": "No cost gradient",
-    "projected": "Projected",
-    "not-projected": "Not projected",
     "unknown": "Steps of an unknown case",
     "rising": "The multiplier rises",
     "falling": "The multiplier falls",
@@ -43,7 +38,7 @@ _TITLES = {
     "shielding": "The shield acts",
     "reward": "Reward only",
 }
-"""The kinds of steps; the page colours phases by them."""
+"""The titles of kinds that differ from their names. The page colours phases by their kinds."""
 
 Kind = tuple[str, int]
 """The kind of a step, and the tier of its room."""
@@ -82,8 +77,9 @@ def timeline(run: RunData) -> list[Phase]:
     for (kind, tier), start, stop in split(kinds, shortest=max(1, run.epochs // _PARTS)):
         part = _Part(run, start, stop)
         sentences, outcome = _sentences(part, about, explained=kind in known), _outcome(part)
-        title, strength = _TITLES[kind] + names[tier], 1.0 - tier / len(names)
-        found.append(Phase(int(epochs[start]), int(epochs[stop - 1]), kind, title, sentences, outcome, strength))
+        title = _TITLES.get(kind, kind.replace("-", " ").capitalize()) + names[tier]
+        first, last, strength = int(epochs[start]), int(epochs[stop - 1]), 1.0 - tier / len(names)
+        found.append(Phase(first, last, kind, title, sentences, outcome, strength))
         known.add(kind)
     return found
 
@@ -93,17 +89,14 @@ def milestones(run: RunData) -> list[str]:
     safe, reward = run.column("SafeRate"), run.column("EpRet")
     epochs, found = run.metrics["Epoch"].astype(int), []
     if safe is not None:
-        kept, target = np.flatnonzero(safe >= run.probability), setting_percent(run.probability)
-        if len(kept):
-            often = plural(len(kept), "epoch")
-            first = epochs[kept[0]]
-            found.append(f"At least {target} of the episodes kept all limits in {often}, first in epoch {first}.")
-        else:
-            best = int(np.nanargmax(safe))
-            found.append(
-                f"No epoch reached the target of {target} of the episodes within all limits. The best was epoch "
-                f"{epochs[best]} with {percent(safe[best])}."
-            )
+        target, kept, best = setting_percent(run.probability), safe >= run.probability, int(np.nanargmax(safe))
+        often, first = plural(int(kept.sum()), "epoch"), epochs[kept.argmax()]
+        found.append(
+            f"At least {target} of the episodes kept all limits in {often}, first in epoch {first}."
+            if kept.any()
+            else f"No epoch reached the target of {target} of the episodes within all limits. The best was epoch "
+            f"{epochs[best]} with {percent(safe[best])}."
+        )
     if reward is not None:
         best = int(np.nanargmax(reward))
         found.append(f"Epoch {epochs[best]} had the highest return, {number(reward[best])}.")
@@ -128,24 +121,19 @@ def split(kinds: Sequence[Kind], shortest: int) -> list[tuple[Kind, int, int]]:
 
 def _joined(found: list[tuple[Kind, int, int]]) -> list[tuple[Kind, int, int]]:
     """Neighbours of the same kind become one phase."""
-    out = found[:1]
-    for kind, start, stop in found[1:]:
-        last, first, _ = out[-1]
-        out[-1:] = [(last, first, stop)] if kind == last else [out[-1], (kind, start, stop)]
-    return out
+    same = [list(phases) for _, phases in itertools.groupby(found, key=lambda phase: phase[0])]
+    return [(phases[0][0], phases[0][1], phases[-1][2]) for phases in same]
 
 
 def _kinds(run: RunData, about: Description) -> list[str]:
-    accepted = run.column("Accepted")
+    accepted, rate = run.column("Accepted"), run.column("ShieldRate")
     match about.mechanism:
         case "constraint":
             found = _case_kinds(run, about)
         case "penalty":
             found = _multiplier_kinds(run)
         case "shield":
-            rate = run.column("ShieldRate")
-            rates = np.zeros(run.epochs) if rate is None else rate
-            found = ["shielding" if one > 0 else "learning" for one in rates]
+            found = ["shielding" if one > 0 else "learning" for one in ([0.0] * run.epochs if rate is None else rate)]
         case _:
             found = ["reward"] * run.epochs
     if accepted is None:
@@ -201,16 +189,15 @@ class _Part:
 
     def ends(self, name: str) -> tuple[float, float] | None:
         found = self.of(name)
-        if not len(found):
-            return None
         few = min(_ENDS, max(1, len(found) // 2))
-        return float(found[:few].mean()), float(found[-few:].mean())
+        return (float(found[:few].mean()), float(found[-few:].mean())) if len(found) else None
 
 
 def _sentences(part: _Part, about: Description, *, explained: bool) -> tuple[str, ...]:
     constrained = _constraint_sentences(part, about) if about.mechanism == "constraint" else []
     out = [_case_sentence(part, about, explained), *constrained, _multiplier_sentence(part, about)]
-    out += [_shield_sentence(part), _cvar_sentence(part), _step_sentence(part, about)]
+    out.append(shield_sentence(part.mean("ShieldRate"), part.mean("ShieldShift")))
+    out += [_cvar_sentence(part), _step_sentence(part, about)]
     return tuple(filter(None, out))
 
 
@@ -245,17 +232,9 @@ def _constraint_sentences(part: _Part, about: Description) -> list[str]:
 
 
 def _multiplier_sentence(part: _Part, about: Description) -> str:
-    found = part.of("Multiplier")
-    if not len(found):
+    if not len(found := part.of("Multiplier")):
         return ""
     return f"The multiplier of {about.quantity} went from {number(found[0])} to {number(found[-1])}."
-
-
-def _shield_sentence(part: _Part) -> str:
-    rate = part.mean("ShieldRate")
-    if not np.isfinite(rate) or rate == 0:
-        return ""
-    return f"The shield changed {percent(rate)} of the actions, by {number(part.mean('ShieldShift'))} on average."
 
 
 def _cvar_sentence(part: _Part) -> str:

@@ -49,10 +49,6 @@ def _limit(group: Group, constraint: str) -> tuple[float, str] | None:
     return (limits.pop(), "limit") if len(limits) == 1 else None
 
 
-def _target_probability(group: Group, constraint: str) -> tuple[float, str]:
-    return group.first.probability, f"target: {group.first.probability:.4g}"
-
-
 def _radius(group: Group, constraint: str) -> tuple[float, str] | None:
     delta = group.first.settings.get("trust_region.delta")
     return None if delta is None else (float(delta), "δ, the radius of the trust region")
@@ -73,7 +69,8 @@ LEARNING = (
     ),
     Quantity(
         "SafeRate", "Episodes within all limits", "The share of finished episodes that keep every limit in every state",
-        more_is_better=True, share=True, from_zero=False, reference=_target_probability,
+        more_is_better=True, share=True, from_zero=False,
+        reference=lambda group, _: (group.first.probability, f"target: {group.first.probability:.4g}"),
     ),
     Quantity("CostRate", "Cost rate, ρ_c", "The cost per step since the training began", smooth=False),
 )  # fmt: skip

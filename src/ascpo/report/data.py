@@ -6,11 +6,11 @@ need. A file or column that an older run lacks is None or empty.
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from ascpo.theory.cantelli import PAPER_K
 
 Columns = Mapping[str, np.ndarray]
 Json = Mapping[str, Any]
-T = TypeVar("T")
 ACTIONS = {"sampled": "sampled actions", "mean": "mean actions"}
 """How the policy acts in an evaluation, as files and as people name it."""
 
@@ -152,25 +151,18 @@ class RunData:
 
 
 def read_run(path: Path) -> RunData:
-    def json_of(name: str) -> Json:
-        found = _read(path / name, lambda file: json.loads(file.read_text()))
-        return found if isinstance(found, dict) else {}
-
-    def table(name: str) -> Columns:
-        return _read(path / name, read_table)
-
-    config = json_of("config.json")
+    config = _read(path / "config.json")
     if not config:
         raise BadSetting(f"{path / 'config.json'} cannot be read as settings. Is {path} the directory of a run?")
     return RunData(
         path=path,
         config=config,
-        metrics=table("metrics.csv"),
-        timing=table("timing.csv"),
-        evaluation=json_of("evaluation.json"),
-        episodes={actions: found for actions in ACTIONS if (found := table(f"episodes-{actions}.csv"))},
-        certificate=json_of("certificate.json"),
-        versions=json_of("versions.json"),
+        metrics=_read(path / "metrics.csv"),
+        timing=_read(path / "timing.csv"),
+        evaluation=_read(path / "evaluation.json"),
+        episodes={actions: table for actions in ACTIONS if (table := _read(path / f"episodes-{actions}.csv"))},
+        certificate=_read(path / "certificate.json"),
+        versions=_read(path / "versions.json"),
         has_policy=(path / "policy.safetensors").exists(),
     )
 
@@ -205,9 +197,10 @@ def _directories(path: Path) -> list[Path]:
     return below
 
 
-def _read(path: Path, reader: Callable[[Path], T]) -> T | dict[str, np.ndarray]:
-    """The content of a file; nothing if it cannot be read."""
+def _read(path: Path) -> Json:
+    """The content of a table or a JSON file; empty if it cannot be read."""
     try:
-        return reader(path)
+        found = read_table(path) if path.suffix == ".csv" else json.loads(path.read_text())
     except (OSError, ValueError):
         return {}
+    return found if isinstance(found, dict) else {}

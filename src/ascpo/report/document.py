@@ -6,7 +6,6 @@ from contextlib import suppress
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
@@ -18,14 +17,6 @@ from ascpo.report.style import MissingPlot, Plot, chip, look, save
 from ascpo.report.tables import fresh_tables, settings_tables, training_table, versions_table
 from ascpo.report.timeline import milestones, timeline
 from ascpo.report.wording import command, number, overview, percent, plural, setting_percent
-
-
-class Tile(NamedTuple):
-    """A number at the top of the page."""
-
-    title: str
-    value: str
-    note: str
 
 
 def write_report(paths: Sequence[Path], out: Path | None = None, now: datetime | None = None) -> Path:
@@ -133,14 +124,13 @@ def _notes(groups: Sequence[Group], unfinished: Sequence[str]) -> list[str]:
 
 
 def _policies_differ(run: RunData) -> bool:
-    plan = run.certificate.get("plan")
+    plan, evaluated = run.certificate.get("plan"), run.evaluation.get("policy")
     certified = plan.get("policy") if isinstance(plan, dict) else None
-    evaluated = run.evaluation.get("policy")
     return bool(certified and evaluated and certified != evaluated)
 
 
-def _tiles(groups: Sequence[Group]) -> list[Tile]:
-    """The main results of a single group."""
+def _tiles(groups: Sequence[Group]) -> list[tuple[str, str, str]]:
+    """The main results of a single group: a title, a value, and a note."""
     if len(groups) > 1:
         return []
     runs = groups[0].runs
@@ -153,10 +143,10 @@ def _tiles(groups: Sequence[Group]) -> list[Tile]:
     source = "fresh episodes" if evaluated else "the last epochs of the training"
     target = f"the target is {setting_percent(runs[0].probability)}"
     return [
-        Tile("within all limits", percent(mean("SafeRate")), f"{source}; {target}"),
-        Tile("return of an episode", number(mean("EpRet")), source),
-        Tile("cost of an episode", number(mean("EpCost")), source),
-        Tile("largest cost of an episode", number(mean("EpMaxCost")), source),
+        ("within all limits", percent(mean("SafeRate")), f"{source}; {target}"),
+        ("return of an episode", number(mean("EpRet")), source),
+        ("cost of an episode", number(mean("EpCost")), source),
+        ("largest cost of an episode", number(mean("EpMaxCost")), source),
     ]
 
 

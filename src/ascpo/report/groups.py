@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,16 +91,12 @@ def _labels(firsts: Sequence[RunData]) -> list[str]:
     out = []
     for run in firsts:
         alike = [other for other in firsts if (other.env, other.algo) == (run.env, run.algo)]
-        own = run.settings
-        parts = [run.env] if len(envs) > 1 else []
-        parts += [run.algo, *(_setting_label(name, own) for name in differing(alike) if name not in _LABELLED)]
+        parts = [run.env, run.algo] if len(envs) > 1 else [run.algo]
+        for name in [name for name in differing(alike) if name not in _LABELLED]:
+            value = shown(run.settings.get(name, "–"))
+            parts.append(value if name.rsplit(".", 1)[-1] in ("mode", "preset") else f"{name} {value}")
         out.append(", ".join(parts))
     return out
-
-
-def _setting_label(name: str, settings: Mapping[str, object]) -> str:
-    value = settings.get(name, "–")
-    return shown(value) if name.rsplit(".", 1)[-1] in ("mode", "preset") else f"{name} {shown(value)}"
 
 
 def shown(value: object) -> str:

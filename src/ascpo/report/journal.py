@@ -8,6 +8,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from ascpo.report.data import RunData
 from ascpo.report.wording import change, equals, listed, number, percent, points, setting_percent, steps, times
 from ascpo.runs.description import Description
@@ -42,7 +44,8 @@ class Entry:
 
 def entry(run: RunData, epoch: int) -> Entry:
     """The entry of one epoch, counted from 0 as in the log."""
-    row, about = _Row(run, index_of(run, epoch)), run.description
+    index, about = index_of(run, epoch), run.description
+    row = Epochs(run, index, index + 1)
     parts = {
         "Policy": _policy(row),
         "Target": _target(row, about),
@@ -78,16 +81,21 @@ def case_of(case: float, about: Description) -> tuple[str, str]:
     }.get(about.mechanism, ("reward only", f"{subject} and ignores costs"))
 
 
-class _Row:
-    """A row of the log, by the names of its columns; nan if there is no such column."""
+class Epochs:
+    """Consecutive rows of the log. Its values are means over them, by the names of columns; nan if there is none."""
 
-    def __init__(self, run: RunData, index: int) -> None:
-        self.run, self.index = run, index
+    def __init__(self, run: RunData, start: int, stop: int) -> None:
+        self.run, self.start, self.stop, self.count = run, start, stop, stop - start
+
+    def of(self, name: str, constraint: str | None = None, later: int = 0) -> np.ndarray:
+        """The finite values of a column, so many epochs later."""
+        found = self.run.column(name, constraint)
+        found = np.array([]) if found is None else found[self.start + later : self.stop + later]
+        return found[np.isfinite(found)]
 
     def __call__(self, name: str, constraint: str | None = None, later: int = 0) -> float:
-        found = self.run.column(name, constraint)
-        at = self.index + later
-        return float(found[at]) if found is not None and 0 <= at < len(found) else math.nan
+        found = self.of(name, constraint, later)
+        return float(found.mean()) if len(found) else math.nan
 
     def each(self, text: Callable[[str], str]) -> list[str]:
         """A text for each constraint, with its name if there are several."""
@@ -95,7 +103,7 @@ class _Row:
         return [f"{text(name)} ({name})" if len(names) > 1 else text(name) for name in names]
 
 
-def _policy(row: _Row) -> str:
+def _policy(row: Epochs) -> str:
     def largest(name: str) -> str:
         return f"{number(row('EpMaxCost', name))} with a standard deviation of {number(row('StdMaxCost', name))}"
 
@@ -109,7 +117,7 @@ def _policy(row: _Row) -> str:
     )
 
 
-def _target(row: _Row, about: Description) -> str:
+def _target(row: Epochs, about: Description) -> str:
     if about.mechanism != "constraint":
         return ""
 
@@ -126,7 +134,7 @@ def _target(row: _Row, about: Description) -> str:
     return f"In this step, {about.quantity} had to {listed(row.each(demand))}.{cap}"
 
 
-def _step(row: _Row, about: Description) -> str:
+def _step(row: Epochs, about: Description) -> str:
     name, meaning = case_of(row("Case"), about)
     out = [f"{name.capitalize()}: {meaning}."]
     if about.mechanism == "constraint":
@@ -140,7 +148,7 @@ def _step(row: _Row, about: Description) -> str:
     return " ".join(filter(None, [*out, _search(row, about)]))
 
 
-def _search(row: _Row, about: Description) -> str:
+def _search(row: Epochs, about: Description) -> str:
     count = row("LineSearch")
     if not math.isfinite(count):
         return ""
@@ -155,7 +163,7 @@ def _search(row: _Row, about: Description) -> str:
     return f"The line search shortened the step {times(int(count))}{length}."
 
 
-def _surrogate(row: _Row, about: Description) -> str:
+def _surrogate(row: Epochs, about: Description) -> str:
     gain = f"The loss fell by {number(row('Gain'))}." if math.isfinite(row("Gain")) else ""
     if about.mechanism != "constraint":
         return gain
@@ -167,7 +175,7 @@ def _surrogate(row: _Row, about: Description) -> str:
     return f"For the change of the constraint's surrogate, {'; '.join(row.each(both))}. {gain}".strip()
 
 
-def _penalty(row: _Row, about: Description) -> str:
+def _penalty(row: Epochs, about: Description) -> str:
     multiplier, later = row("Multiplier"), row("Multiplier", later=1)
     if about.mechanism != "penalty" and not math.isfinite(multiplier):
         return ""
@@ -182,7 +190,7 @@ def _penalty(row: _Row, about: Description) -> str:
     return f"{paid} Its multiplier was {number(multiplier)} in this step{then}."
 
 
-def _shield(row: _Row) -> str:
+def _shield(row: Epochs) -> str:
     rate = row("ShieldRate")
     return shield_sentence(rate, row("ShieldShift")) if rate else "The shield changed no action."
 
@@ -193,13 +201,13 @@ def shield_sentence(rate: float, shift: float) -> str:
     return sentence if math.isfinite(rate) and rate else ""
 
 
-def _cvar(row: _Row) -> str:
+def _cvar(row: Epochs) -> str:
     var, cvar = number(row("VaR")), number(row("CVaR"))
     sentence = f"The value at risk was {var}; the episodes that cost more had a mean of {cvar}."
     return sentence if math.isfinite(row("VaR")) else ""
 
 
-def _critics(row: _Row) -> str:
+def _critics(row: Epochs) -> str:
     reward, several = row("EVReward"), len(row.run.constraints) > 1
     known = {name: value for name in row.run.constraints if math.isfinite(value := row("EVCost", name))}
     costs = [f"{_explained(value)} of " + (f"{name}'s" if several else "the costs'") for name, value in known.items()]
@@ -212,7 +220,7 @@ def _explained(share: float) -> str:
     return percent(share) if share > 0 else "nothing"
 
 
-def _next(row: _Row) -> str:
+def _next(row: Epochs) -> str:
     epoch = row("Epoch", later=1)
     if not math.isfinite(epoch):
         return "This is the last epoch so far, so there is no later measurement."

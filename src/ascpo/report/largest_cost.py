@@ -86,18 +86,19 @@ def _plots(
     missing: dict[Group, None] = {}
     for constraint, having in by_constraint(groups).items():
         for group in having:
-            own = constraint if len(group.constraints) > 1 else ""
-            plot = draw(group, constraint or group.constraints[0], titled(title, group.distinction, own))
+            first, *others = group.constraints
+            own = constraint if others else ""
+            plot = draw(group, constraint or first, titled(title, group.distinction, own))
             if plot is None:
                 missing[group] = None
             else:
                 name = "-".join(filter(None, (plot.name, group.slug, file_name(own))))
                 found.append(replace(plot, name=name))
     if missing:
-        first = next(iter(missing))
+        runs = next(iter(missing)).runs
         title = title if len(missing) == len(groups) else titled(title, *(group.label for group in missing))
-        short = all(run.quantiles(run.constraints[0]) is not None for run in first.runs)
-        command = "" if short else train_again(first.first)
+        short = all(run.quantiles(run.constraints[0]) is not None for run in runs)
+        command = "" if short else train_again(runs[0])
         found.append(MissingPlot(title, _ONE_EPOCH if short else _NO_QUANTILES, command))
     return found
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ascpo.report.data import RunData
-from ascpo.report.journal import CASES, case_of, shield_sentence
+from ascpo.report.journal import CASES, Epochs, case_of, shield_sentence
 from ascpo.report.wording import change, equals, listed, number, percent, plural, setting_percent
 from ascpo.runs.description import Description
 
@@ -63,10 +63,6 @@ class Phase:
     def epochs(self) -> str:
         return f"Epoch {self.first}" if self.first == self.last else f"Epochs {self.first} to {self.last}"
 
-    @property
-    def length(self) -> int:
-        return self.last - self.first + 1
-
 
 def timeline(run: RunData) -> list[Phase]:
     """The phases of a run. The first phase of a kind explains the kind."""
@@ -75,7 +71,7 @@ def timeline(run: RunData) -> list[Phase]:
     kinds = list(zip(_kinds(run, about), tiers, strict=True))
     epochs, found, known = run.metrics["Epoch"].astype(int), [], set()
     for (kind, tier), start, stop in split(kinds, shortest=max(1, run.epochs // _PARTS)):
-        part = _Part(run, start, stop)
+        part = Epochs(run, start, stop)
         sentences, outcome = _sentences(part, about, explained=kind in known), _outcome(part)
         title = _TITLES.get(kind, kind.replace("-", " ").capitalize()) + names[tier]
         first, last, strength = int(epochs[start]), int(epochs[stop - 1]), 1.0 - tier / len(names)
@@ -155,8 +151,7 @@ def _multiplier_kinds(run: RunData) -> list[str]:
     moves = np.diff(multiplier, append=2 * multiplier[-1] - multiplier[-2])
     # The log has six digits, so a steady multiplier seems to tremble.
     noise = 1e-5 * np.maximum(np.abs(multiplier), 1e-6)
-    return ["rising" if up else "falling" if down else "steady"
-            for up, down in zip(moves > noise, moves < -noise, strict=True)]  # fmt: skip
+    return np.select([moves > noise, moves < -noise], ["rising", "falling"], "steady").tolist()
 
 
 def _tiers(run: RunData, about: Description) -> tuple[Sequence[str], list[int]]:
@@ -171,37 +166,21 @@ def _tiers(run: RunData, about: Description) -> tuple[Sequence[str], list[int]]:
     return names, [int(np.searchsorted(_TIERS, one)) for one in np.nan_to_num(room)]
 
 
-class _Part:
-    """Some epochs of a run."""
-
-    def __init__(self, run: RunData, start: int, stop: int) -> None:
-        self.run, self.count, self._rows = run, stop - start, slice(start, stop)
-
-    def of(self, name: str, constraint: str | None = None) -> np.ndarray:
-        """The finite values of a column."""
-        found = self.run.column(name, constraint)
-        found = np.array([]) if found is None else found[self._rows]
-        return found[np.isfinite(found)]
-
-    def mean(self, name: str, constraint: str | None = None) -> float:
-        found = self.of(name, constraint)
-        return float(found.mean()) if len(found) else float("nan")
-
-    def ends(self, name: str) -> tuple[float, float] | None:
-        found = self.of(name)
-        few = min(_ENDS, max(1, len(found) // 2))
-        return (float(found[:few].mean()), float(found[-few:].mean())) if len(found) else None
+def _ends(part: Epochs, name: str) -> tuple[float, float] | None:
+    found = part.of(name)
+    few = min(_ENDS, max(1, len(found) // 2))
+    return (float(found[:few].mean()), float(found[-few:].mean())) if len(found) else None
 
 
-def _sentences(part: _Part, about: Description, *, explained: bool) -> tuple[str, ...]:
+def _sentences(part: Epochs, about: Description, *, explained: bool) -> tuple[str, ...]:
     constrained = _constraint_sentences(part, about) if about.mechanism == "constraint" else []
     out = [_case_sentence(part, about, explained), *constrained, _multiplier_sentence(part, about)]
-    out.append(shield_sentence(part.mean("ShieldRate"), part.mean("ShieldShift")))
+    out.append(shield_sentence(part("ShieldRate"), part("ShieldShift")))
     out += [_cvar_sentence(part), _step_sentence(part, about)]
     return tuple(filter(None, out))
 
 
-def _case_sentence(part: _Part, about: Description, explained: bool) -> str:
+def _case_sentence(part: Epochs, about: Description, explained: bool) -> str:
     counted = Counter(int(case) for case in part.of("Case")).most_common()
     if about.mechanism != "constraint":
         counted, meaning = [], case_of(float("nan"), about)[1]
@@ -214,31 +193,30 @@ def _case_sentence(part: _Part, about: Description, explained: bool) -> str:
     return exceptions if explained else f"{meaning[0].upper()}{meaning[1:]}. {exceptions}".strip()
 
 
-def _constraint_sentences(part: _Part, about: Description) -> list[str]:
-    share, names = part.mean("AskShare"), part.run.constraints
+def _constraint_sentences(part: Epochs, about: Description) -> list[str]:
+    share, names = part("AskShare"), part.run.constraints
     out = [f"The constraints could use {percent(share)} of the radius."] if np.isfinite(share) else []
-    for name in names:
-        asked = part.mean("Asked", name)
-        quantity = f"{about.quantity} ({name})" if len(names) > 1 else about.quantity
+    for name, quantity in zip(names, part.each(lambda _: about.quantity), strict=True):
+        asked = part("Asked", name)
         demand = f"had to lower {quantity} by {number(asked)}"
         if not asked > 0:
             demand = f"could raise {quantity} by {number(-asked)}" if asked else f"had to keep {quantity} where it was"
         out.append(
             f"{'The step' if part.count == 1 else 'On average, a step'} {demand}. The linear model predicted a change "
-            f"of {change(part.mean('CostPredicted', name))}; on the same data the change was "
-            f"{change(part.mean('CostActual', name))}, with {equals('ν', part.mean('Nu', name))}."
+            f"of {change(part('CostPredicted', name))}; on the same data the change was "
+            f"{change(part('CostActual', name))}, with {equals('ν', part('Nu', name))}."
         )
     return out
 
 
-def _multiplier_sentence(part: _Part, about: Description) -> str:
+def _multiplier_sentence(part: Epochs, about: Description) -> str:
     if not len(found := part.of("Multiplier")):
         return ""
     return f"The multiplier of {about.quantity} went from {number(found[0])} to {number(found[-1])}."
 
 
-def _cvar_sentence(part: _Part) -> str:
-    var, cvar = part.ends("VaR"), part.ends("CVaR")
+def _cvar_sentence(part: Epochs) -> str:
+    var, cvar = _ends(part, "VaR"), _ends(part, "CVaR")
     if var is None or cvar is None:
         return ""
     return (
@@ -247,9 +225,9 @@ def _cvar_sentence(part: _Part) -> str:
     )
 
 
-def _step_sentence(part: _Part, about: Description) -> str:
+def _step_sentence(part: Epochs, about: Description) -> str:
     accepted, search = part.of("Accepted"), part.of("LineSearch")
-    out = [f"{'The' if part.count == 1 else 'A'} step moved the policy by a mean KL of {number(part.mean('KL'))}"]
+    out = [f"{'The' if part.count == 1 else 'A'} step moved the policy by a mean KL of {number(part('KL'))}"]
     shortened, rejected = int((search > 0).sum()), int((accepted == 0).sum())
     if shortened and not about.iterations:
         out.append(f"the line search shortened {'it' if part.count == 1 else f'{shortened} of {len(search)} steps'}")
@@ -258,7 +236,7 @@ def _step_sentence(part: _Part, about: Description) -> str:
     return "; ".join(out) + "."
 
 
-def _outcome(part: _Part) -> str:
+def _outcome(part: Epochs) -> str:
     found = []
     for name, title, text in (
         ("EpRet", "return", number),
@@ -267,7 +245,7 @@ def _outcome(part: _Part) -> str:
         ("SafeRate", "within all limits", percent),
         ("TimeoutRate", "time-outs", percent),
     ):
-        ends = part.ends(name)
+        ends = _ends(part, name)
         if ends is not None:
             later = f" → {text(ends[1])}" if part.count > 1 else ""
             found.append(f"{title} {text(ends[0])}{later}")

@@ -5,7 +5,7 @@ Steps are counted from 0, as in records: step t pays the cost of action t.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, UInt8
@@ -23,8 +23,7 @@ _COLOURS = np.array([[[180, 182, 186], [250, 95, 85]], [[8, 8, 13], [242, 0, 0]]
 """The colours of steps, by whether they are played and whether they violate a limit."""
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A line of text on the page."""
 
     text: str
@@ -59,7 +58,6 @@ class Episode:
 
     @property
     def first_violation(self) -> int | None:
-        """The first step that violates a limit."""
         return int(self.violated.argmax()) if self.violated.any() else None
 
     @property
@@ -76,21 +74,18 @@ class Episode:
         return imageio.v3.imread(self.frames[step], extension=".jpg")
 
     def first_violation_text(self) -> str:
-        step = self.first_violation
-        if step is None:
+        if (step := self.first_violation) is None:
             return "Every step keeps all limits."
         return f"First violation: {' and '.join(self.violated_constraints(step))}, in step {step}."
 
     def step_text(self, step: int) -> tuple[Line, ...]:
         """The return and the costs in a step."""
-        head = Line(f"Step {step} of 0 to {len(self) - 1}. Return so far: {self.returns[step]:.3f}.")
-        return head, *(self._constraint_text(step, i) for i in range(len(self.record.cost_names)))
-
-    def _constraint_text(self, step: int, i: int) -> Line:
-        name, limit, cost = self.record.cost_names[i], self.record.limits[i], self.cost[: step + 1, i]
-        violated = bool(self.violations[step, i])
-        text = f"{name}: cost {cost[-1]:.3f}, limit {limit:g}, largest so far {cost.max():.3f}."
-        return Line(f"{text} VIOLATED in step {step}." if violated else text, alarm=violated)
+        lines = [Line(f"Step {step} of 0 to {len(self) - 1}. Return so far: {self.returns[step]:.3f}.")]
+        for name, limit, cost in zip(self.record.cost_names, self.record.limits, self.cost[: step + 1].T, strict=True):
+            text = f"{name}: cost {cost[-1]:.3f}, limit {limit:g}, largest so far {cost.max():.3f}."
+            alarm = bool(cost[-1] > limit)
+            lines.append(Line(f"{text} VIOLATED in step {step}." if alarm else text, alarm))
+        return tuple(lines)
 
 
 def play_again(record: Record) -> Episode:

@@ -1,7 +1,8 @@
 """The frames of an episode in a user's own environment, which is played again and renders each step."""
 
+import contextlib
 from collections.abc import Callable
-from typing import Any
+from typing import SupportsFloat
 
 import gymnasium
 import numpy as np
@@ -13,6 +14,7 @@ from ascpo.evaluation.retrace import retrace
 
 OnFrame = Callable[[np.ndarray], object]
 """Takes a frame: height by width by RGB."""
+Info = dict[str, object]
 
 
 class NoFrames(ValueError):
@@ -24,7 +26,10 @@ def render_episode(record: Record, on_frame: OnFrame) -> None:
     make = resolve(record.env)
     if make is None:
         raise NoFrames(f"There is no environment {record.env}.")
-    _check(make)
+    # An environment that cannot render is known before its episode is played.
+    with contextlib.closing(_make(make)) as env:
+        env.reset(seed=0)
+        _frame(env)
     retrace(record, lambda: _Rendering(_make(make), record.seed, on_frame))
 
 
@@ -37,19 +42,18 @@ def jpeg_frames(record: Record) -> tuple[bytes, ...]:
     return tuple(kept)
 
 
-class _Rendering(gymnasium.Wrapper[Any, Any, Any, Any]):
+class _Rendering(gymnasium.Wrapper):
     """Renders the episode that starts with one seed. The engine also plays episodes before and after it."""
 
     def __init__(self, env: AnyEnv, seed: int, on_frame: OnFrame) -> None:
         super().__init__(env)
-        self._seed, self._on_frame = seed, on_frame
-        self._rendering = False
+        self._seed, self._on_frame, self._rendering = seed, on_frame, False
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[object, Info]:
         self._rendering = seed == self._seed
         return self.env.reset(seed=seed, options=options)
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: object) -> tuple[object, SupportsFloat, bool, bool, Info]:
         result = self.env.step(action)
         if self._rendering:
             self._on_frame(_frame(self.env))
@@ -64,24 +68,13 @@ def _make(make: Callable[..., AnyEnv]) -> AnyEnv:
         return make()
 
 
-def _check(make: Callable[..., AnyEnv]) -> None:
-    """Raise `NoFrames` if the environment cannot render."""
-    env = _make(make)
-    try:
-        env.reset(seed=0)
-        _frame(env)
-    except NoFrames:
-        raise
-    except Exception as error:  # rendering fails in as many ways as there are environments
-        raise NoFrames(f"Its render() fails: {type(error).__name__}: {error}.") from error
-    finally:
-        env.close()
-
-
 def _frame(env: AnyEnv) -> np.ndarray:
     if env.render_mode != "rgb_array":
         raise NoFrames('It has no render_mode="rgb_array", so it renders no frames.')
-    frame = np.asarray(env.render())
+    try:
+        frame = np.asarray(env.render())
+    except Exception as error:  # rendering fails in as many ways as there are environments
+        raise NoFrames(f"Its render() fails: {type(error).__name__}: {error}.") from error
     if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8:
         raise NoFrames(f"render() gives {frame.dtype} of shape {frame.shape}, not height by width by RGB in bytes.")
     return frame

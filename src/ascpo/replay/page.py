@@ -15,6 +15,7 @@ from ascpo.replay.viewer import Viewer
 
 if TYPE_CHECKING:
     import viser
+    from viser import uplot
 
 Command = Callable[[Player], None]
 
@@ -58,18 +59,15 @@ class Page:
 
     def __init__(self, server: "viser.ViserServer", heading: str, titles: list[str]) -> None:
         self.commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
-        self._server, self._gui, self._titles = server, server.gui, titles
+        self._server, self._titles = server, titles
+        self._gui = gui = server.gui
         self._viewer: Viewer | None = None
-        self._plots: list[tuple[Curve, Any]] = []
+        self._plots: list[tuple[Curve, viser.GuiUplotHandle]] = []
         self._shown: Episode | None = None
-        self._frame: Any = None
-        self._gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")
-        self._gui.main_panel.dock_right()
-        self._gui.set_panel_label(heading)
-        self._add_controls()
-
-    def _add_controls(self) -> None:
-        gui = self._gui
+        self._frame: viser.GuiImageHandle | None = None
+        gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")
+        gui.main_panel.dock_right()
+        gui.set_panel_label(heading)
         self._chooser = gui.add_dropdown("Episode", self._titles, hint="The worst episode comes first.")
         self._violation = gui.add_markdown("")
         self._seek = gui.add_button("Go to the first violation", color="red")
@@ -78,14 +76,14 @@ class Page:
         self._speed = gui.add_dropdown("Speed", tuple(SPEEDS), initial_value="1", hint="1 is 30 steps a second.")
         self._text = gui.add_html("")
         self._note = gui.add_markdown("", visible=False)
-        self._connect(self._chooser.on_update, lambda player, chosen: player.choose(self._titles.index(chosen)))
-        self._connect(self._seek.on_click, lambda player, _: player.seek_violation())
-        self._connect(self._step.on_update, Player.seek)
-        self._connect(self._play.on_click, lambda player, _: player.toggle())
-        self._connect(self._speed.on_update, lambda player, chosen: player.set_speed(SPEEDS[chosen]))
+        self._chooser.on_update(self._listener(lambda player, chosen: player.choose(self._titles.index(chosen))))
+        self._seek.on_click(self._listener(lambda player, _: player.seek_violation()))
+        self._step.on_update(self._listener(Player.seek))
+        self._play.on_click(self._listener(lambda player, _: player.toggle()))
+        self._speed.on_update(self._listener(lambda player, chosen: player.set_speed(SPEEDS[chosen])))
 
-    def _connect(self, listen: Callable[[Any], object], act: Callable[[Player, Any], None]) -> None:
-        def on_event(event: Any) -> None:
+    def _listener(self, act: Callable[[Player, Any], None]) -> Callable[["viser.GuiEvent"], None]:
+        def on_event(event: "viser.GuiEvent") -> None:
             # Changes by the program itself have no client.
             if event.client_id is not None:
                 if event.target is self._chooser:
@@ -93,7 +91,7 @@ class Page:
                 value = event.target.value
                 self.commands.put(lambda player: act(player, value))
 
-        listen(on_event)
+        return on_event
 
     def show_error(self, text: str) -> None:
         """Show an error until the page shows another episode."""
@@ -112,7 +110,7 @@ class Page:
                 plot.data = curve.columns(head.step)
             if self._viewer is not None:
                 self._viewer.show(head.step)
-            if episode.frames:
+            if episode.frames and self._frame is not None:
                 self._frame.image = episode.frame(head.step)
 
     def _show_episode(self, episode: Episode) -> None:
@@ -130,24 +128,16 @@ class Page:
             plot.remove()
         self._plots = [(curve, self._plot(curve)) for curve in curves(episode)]
 
-    def _plot(self, curve: Curve) -> Any:
-        hidden = {"show": False}
-        limit: dict[str, Any] = {"label": "limit", "stroke": _RED, "dash": (6, 4), "width": 1.5, "points": hidden}
-        series: list[Any] = [
+    def _plot(self, curve: Curve) -> "viser.GuiUplotHandle":
+        series: list[uplot.Series] = [
             {"label": "step"},
-            {"label": curve.name, "stroke": _INK, "width": 1.5, "points": hidden},
+            {"label": curve.name, "stroke": _INK, "width": 1.5, "points": {"show": False}},
             {"label": "now", "stroke": _RED, "points": {"show": True, "size": 9, "fill": _RED}},
-            *([] if curve.limit is None else [limit]),
+            {"label": "limit", "stroke": _RED, "dash": (6, 4), "width": 1.5, "points": {"show": False}},
         ]
-        return self._gui.add_uplot(
-            curve.columns(0),
-            tuple(series),
-            title=curve.name,
-            scales={"x": {"time": False}, "y": {"range": curve.range}},
-            legend={"show": False},
-            height=150,
-            padding=(12, 20, 0, 0),
-        )
+        columns, scales = curve.columns(0), {"x": {"time": False}, "y": {"range": curve.range}}
+        look = {"legend": {"show": False}, "height": 150, "padding": (12, 20, 0, 0)}
+        return self._gui.add_uplot(columns, tuple(series[: len(columns)]), title=curve.name, scales=scales, **look)
 
 
 def _html(lines: Iterable[Line]) -> str:

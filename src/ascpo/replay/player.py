@@ -1,5 +1,6 @@
 """The state of a replay: which episode it shows, and which step. It needs no viewer, so tests use it alone."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -43,16 +44,13 @@ class Player:
     """Plays episodes. It loads an episode when somebody first chooses it."""
 
     def __init__(self, load: Callable[[int], Episode]) -> None:
-        self._load = load
-        self._loaded: dict[int, Episode] = {}
+        self._load = functools.cache(load)
         self._speed = 1.0
         self.choose(0)
 
     def choose(self, index: int) -> None:
         """Show another episode from its start."""
-        if index not in self._loaded:
-            self._loaded[index] = self._load(index)
-        self.index, self.episode = index, self._loaded[index]
+        self.episode, self.index = self._load(index), index
         self.head = Playhead(last=len(self.episode) - 1, speed=self._speed)
 
     def seek(self, step: int) -> None:
@@ -60,8 +58,7 @@ class Player:
 
     def seek_violation(self) -> None:
         """Go to the first violation, if there is one."""
-        first = self.episode.first_violation
-        if first is not None:
+        if (first := self.episode.first_violation) is not None:
             self.seek(first)
 
     def toggle(self) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 from jaxtyping import Float
 
 from ascpo.evaluation.retrace import Path3D
-from ascpo.guard.layout import Layout
 
 ON_FLOOR = 0.03
 """The height of the trajectory of a robot on the ground: just above the discs."""
@@ -38,8 +37,9 @@ class Poses:
 def poses_of(path: Path3D) -> Poses:
     task, layouts = path.task, path.layouts
     position, rotation = _kinematics(path)
-    heading, start = _start(layouts[0])
-    position, rotation = position @ heading.T + start, heading @ rotation
+    (x, y), angle = np.asarray(layouts[0].robot, float), float(layouts[0].heading)
+    heading = np.array([[math.cos(angle), -math.sin(angle), 0], [math.sin(angle), math.cos(angle), 0], [0, 0, 1.0]])
+    position, rotation = position @ heading.T + [x, y, 0.0], heading @ rotation
     trajectory = position[:, task.model.body(task.suite.robot.tracked).id].copy()
     if not task.suite.robot.spatial:
         trajectory[:, 2] = ON_FLOOR
@@ -56,18 +56,12 @@ def _kinematics(path: Path3D) -> tuple[Float[np.ndarray, "states body 3"], Float
     """The positions and rotations of all bodies, in the frame of the robot's start."""
     model = path.task.model
     data = mujoco.MjData(model)
-    position, rotation = np.empty((len(path.qpos), model.nbody, 3)), np.empty((len(path.qpos), model.nbody, 3, 3))
-    for state, (qpos, mocap_pos) in enumerate(zip(path.qpos, path.mocap_pos, strict=True)):
+    position, rotation = [], []
+    for qpos, mocap_pos in zip(path.qpos, path.mocap_pos, strict=True):
         # A simulation that diverges has no pose, so the last finite one stays.
         if np.isfinite(qpos).all():
             data.qpos[:], data.mocap_pos[:] = qpos, mocap_pos
         mujoco.mj_kinematics(model, data)
-        position[state], rotation[state] = data.xpos, data.xmat.reshape(-1, 3, 3)
-    return position, rotation
-
-
-def _start(layout: Layout) -> tuple[Float[np.ndarray, "3 3"], Float[np.ndarray, "3"]]:
-    """The rotation and the position of the robot's start."""
-    c, s = math.cos(float(layout.heading)), math.sin(float(layout.heading))
-    x, y = np.asarray(layout.robot, float)
-    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]), np.array([x, y, 0.0])
+        position.append(data.xpos.copy())
+        rotation.append(data.xmat.reshape(-1, 3, 3).copy())
+    return np.stack(position), np.stack(rotation)

@@ -57,11 +57,10 @@ class Replay:
 
     def _handle_commands(self) -> bool:
         """Handle all commands in the queue, or wait for one frame. Returns whether there was any."""
-        commands = self._page.commands
         handled = False
         with contextlib.suppress(queue.Empty):
             while True:
-                command = commands.get_nowait() if handled else commands.get(timeout=_FRAME)
+                command = self._page.commands.get(timeout=0.0 if handled else _FRAME)
                 handled = True
                 try:
                     command(self.player)

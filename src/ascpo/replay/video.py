@@ -4,11 +4,14 @@ In the time bar, steps that are played are dark, and steps that violate a limit 
 """
 
 import contextlib
+import itertools
 import os
 import shutil
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -21,6 +24,9 @@ from ascpo.replay.episode import Episode, step_colours
 from ascpo.replay.frames import OnFrame, render_episode
 from ascpo.runs.serialization import BadSetting
 
+if TYPE_CHECKING:
+    import mediapy
+
 _BAR = 8
 """The height of the time bar in pixels."""
 
@@ -30,11 +36,11 @@ def write_video(record: Record, out: Path, *, size: int = 480, fps: float = 30.0
     _check(out, size, fps)
     steps = retrace(record)
     episode = Episode(record, steps.reward, steps.cost)
-    with _VideoFile(out, fps) as video:
-        numbers = iter(range(len(episode)))
+    with _video_file(out, fps) as add:
+        numbers = itertools.count()
 
         def on_frame(frame: UInt8[np.ndarray, "height width 3"]) -> None:
-            video.add(with_time_bar(frame, episode.violated, next(numbers)))
+            add(with_time_bar(frame, episode.violated, next(numbers)))
 
         if steps.path is None:
             render_episode(record, on_frame)
@@ -48,9 +54,8 @@ def with_time_bar(
     """The frame with a time bar below it."""
     width = frame.shape[1]
     # A column of pixels is one step or several. It is red if any of them violates a limit.
-    first, beyond = (np.arange(width) + end for end in (0, 1))
-    first = first * len(violated) // width
-    beyond = np.maximum(beyond * len(violated) // width, first + 1)
+    edges = np.arange(width + 1) * len(violated) // width
+    first, beyond = edges[:-1], np.maximum(edges[1:], edges[:-1] + 1)
     so_far = np.concatenate([[0], np.cumsum(violated)])
     bar = step_colours(so_far[beyond] > so_far[first], first <= step)
     return np.concatenate([frame, np.repeat(bar[None], _BAR, axis=0)])
@@ -63,41 +68,32 @@ def _render_suite(path: Path3D, costly: Bool[np.ndarray, " time"], size: int, on
         painter = Painter(path.task, size, size)
     except RenderingUnavailable as missing:
         raise BadSetting(str(missing)) from missing
-    try:
+    with contextlib.closing(painter):
         for state, red in enumerate(costly, start=1):
             data.qpos[:], data.mocap_pos[:] = path.qpos[state], path.mocap_pos[state]
             on_frame(painter.paint(data, path.layouts[state], violated=bool(red)))
-    finally:
-        painter.close()
 
 
-class _VideoFile:
-    """Writes frames to a file. An error leaves no file behind."""
+@contextlib.contextmanager
+def _video_file(out: Path, fps: float) -> Iterator[OnFrame]:
+    """Adds frames to a file. An error leaves no file behind."""
+    part = out.with_name(f".{out.stem}.part.mp4")
+    writer: mediapy.VideoWriter | None = None
 
-    def __init__(self, out: Path, fps: float) -> None:
-        self._out, self._fps = out, fps
-        self._part = out.with_name(f".{out.stem}.part.mp4")
-        self._writer: Any = None
-        self._open = contextlib.ExitStack()
-
-    def add(self, frame: UInt8[np.ndarray, "height width 3"]) -> None:
+    def add(frame: UInt8[np.ndarray, "height width 3"]) -> None:
+        nonlocal writer
         # Players need even sizes.
         height, width = (side // 2 * 2 for side in frame.shape[:2])
-        if self._writer is None:
-            self._writer = self._open.enter_context(
-                _mediapy().VideoWriter(self._part, (height, width), fps=self._fps, crf=20)
-            )
-        self._writer.add_image(np.ascontiguousarray(frame[:height, :width]))
+        if writer is None:
+            writer = opened.enter_context(_mediapy().VideoWriter(part, (height, width), fps=fps, crf=20))
+        writer.add_image(np.ascontiguousarray(frame[:height, :width]))
 
-    def __enter__(self) -> "_VideoFile":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._open.close()
-        if kind is None:
-            os.replace(self._part, self._out)
-        else:
-            self._part.unlink(missing_ok=True)
+    try:
+        with contextlib.ExitStack() as opened:
+            yield add
+        os.replace(part, out)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _check(out: Path, size: int, fps: float) -> None:
@@ -112,15 +108,15 @@ def _check(out: Path, size: int, fps: float) -> None:
     _mediapy()
 
 
-def _mediapy() -> Any:
+def _mediapy() -> ModuleType:
     """mediapy with an ffmpeg: that of the system, or that of imageio-ffmpeg."""
-    if find_spec("mediapy") is None:
-        raise BadSetting("A video needs mediapy. Install it: pip install 'ascpo[video]'.")
+    has_ffmpeg = shutil.which("ffmpeg") is not None
+    for package, name in {"mediapy": "mediapy", "imageio_ffmpeg": "ffmpeg"}.items():
+        if find_spec(package) is None and not (name == "ffmpeg" and has_ffmpeg):
+            raise BadSetting(f"A video needs {name}. Install it: pip install 'ascpo[video]'.")
     import mediapy
 
-    if shutil.which("ffmpeg") is None:
-        if find_spec("imageio_ffmpeg") is None:
-            raise BadSetting("A video needs ffmpeg. Install it: pip install 'ascpo[video]'.")
+    if not has_ffmpeg:
         import imageio_ffmpeg
 
         mediapy.set_ffmpeg(imageio_ffmpeg.get_ffmpeg_exe())

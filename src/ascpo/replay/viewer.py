@@ -1,6 +1,7 @@
 """The 3D view of an episode in the browser: arena, goal, obstacles, the robot and its trajectory."""
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -46,7 +47,7 @@ class Viewer:
         self._poses, self._violated = poses, violated
         spatial = self._task.suite.robot.spatial
         self._region("/goal", "ball" if spatial else "tube", goal.RADIUS, GOAL_COLOUR, poses.goal)
-        self._moving: dict[int, Any] = {}
+        self._moving: dict[int, viser.SceneNodeHandle] = {}
         for kind, rows in self._task.suite.slices():
             for row in range(rows.start, rows.stop):
                 # The model contains posts.
@@ -54,9 +55,8 @@ class Viewer:
                     place = poses.obstacles[0, row]
                     region = self._region(f"/{kind.name}/{row}", kind.shape, kind.radius, COLOURS[kind.name], place)
                     self._moving |= {row: region} if kind.moves else {}
-        self._trajectory = self._scene.add_line_segments(
-            "/trajectory", poses.segments, self._segment_colours(step=0), thickness=0.025
-        )
+        colours = self._segment_colours(step=0)
+        self._trajectory = self._scene.add_line_segments("/trajectory", poses.segments, colours, thickness=0.025)
 
     def show(self, step: int) -> None:
         """Show the state after a step."""
@@ -76,13 +76,13 @@ class Viewer:
         colours = step_colours(self._violated, np.arange(len(self._violated)) <= step)
         return np.repeat(colours[:, None], 2, axis=1)
 
-    def _region(self, name: str, shape: str, radius: float, colour: tuple[float, ...], place: np.ndarray) -> Any:
+    def _region(
+        self, name: str, shape: str, radius: float, colour: tuple[float, ...], place: np.ndarray
+    ) -> "viser.SceneNodeHandle":
         """An obstacle or the goal, which the model does not contain."""
-        look: dict[str, Any] = {"color": _bytes(colour), "opacity": colour[3], "position": place, "cast_shadow": False}
-        if shape == "ball":
-            return self._scene.add_icosphere(name, radius, **look)
         height = DISC_HEIGHT if shape == "disc" else 2 * goal.HEIGHT - 0.02
-        return self._scene.add_cylinder(name, radius, height, **look)
+        add = self._scene.add_icosphere if shape == "ball" else partial(self._scene.add_cylinder, height=height)
+        return add(name, radius, color=_bytes(colour), opacity=colour[3], position=place, cast_shadow=False)
 
 
 def _coloured_model(task: Task) -> mujoco.MjModel:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from matplotlib.axes import Axes
 
-from ascpo.report import seeds
+from ascpo.report import seeds, style
 from ascpo.report.groups import Group, by_constraint, file_name
-from ascpo.report.style import LIMIT, MissingPlot, Plot, colour, dashes, from_zero, label, legend, panel, plain_numbers
+from ascpo.report.style import MissingPlot, Plot, titled
 
 _RAW_UP_TO = 3
 """Up to this many groups, single epochs are drawn behind their running mean."""
@@ -40,87 +40,65 @@ class Quantity:
     reference: Callable[[Group, str], tuple[float, str] | None] = lambda group, constraint: None
     """A value for a reference line, and its name. The line is drawn if all groups agree on it."""
 
+    def of(self, group: Group, constraint: str) -> np.ndarray | None:
+        return group.columns(self.column, constraint if self.per_constraint else None)
+
 
 def _limit(group: Group, constraint: str) -> tuple[float, str] | None:
     limits = {group.limit(constraint)} if constraint else set(group.first.limits)
     return (limits.pop(), "limit") if len(limits) == 1 else None
 
 
-def _target_probability(group: Group, constraint: str) -> tuple[float, str]:
-    return group.first.probability, f"target: {group.first.probability:.4g}"
-
-
 def _radius(group: Group, constraint: str) -> tuple[float, str] | None:
-    delta = group.first.setting("trust_region.delta", None)
+    delta = group.first.settings.get("trust_region.delta")
     return None if delta is None else (float(delta), "δ, the radius of the trust region")
 
 
 LEARNING = (
     Quantity(
-        "EpRet",
-        "Return of an episode",
-        "The mean over the episodes that finish in an epoch",
-        more_is_better=True,
-        from_zero=False,
+        "EpRet", "Return of an episode", "The mean over the episodes that finish in an epoch",
+        more_is_better=True, from_zero=False,
     ),
     Quantity(
-        "EpCost",
-        "Cost of an episode, M_c",
-        "The mean sum of the costs of a finished episode, over all constraints",
+        "EpCost", "Cost of an episode, M_c", "The mean sum of the costs of a finished episode, over all constraints",
         logarithmic=True,
     ),
     Quantity(
-        "EpMaxCost",
-        "Largest cost of an episode",
-        "The mean over finished episodes, for the worst constraint",
+        "EpMaxCost", "Largest cost of an episode", "The mean over finished episodes, for the worst constraint",
         reference=_limit,
     ),
     Quantity(
-        "SafeRate",
-        "Episodes within all limits",
-        "The share of finished episodes that keep every limit in every state",
-        more_is_better=True,
-        share=True,
-        from_zero=False,
-        reference=_target_probability,
+        "SafeRate", "Episodes within all limits", "The share of finished episodes that keep every limit in every state",
+        more_is_better=True, share=True, from_zero=False,
+        reference=lambda group, _: (group.first.probability, f"target: {group.first.probability:.4g}"),
     ),
     Quantity("CostRate", "Cost rate, ρ_c", "The cost per step since the training began", smooth=False),
-)
+)  # fmt: skip
 OPTIMISER = (
     Quantity(
-        "Nu",
-        "Multiplier of the constraint, ν",
-        "The price of a unit of the constraint in the step",
-        smooth=False,
-        logarithmic=True,
-        per_constraint=True,
+        "Nu", "Multiplier of the constraint, ν", "The price of a unit of the constraint in the step",
+        smooth=False, logarithmic=True, per_constraint=True,
     ),
     Quantity("Multiplier", "Multiplier of the penalty", "The price of costs in the objective", smooth=False),
     Quantity(
-        "AskShare",
-        "Share of the constraints",
-        "The share of the trust region's radius that the constraints can use",
-        share=True,
-        smooth=False,
-        from_zero=False,
+        "AskShare", "Share of the constraints", "The share of the trust region's radius that the constraints can use",
+        share=True, smooth=False, from_zero=False,
     ),
     Quantity("KL", "KL of a step", "The mean KL divergence of the step, in nats", smooth=False, reference=_radius),
     Quantity("ShieldRate", "Actions that the shield changes", "The share of all actions", share=True, smooth=False),
     Quantity("VaR", "Value at risk of an episode's cost", "A share α of the episodes costs at most this", smooth=False),
     Quantity("CVaR", "Mean cost of the worst episodes", "The mean beyond the value at risk", smooth=False),
-)
+)  # fmt: skip
 
 
 def learning_curves(groups: Sequence[Group]) -> list[Plot | MissingPlot]:
     """Learning curves over environment steps."""
     axis = _over_steps(groups)
     found = [_curve(groups, quantity, axis) for quantity in LEARNING]
+    per_constraint = [replace(quantity, per_constraint=True) for quantity in LEARNING if quantity.column in _OWN]
     for constraint, having in by_constraint(groups).items():
         # The columns of a single constraint are those of all constraints together.
-        for quantity in LEARNING if constraint else ():
-            if quantity.column in _OWN:
-                own = replace(quantity, per_constraint=True)
-                found.append(_curve(having, own, axis, constraint=constraint, indices=_indices(groups)))
+        found += [_curve(having, quantity, axis, constraint) for quantity in per_constraint if constraint]
     return found
 
 
@@ -129,23 +107,20 @@ def clock_curves(groups: Sequence[Group]) -> list[Plot | MissingPlot]:
     timed = [group for group in groups if group.columns("WallClock") is not None]
     if not timed:
         return [MissingPlot("Curves over time", "The runs have no timing.csv. Training writes it next to metrics.csv.")]
-    untimed = [group.label for group in groups if group not in timed]
-    found = [_curve(timed, quantity, _over_time(timed), indices=_indices(groups)) for quantity in LEARNING]
-    if untimed:
-        found.append(MissingPlot(f"Curves over time: {', '.join(untimed)}", "These runs have no timing.csv."))
-    return found
+    axis, untimed = _over_time(timed), [group.label for group in groups if group not in timed]
+    found = [_curve(timed, quantity, axis) for quantity in LEARNING]
+    missing = MissingPlot(titled("Curves over time", *untimed), "These runs have no timing.csv.")
+    return [*found, missing] if untimed else found
 
 
 def optimiser_curves(groups: Sequence[Group]) -> list[Plot | MissingPlot]:
     """Multipliers, shares, KL, shields and CVaR over epochs, as far as the groups have them."""
+    axis = _Axis("epochs", "epoch", lambda group, curves: (np.arange(curves.shape[1]), curves))
     found: list[Plot | MissingPlot] = []
     for quantity in OPTIMISER:
-        for constraint, having in by_constraint(groups).items() if quantity.per_constraint else [(None, groups)]:
-            known = [group for group in having if _applies(group, quantity.column, constraint)]
-            if known:
-                found.append(
-                    _curve(known, quantity, _over_epochs(), constraint=constraint or "", indices=_indices(groups))
-                )
+        for constraint, having in by_constraint(groups).items() if quantity.per_constraint else [("", groups)]:
+            known = [group for group in having if _applies(group, quantity, constraint)]
+            found += [_curve(known, quantity, axis, constraint)] if known else []
     return found
 
 
@@ -163,10 +138,6 @@ def _over_steps(groups: Sequence[Group]) -> _Axis:
     return _Axis("steps", word, lambda group, curves: (group.steps / unit, curves))
 
 
-def _over_epochs() -> _Axis:
-    return _Axis("epochs", "epoch", lambda group, curves: (np.arange(curves.shape[1]), curves))
-
-
 def _over_time(groups: Sequence[Group]) -> _Axis:
     longest = max(float(np.nanmax(run.timing["WallClock"])) for group in groups for run in group.runs)
     unit, word = (3600.0, "hours") if longest >= 7200 else (60.0, "minutes") if longest >= 120 else (1.0, "seconds")
@@ -177,76 +148,53 @@ def _over_time(groups: Sequence[Group]) -> _Axis:
             return clocks[0], curves[:, : len(clocks[0])]
         # Seeds take different times, so their curves are interpolated on one grid.
         grid = np.linspace(min(clock[0] for clock in clocks), max(clock[-1] for clock in clocks), _GRID)
-        return grid, np.stack(
-            [
-                np.interp(grid, clock, curve[: len(clock)], left=np.nan, right=np.nan)
-                for clock, curve in zip(clocks, curves, strict=True)
-            ]
-        )
+        pairs = [(clock, curve[: len(clock)]) for clock, curve in zip(clocks, curves, strict=True)]
+        return grid, np.stack([np.interp(grid, *pair, left=np.nan, right=np.nan) for pair in pairs])
 
     return _Axis("clock", f"{word} of training", place)
 
 
-def _curve(
-    groups: Sequence[Group],
-    quantity: Quantity,
-    axis: _Axis,
-    *,
-    constraint: str = "",
-    indices: dict[str, int] | None = None,
-) -> Plot | MissingPlot:
-    indices = indices or _indices(groups)
-    title = f"{quantity.title}: {constraint}" if constraint else quantity.title
-    own = constraint if quantity.per_constraint else None
-    having = {group: found for group in groups if (found := group.columns(quantity.column, own)) is not None}
+def _curve(groups: Sequence[Group], quantity: Quantity, axis: _Axis, constraint: str = "") -> Plot | MissingPlot:
+    title = titled(quantity.title, constraint)
+    having = {group: found for group in groups if (found := quantity.of(group, constraint)) is not None}
     if not having:
         return MissingPlot(title, f"metrics.csv has no column {quantity.column}: an older version wrote it.")
-    figure, axes = panel(title, axis.label, "")
+    figure, axes = style.panel(title, axis.label, "")
     scale = 100.0 if quantity.share else 1.0
     for group, found in having.items():
-        _draw(axes, group, found * scale, quantity, axis, indices[group.slug], raw=len(having) <= _RAW_UP_TO)
-    _reference(axes, {quantity.reference(group, constraint) for group in having}, scale)
+        _draw(axes, group, found * scale, quantity, axis, raw=len(having) <= _RAW_UP_TO)
+    references = {quantity.reference(group, constraint) for group in having}
+    if len(references) == 1 and (reference := references.pop()) is not None:
+        style.limit_line(axes, reference[0] * scale, reference[1])
     logarithmic = quantity.logarithmic and _far_apart(axes)
     if logarithmic:
         axes.set_yscale("log")
-        plain_numbers(axes.yaxis)
+        style.plain_numbers(axes.yaxis)
     elif quantity.from_zero:
-        from_zero(axes)
+        style.from_zero(axes)
     if quantity.share:
         axes.yaxis.set_major_formatter("{x:g} %")
-    axes.margins(x=0.01)
-    legend(axes)
+    style.finish(axes)
     widths = {_width(found) for found in having.values()}
     name = "-".join(filter(None, (quantity.column.lower(), axis.name, file_name(constraint))))
     caption = _caption(quantity, list(having), widths) + (" The scale is logarithmic." if logarithmic else "")
     return Plot(name, f"{title} over {axis.label}", caption, figure)
 
 
-def _draw(
-    axes: Axes, group: Group, found: np.ndarray, quantity: Quantity, axis: _Axis, index: int, *, raw: bool
-) -> None:
+def _draw(axes: Axes, group: Group, found: np.ndarray, quantity: Quantity, axis: _Axis, *, raw: bool) -> None:
     width = _width(found) if quantity.smooth else 1
     x, smooth = axis.place(group, np.stack([seeds.smooth(curve, width) for curve in found]))
-    hue, line = colour(index), dashes(index)
-    # A line needs two epochs.
-    dot = "o" if len(x) == 1 else ""
+    hue, line = style.colour(group.index), style.dashes(group.index)
+    dot = "o" if len(x) == 1 else ""  # A line needs two epochs.
     if len(found) == 1:
         if raw and width > 1:
             axes.plot(x, axis.place(group, found)[1][0], color=hue, linewidth=0.7, alpha=0.35)
-        axes.plot(x, smooth[0], color=hue, linestyle=line, marker=dot, label=label(group.label))
+        axes.plot(x, smooth[0], color=hue, linestyle=line, marker=dot, label=style.label(group.label))
         return
     band = seeds.band_of(smooth, more_is_better=quantity.more_is_better)
     axes.fill_between(x, band.low, band.high, color=hue, alpha=0.16, linewidth=0)
     axes.plot(x, band.worst, color=hue, linewidth=0.7, alpha=0.8)
-    axes.plot(x, band.middle, color=hue, linestyle=line, marker=dot, label=label(group.label))
-
-
-def _reference(axes: Axes, values: set[tuple[float, str] | None], scale: float) -> None:
-    """A horizontal line at the value, if all groups have the same one."""
-    found = values.pop() if len(values) == 1 else None
-    if found is not None:
-        value, name = found
-        axes.axhline(value * scale, color=LIMIT, linewidth=1.0, linestyle=(0, (4, 2)), label=name)
+    axes.plot(x, band.middle, color=hue, linestyle=line, marker=dot, label=style.label(group.label))
 
 
 def _caption(quantity: Quantity, groups: Sequence[Group], widths: set[int]) -> str:
@@ -256,9 +204,7 @@ def _caption(quantity: Quantity, groups: Sequence[Group], widths: set[int]) -> s
         pale = "; the pale line shows single epochs" if len(groups) <= _RAW_UP_TO else ""
         parts.append(f"The line is a running mean over {span} epochs{pale}.")
     counts = sorted({len(group.runs) for group in groups})
-    if counts != [1]:
-        parts += [seeds.caption(count) for count in counts]
-    return " ".join(parts)
+    return " ".join(parts + [seeds.caption(count) for count in counts if counts != [1]])
 
 
 def _far_apart(axes: Axes) -> bool:
@@ -273,13 +219,7 @@ def _width(found: np.ndarray) -> int:
     return max(1, found.shape[1] // 20)
 
 
-def _applies(group: Group, column: str, constraint: str | None) -> bool:
+def _applies(group: Group, quantity: Quantity, constraint: str) -> bool:
     """Whether the group has the column. Older runs log a share of the constraints even if they have none."""
-    if column == "AskShare" and group.first.description.mechanism != "constraint":
-        return False
-    return group.columns(column, constraint) is not None
-
-
-def _indices(groups: Sequence[Group]) -> dict[str, int]:
-    """The index of a group, which gives it the same colour in every figure."""
-    return {group.slug: index for index, group in enumerate(groups)}
+    inert = quantity.column == "AskShare" and group.first.description.mechanism != "constraint"
+    return not inert and quantity.of(group, constraint) is not None

@@ -6,7 +6,7 @@ need. A file or column that an older run lacks is None or empty.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,11 +16,12 @@ import numpy as np
 
 from ascpo.runs import description
 from ascpo.runs.description import Description
-from ascpo.runs.serialization import BadSetting, nearest
+from ascpo.runs.serialization import BadSetting, flat, nearest
 from ascpo.runs.tables import read_table
 from ascpo.theory.cantelli import PAPER_K
 
 Columns = Mapping[str, np.ndarray]
+Json = Mapping[str, Any]
 ACTIONS = {"sampled": "sampled actions", "mean": "mean actions"}
 """How the policy acts in an evaluation, as files and as people name it."""
 
@@ -30,19 +31,24 @@ class RunData:
     """The contents of a run's directory."""
 
     path: Path
-    config: Mapping[str, Any]
+    config: Json
     metrics: Columns
     timing: Columns = field(default_factory=dict)
-    evaluation: Mapping[str, Any] = field(default_factory=dict)
+    evaluation: Json = field(default_factory=dict)
     episodes: Mapping[str, Columns] = field(default_factory=dict)
     """Tables with one row per evaluated episode, by the kind of actions."""
-    certificate: Mapping[str, Any] = field(default_factory=dict)
-    versions: Mapping[str, Any] = field(default_factory=dict)
+    certificate: Json = field(default_factory=dict)
+    versions: Json = field(default_factory=dict)
     has_policy: bool = False
 
     @property
     def name(self) -> str:
         return self.path.resolve().name
+
+    @cached_property
+    def settings(self) -> Json:
+        """The settings by their names on the command line, such as `trust_region.delta`."""
+        return flat(self.config)
 
     @property
     def env(self) -> str:
@@ -63,23 +69,18 @@ class RunData:
     @property
     def planned_epochs(self) -> int:
         """The epochs that the settings ask for; 0 if they do not say."""
-        steps = self.setting("num_envs", 0) * self.setting("horizon", 0)
+        steps = (self.settings.get("num_envs") or 0) * (self.settings.get("horizon") or 0)
         return -(-int(self.config.get("total_steps", 0)) // steps) if steps else 0
 
     @property
     def probability(self) -> float:
         """The target probability that an episode keeps all limits."""
-        return float(self.setting("probability", 0.98))
+        return float(self.settings.get("probability") or 0.98)
 
     @property
     def k(self) -> float:
-        """The factor of the variance in the paper's bound: the run's own, or the paper's."""
-        return float(self.method.get("k", PAPER_K))
-
-    @property
-    def method(self) -> Mapping[str, Any]:
-        """The algorithm's own settings; older runs have them under the algorithm's name."""
-        return self.config.get("method") or self.config.get(self.algo) or {}
+        """The factor of the variance in the paper's bound. Older runs have it under the algorithm's name."""
+        return float(self.settings.get("k", self.settings.get(f"{self.algo}.k", PAPER_K)))
 
     @cached_property
     def description(self) -> Description:
@@ -104,37 +105,26 @@ class RunData:
     @property
     def target_range(self) -> tuple[float, float] | None:
         """The least and the largest share of the trust region that the target leaves to the constraints."""
-        target, ask = self.method.get("target") or {}, self.setting("ask", {})
-        most = target.get("share", ask.get("share"))
-        relief = target.get("timeout_relief", ask.get("relief", 0.0))
+        known = self.settings
+        most = known.get("target.share", known.get("ask.share"))
+        relief = known.get("target.timeout_relief", known.get("ask.relief"))
         return (float(most) * (1.0 - float(relief)), float(most)) if most and relief else None
 
     @cached_property
     def constraints(self) -> tuple[str, ...]:
         """Their names. The log does not name a single constraint, but the evaluation does."""
-        known = self.evaluation.get("cost_names")
-        if known:
-            return tuple(str(name) for name in known)
-        named = [name.split("_", 1)[1] for name in self.metrics if name.startswith("StdMaxCost_")]
-        return tuple(named) or ("cost",)
+        logged = [name.split("_", 1)[1] for name in self.metrics if name.startswith("StdMaxCost_")]
+        return tuple(map(str, self.evaluation.get("cost_names") or logged or ["cost"]))
 
     @property
     def limits(self) -> tuple[float, ...]:
         """One per constraint."""
-        given = self.setting("limits", [0.0])
-        given = tuple(given) if isinstance(given, list) else (given,)
+        given = np.ravel(self.settings.get("limits") or 0.0).tolist()
         return tuple(map(float, given * len(self.constraints) if len(given) == 1 else given))
 
     @property
     def title(self) -> str:
         return f"{self.env}, {self.algo}, seed {self.seed}"
-
-    def setting(self, name: str, default: Any) -> Any:
-        """A setting that all algorithms share. A dot leads into a group: `trust_region.delta`."""
-        found: Any = self.config.get("settings", {})
-        for part in name.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
-        return default if found is None else found
 
     def suffix(self, constraint: str) -> str:
         """The end of the names of a constraint's columns."""
@@ -144,39 +134,35 @@ class RunData:
         """A column of metrics.csv or timing.csv; None if it does not exist or holds no number."""
         name += self.suffix(constraint) if constraint is not None else ""
         found = self.metrics.get(name, self.timing.get(name))
-        if found is None or not np.isfinite(found).any():
-            return None
-        return found[: self.epochs]
+        return found[: self.epochs] if found is not None and np.isfinite(found).any() else None
 
     def quantiles(self, constraint: str) -> dict[float, np.ndarray] | None:
         """Level → the quantile of the largest cost over the epochs. The log's columns say which levels there are."""
         pattern = re.compile(rf"EpMaxCost(\d+){re.escape(self.suffix(constraint))}")
         levels = sorted(int(found[1]) for name in self.metrics if (found := pattern.fullmatch(name)))
         columns = {level / 100: self.column(f"EpMaxCost{level}", constraint) for level in levels}
-        found = {level: column for level, column in columns.items() if column is not None}
-        return found or None
+        return {level: column for level, column in columns.items() if column is not None} or None
 
     def last(self, name: str, epochs: int = 10) -> float:
         """The mean of a column over the last epochs."""
         found = self.column(name)
-        ends = np.array([]) if found is None else found[-epochs:]
-        ends = ends[np.isfinite(ends)]
-        return float(ends.mean()) if len(ends) else float("nan")
+        ends = [] if found is None else [value for value in found[-epochs:] if np.isfinite(value)]
+        return float(np.mean(ends)) if ends else float("nan")
 
 
 def read_run(path: Path) -> RunData:
-    config = _json(path / "config.json")
+    config = _read(path / "config.json")
     if not config:
         raise BadSetting(f"{path / 'config.json'} cannot be read as settings. Is {path} the directory of a run?")
     return RunData(
         path=path,
         config=config,
-        metrics=_table(path / "metrics.csv"),
-        timing=_table(path / "timing.csv"),
-        evaluation=_json(path / "evaluation.json"),
-        episodes={actions: table for actions in ACTIONS if (table := _table(path / f"episodes-{actions}.csv"))},
-        certificate=_json(path / "certificate.json"),
-        versions=_json(path / "versions.json"),
+        metrics=_read(path / "metrics.csv"),
+        timing=_read(path / "timing.csv"),
+        evaluation=_read(path / "evaluation.json"),
+        episodes={actions: table for actions in ACTIONS if (table := _read(path / f"episodes-{actions}.csv"))},
+        certificate=_read(path / "certificate.json"),
+        versions=_read(path / "versions.json"),
         has_policy=(path / "policy.safetensors").exists(),
     )
 
@@ -199,30 +185,22 @@ def find_runs(paths: Sequence[Path]) -> list[RunData]:
     return found
 
 
-def _directories(path: Path) -> Iterator[Path]:
+def _directories(path: Path) -> list[Path]:
     path = path.parent if path.is_file() else path
     if (path / "config.json").exists():
-        yield path
-        return
+        return [path]
     below = sorted(file.parent for file in path.glob("**/config.json"))
     if not below:
         near = [str(file.parent) for file in sorted(path.parent.glob("*/config.json"))]
         offer = nearest(str(path), near) or "`ascpo list runs DIRECTORY` lists the runs in a directory."
         raise BadSetting(f"{path} holds no run. {offer}")
-    yield from below
+    return below
 
 
-def _json(path: Path) -> dict[str, Any]:
-    """A dictionary; an empty one if the file cannot be read as one."""
+def _read(path: Path) -> Json:
+    """The content of a table or a JSON file; empty if it cannot be read."""
     try:
-        found = json.loads(path.read_text())
+        found = read_table(path) if path.suffix == ".csv" else json.loads(path.read_text())
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _table(path: Path) -> Columns:
-    try:
-        return read_table(path)
-    except (OSError, ValueError):
-        return {}

@@ -3,31 +3,20 @@
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from ascpo.report.data import RunData, find_runs
-from ascpo.report.figures import Section, draw
+from ascpo.report.figures import draw
 from ascpo.report.groups import Group, groups_of
 from ascpo.report.style import MissingPlot, Plot, chip, look, save
 from ascpo.report.tables import fresh_tables, settings_tables, training_table, versions_table
 from ascpo.report.timeline import milestones, timeline
 from ascpo.report.wording import command, number, overview, percent, plural, setting_percent
-
-
-@dataclass(frozen=True)
-class Tile:
-    """A number at the top of the page."""
-
-    title: str
-    value: str
-    note: str
 
 
 def write_report(paths: Sequence[Path], out: Path | None = None, now: datetime | None = None) -> Path:
@@ -39,25 +28,21 @@ def write_report(paths: Sequence[Path], out: Path | None = None, now: datetime |
     figures.mkdir(parents=True, exist_ok=True)
     groups = groups_of(runs)
     sections = draw(groups)
+    plots = [plot for section in sections for plot in section.plots if isinstance(plot, Plot)]
     with look():
-        drawings = {
-            plot.name: save(plot, figures) for section in sections for plot in section.plots if isinstance(plot, Plot)
-        }
-    page = folder / "index.html"
-    unfinished = [run.name for run in every if not run.epochs]
-    page.write_text(
-        render(groups, sections, drawings, now or datetime.now().astimezone(), unfinished), encoding="utf-8"
-    )
+        drawings = {plot.name: Markup(save(plot, figures)) for plot in plots}
+    page, now = folder / "index.html", now or datetime.now().astimezone()
+    content = _content(groups) | {
+        "made": f"{now.day} {now:%B %Y, %H:%M %Z}".strip(),
+        "notes": _notes(groups, [run.name for run in every if not run.epochs]),
+        "sections": [section for section in sections if section.plots],
+        "drawings": drawings,
+    }
+    page.write_text(_template().render(content), encoding="utf-8")
     return page
 
 
-def render(
-    groups: Sequence[Group],
-    sections: Sequence[Section],
-    drawings: dict[str, str],
-    now: datetime,
-    unfinished: Sequence[str] = (),
-) -> str:
+def _template() -> Template:
     """The HTML of the page. All text is escaped; the drawings are safe, since matplotlib draws text as paths."""
     engine = Environment(
         loader=PackageLoader("ascpo.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
@@ -65,36 +50,26 @@ def render(
     )  # fmt: skip
     engine.globals |= {"chip": chip, "command": command}
     engine.tests["missing"] = lambda plot: isinstance(plot, MissingPlot)
-    return engine.get_template("report.html").render(_content(groups, sections, drawings, now, unfinished))
+    return engine.get_template("report.html")
 
 
-def _content(
-    groups: Sequence[Group],
-    sections: Sequence[Section],
-    drawings: dict[str, str],
-    now: datetime,
-    unfinished: Sequence[str],
-) -> dict[str, Any]:
+def _content(groups: Sequence[Group]) -> dict[str, object]:
     runs = [run for group in groups for run in group.runs]
     different, shared = settings_tables(groups)
     columns, versions = versions_table(runs)
     return {
         "title": title_of(groups),
         "subtitle": _subtitle(groups),
-        "made": f"{now.day} {now:%B %Y, %H:%M %Z}".strip(),
         "version": _version(),
         "groups": groups,
         "runs": runs,
         "single": len(runs) == 1,
-        "notes": _notes(runs, unfinished),
         "overviews": {group.label: overview(group.first.description) for group in groups},
         "tiles": _tiles(groups),
         "training": training_table(groups),
         "fresh": fresh_tables(groups),
         "not_evaluated": [run for run in runs if not run.evaluation],
         "certificates": [(run, _certificate(run)) for run in runs if run.certificate],
-        "sections": [section for section in sections if section.plots],
-        "drawings": {name: Markup(svg) for name, svg in drawings.items()},
         "journals": [(run, timeline(run), milestones(run)) for run in runs],
         "different": different,
         "shared": shared,
@@ -105,11 +80,10 @@ def _content(
 
 def title_of(groups: Sequence[Group]) -> str:
     """The environments, algorithms and seeds of the report, in a line."""
-    envs = list(dict.fromkeys(group.first.env for group in groups))
-    where = envs[0] if len(envs) == 1 else plural(len(envs), "environment")
+    group, envs = groups[0], {group.first.env for group in groups}
+    where = group.first.env if len(envs) == 1 else plural(len(envs), "environment")
     if len(groups) > 1:
         return f"{where}: {len(groups)} settings side by side"
-    group = groups[0]
     many = f"seed {group.first.seed}" if len(group.runs) == 1 else f"{len(group.runs)} seeds"
     return f"{where}: {group.label}, {many}"
 
@@ -132,8 +106,9 @@ def _version() -> str:
     return ""
 
 
-def _notes(runs: Sequence[RunData], unfinished: Sequence[str]) -> list[str]:
+def _notes(groups: Sequence[Group], unfinished: Sequence[str]) -> list[str]:
     """What a reader must know about the runs first."""
+    runs = [run for group in groups for run in group.runs]
     found = [
         f"{run.name} has {run.epochs} of {run.planned_epochs} epochs: it is still running, or it was stopped."
         for run in runs
@@ -149,48 +124,40 @@ def _notes(runs: Sequence[RunData], unfinished: Sequence[str]) -> list[str]:
 
 
 def _policies_differ(run: RunData) -> bool:
-    plan = run.certificate.get("plan")
+    plan, evaluated = run.certificate.get("plan"), run.evaluation.get("policy")
     certified = plan.get("policy") if isinstance(plan, dict) else None
-    evaluated = run.evaluation.get("policy")
     return bool(certified and evaluated and certified != evaluated)
 
 
-def _tiles(groups: Sequence[Group]) -> list[Tile]:
-    """The main results of a single group."""
+def _tiles(groups: Sequence[Group]) -> list[tuple[str, str, str]]:
+    """The main results of a single group: a title, a value, and a note."""
     if len(groups) > 1:
         return []
     runs = groups[0].runs
     evaluated = all("sampled" in run.evaluation for run in runs)
 
     def mean(name: str) -> float:
-        values = [
-            float(run.evaluation["sampled"].get(name, float("nan"))) if evaluated else run.last(name) for run in runs
-        ]
-        return sum(values) / len(values)
+        values = [run.evaluation["sampled"].get(name, math.nan) if evaluated else run.last(name) for run in runs]
+        return sum(map(float, values)) / len(values)
 
     source = "fresh episodes" if evaluated else "the last epochs of the training"
     target = f"the target is {setting_percent(runs[0].probability)}"
     return [
-        Tile("within all limits", percent(mean("SafeRate")), f"{source}; {target}"),
-        Tile("return of an episode", number(mean("EpRet")), source),
-        Tile("cost of an episode", number(mean("EpCost")), source),
-        Tile("largest cost of an episode", number(mean("EpMaxCost")), source),
+        ("within all limits", percent(mean("SafeRate")), f"{source}; {target}"),
+        ("return of an episode", number(mean("EpRet")), source),
+        ("cost of an episode", number(mean("EpCost")), source),
+        ("largest cost of an episode", number(mean("EpMaxCost")), source),
     ]
 
 
-def _certificate(run: RunData) -> dict[str, Any]:
+def _certificate(run: RunData) -> dict[str, object]:
     """The statement and the numbers of a certificate, as far as its format is known."""
-    certificate = run.certificate
-    statement = certificate.get("statement", [])
-    found: dict[str, Any] = {
-        "certified": bool(certificate.get("certified", False)),
-        "sentences": [str(line) for line in ([statement] if isinstance(statement, str) else statement)],
-        "figures": {
-            name: f"{value:.4g}" for name in ("episodes", "violations", "probability", "confidence")
-            if isinstance(value := certificate.get(name), (int, float))
-        },
-    }  # fmt: skip
-    if isinstance(bound := certificate.get("bound"), (int, float)):
+    numbers = {name: value for name, value in run.certificate.items() if isinstance(value, (int, float))}
+    names = ("episodes", "violations", "probability", "confidence")
+    figures = {name: f"{numbers[name]:.4g}" for name in names if name in numbers}
+    if "bound" in numbers:
         # Rounding up would claim too much.
-        found["figures"]["at least"] = f"{math.floor(bound * 1e4) / 1e4:.4f}"
-    return found
+        figures["at least"] = f"{math.floor(numbers['bound'] * 1e4) / 1e4:.4f}"
+    statement = run.certificate.get("statement", [])
+    sentences = [statement] if isinstance(statement, str) else list(map(str, statement))
+    return {"certified": bool(run.certificate.get("certified")), "sentences": sentences, "figures": figures}

@@ -20,39 +20,26 @@ class Section:
     plots: tuple[Plot | MissingPlot, ...]
 
 
+_SECTIONS = (
+    (
+        "learning", "Learning", learning_curves,
+        "The episodes of the training itself measure these curves. The policy changes from epoch to epoch.",
+    ),
+    ("clock", "Over time", clock_curves, "The same curves over the seconds of training, without interruptions."),
+    (
+        "largest", "Largest cost of an episode", lambda groups: quantile_plots(groups) + bound_plots(groups),
+        "The mean says little about the worst state. These plots show the distribution of the largest cost of an "
+        "episode, and compare bounds from its mean and variance with the next epoch.",
+    ),
+    ("fresh", "Fresh episodes", episode_plots, "The last policy plays episodes that no training uses."),
+    (
+        "optimiser", "The optimiser", optimiser_curves,
+        "The multipliers of each step, its share of the trust region, and its size.",
+    ),
+)  # fmt: skip
+
+
 def draw(groups: Sequence[Group]) -> list[Section]:
     """The plots of the groups. A plot that cannot be drawn says why."""
     with look():
-        return [
-            Section(
-                "learning",
-                "Learning",
-                "The episodes of the training itself measure these curves. The policy changes from epoch to epoch.",
-                tuple(learning_curves(groups)),
-            ),
-            Section(
-                "clock",
-                "Over time",
-                "The same curves over the seconds of training, without interruptions.",
-                tuple(clock_curves(groups)),
-            ),
-            Section(
-                "largest",
-                "Largest cost of an episode",
-                "The mean says little about the worst state. These plots show the distribution of the largest cost of "
-                "an episode, and compare bounds from its mean and variance with the next epoch.",
-                (*quantile_plots(groups), *bound_plots(groups)),
-            ),
-            Section(
-                "fresh",
-                "Fresh episodes",
-                "The last policy plays episodes that no training uses.",
-                tuple(episode_plots(groups)),
-            ),
-            Section(
-                "optimiser",
-                "The optimiser",
-                "The multipliers of each step, its share of the trust region, and its size.",
-                tuple(optimiser_curves(groups)),
-            ),
-        ]
+        return [Section(anchor, title, lead, tuple(plots(groups))) for anchor, title, plots, lead in _SECTIONS]

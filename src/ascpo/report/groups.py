@@ -1,13 +1,14 @@
 """Groups of runs that differ only in their seed."""
 
-from collections.abc import Mapping, Sequence
+import itertools
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from ascpo.report import seeds
 from ascpo.report.data import RunData
-from ascpo.runs.serialization import flat
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,23 +18,25 @@ class Group:
     label: str
     """The settings in which it differs from the other groups."""
     slug: str
-    """A unique name for files: letters, digits and dashes."""
+    """A unique name for files: letters, digits and dashes. It is empty for a group that is alone."""
     runs: tuple[RunData, ...]
+    index: int
+    """Its place among the groups, which gives it the same colour everywhere."""
 
     @property
     def first(self) -> RunData:
         return self.runs[0]
 
+    @property
+    def distinction(self) -> str:
+        """The label, where it tells the group from others."""
+        return self.label if self.slug else ""
+
     def columns(self, name: str, constraint: str | None = None) -> np.ndarray | None:
         """A column as [seed, epoch], with nan after the end of a run; None unless every run has it."""
         found = [run.column(name, constraint) for run in self.runs]
-        if any(column is None for column in found):
-            return None
-        longest = max(run.epochs for run in self.runs)
-        out = np.full((len(found), longest), np.nan)
-        for row, column in zip(out, found, strict=True):
-            row[: len(column)] = column  # pyright: ignore[reportArgumentType]
-        return out
+        known = [column for column in found if column is not None]
+        return seeds.stacked(known) if len(known) == len(found) else None
 
     @property
     def constraints(self) -> tuple[str, ...]:
@@ -55,11 +58,11 @@ def groups_of(runs: Sequence[RunData]) -> list[Group]:
     """The groups, in the order of their first runs."""
     together: dict[str, list[RunData]] = {}
     for run in runs:
-        together.setdefault(repr(sorted(_identity(run).items())), []).append(run)
+        together.setdefault(repr(sorted({**run.settings, "seed": None}.items())), []).append(run)
     members = [sorted(found, key=lambda run: (run.seed, run.name)) for found in together.values()]
     labels = _labels([found[0] for found in members])
-    taken: set[str] = set()
-    return [Group(label, _slug(label, taken), tuple(found)) for label, found in zip(labels, members, strict=True)]
+    slugs = _slugs(labels) if len(labels) > 1 else [""]
+    return [Group(*named, index) for index, named in enumerate(zip(labels, slugs, map(tuple, members), strict=True))]
 
 
 def by_constraint(groups: Sequence[Group]) -> dict[str, list[Group]]:
@@ -72,23 +75,14 @@ def by_constraint(groups: Sequence[Group]) -> dict[str, list[Group]]:
 
 def differing(runs: Sequence[RunData]) -> list[str]:
     """The settings in which the runs differ, including the seed and settings that only some runs have."""
-    flat = [flat_settings(run) for run in runs]
-    names = dict.fromkeys(name for settings in flat for name in settings)
-    return [name for name in names if len({repr(settings.get(name, _ABSENT)) for settings in flat}) > 1]
-
-
-def flat_settings(run: RunData) -> dict[str, Any]:
-    """The settings by their names on the command line."""
-    return flat(run.config)
+    every = [run.settings for run in runs]
+    names = dict.fromkeys(name for settings in every for name in settings)
+    return [name for name in names if len({repr(settings.get(name, _ABSENT)) for settings in every}) > 1]
 
 
 _ABSENT = object()
 _LABELLED = ("env", "algo", "seed")
 """Settings that a label has already, or never has."""
-
-
-def _identity(run: RunData) -> dict[str, Any]:
-    return {name: value for name, value in flat_settings(run).items() if name != "seed"}
 
 
 def _labels(firsts: Sequence[RunData]) -> list[str]:
@@ -97,19 +91,15 @@ def _labels(firsts: Sequence[RunData]) -> list[str]:
     out = []
     for run in firsts:
         alike = [other for other in firsts if (other.env, other.algo) == (run.env, run.algo)]
-        own = flat_settings(run)
-        parts = [run.env] if len(envs) > 1 else []
-        parts += [run.algo, *(_setting_label(name, own) for name in differing(alike) if name not in _LABELLED)]
+        parts = [run.env, run.algo] if len(envs) > 1 else [run.algo]
+        for name in [name for name in differing(alike) if name not in _LABELLED]:
+            value = shown(run.settings.get(name, "–"))
+            parts.append(value if name.rsplit(".", 1)[-1] in ("mode", "preset") else f"{name} {value}")
         out.append(", ".join(parts))
     return out
 
 
-def _setting_label(name: str, settings: Mapping[str, Any]) -> str:
-    value = settings.get(name, "–")
-    return shown(value) if name.rsplit(".", 1)[-1] in ("mode", "preset") else f"{name} {shown(value)}"
-
-
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """The value of a setting, for people."""
     if isinstance(value, list):
         return " ".join(map(shown, value))
@@ -122,14 +112,13 @@ def shown(value: Any) -> str:
 
 def file_name(text: str) -> str:
     """The text in letters, digits and dashes."""
-    plain = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in text.lower())
-    return "-".join(part for part in plain.split("-") if part)[:60]
+    return re.sub("[^a-z0-9]+", "-", text.lower()).strip("-")[:60]
 
 
-def _slug(label: str, taken: set[str]) -> str:
-    base = file_name(label) or "runs"
-    name, count = base, 2
-    while name in taken:
-        name, count = f"{base}-{count}", count + 1
-    taken.add(name)
-    return name
+def _slugs(labels: Sequence[str]) -> list[str]:
+    out: list[str] = []
+    for label in labels:
+        base = file_name(label) or "runs"
+        numbered = (f"{base}-{count}" for count in itertools.count(2))
+        out.append(next(name for name in itertools.chain([base], numbered) if name not in out))
+    return out

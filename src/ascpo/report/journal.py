@@ -8,6 +8,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from ascpo.report.data import RunData
 from ascpo.report.wording import change, equals, listed, number, percent, points, setting_percent, steps, times
 from ascpo.runs.description import Description
@@ -42,29 +44,29 @@ class Entry:
 
 def entry(run: RunData, epoch: int) -> Entry:
     """The entry of one epoch, counted from 0 as in the log."""
-    row, about = _Row(run, index_of(run, epoch)), run.description
-    parts = [
-        ("Policy", _policy(row)),
-        ("Target", _target(row, about)),
-        ("Step", _step(row, about)),
-        ("Surrogate", _surrogate(row, about)),
-        ("Penalty", _penalty(row, about)),
-        ("Shield", _shield(row)),
-        ("CVaR", _cvar(row)),
-        ("Critics", _critics(row)),
-        ("Next", _next(row)),
-    ]
+    index, about = index_of(run, epoch), run.description
+    row = Epochs(run, index, index + 1)
+    parts = {
+        "Policy": _policy(row),
+        "Target": _target(row, about),
+        "Step": _step(row, about),
+        "Surrogate": _surrogate(row, about),
+        "Penalty": _penalty(row, about),
+        "Shield": _shield(row),
+        "CVaR": _cvar(row),
+        "Critics": _critics(row),
+        "Next": _next(row),
+    }
     title = f"Epoch {epoch}, after {steps(row('TotalEnvInteracts'))}: {case_of(row('Case'), about)[0]}"
-    return Entry(epoch, title, tuple((topic, text) for topic, text in parts if text))
+    return Entry(epoch, title, tuple((topic, text) for topic, text in parts.items() if text))
 
 
 def index_of(run: RunData, epoch: int) -> int:
     """The row of an epoch, or an error that names the epochs of the run."""
-    epochs = run.metrics["Epoch"].astype(int)
-    found = [i for i, known in enumerate(epochs) if known == epoch]
-    if not found:
+    epochs = run.metrics["Epoch"].astype(int).tolist()
+    if epoch not in epochs:
         raise BadSetting(f"{run.path} has no epoch {epoch}. It has the epochs {epochs[0]} to {epochs[-1]}.")
-    return found[0]
+    return epochs.index(epoch)
 
 
 def case_of(case: float, about: Description) -> tuple[str, str]:
@@ -79,16 +81,21 @@ def case_of(case: float, about: Description) -> tuple[str, str]:
     }.get(about.mechanism, ("reward only", f"{subject} and ignores costs"))
 
 
-class _Row:
-    """A row of the log, by the names of its columns; nan if there is no such column."""
+class Epochs:
+    """Consecutive rows of the log. Its values are means over them, by the names of columns; nan if there is none."""
 
-    def __init__(self, run: RunData, index: int) -> None:
-        self.run, self.index = run, index
+    def __init__(self, run: RunData, start: int, stop: int) -> None:
+        self.run, self.start, self.stop, self.count = run, start, stop, stop - start
+
+    def of(self, name: str, constraint: str | None = None, later: int = 0) -> np.ndarray:
+        """The finite values of a column, so many epochs later."""
+        found = self.run.column(name, constraint)
+        found = np.array([]) if found is None else found[self.start + later : self.stop + later]
+        return found[np.isfinite(found)]
 
     def __call__(self, name: str, constraint: str | None = None, later: int = 0) -> float:
-        found = self.run.column(name, constraint)
-        at = self.index + later
-        return float(found[at]) if found is not None and 0 <= at < len(found) else math.nan
+        found = self.of(name, constraint, later)
+        return float(found.mean()) if len(found) else math.nan
 
     def each(self, text: Callable[[str], str]) -> list[str]:
         """A text for each constraint, with its name if there are several."""
@@ -96,7 +103,7 @@ class _Row:
         return [f"{text(name)} ({name})" if len(names) > 1 else text(name) for name in names]
 
 
-def _policy(row: _Row) -> str:
+def _policy(row: Epochs) -> str:
     def largest(name: str) -> str:
         return f"{number(row('EpMaxCost', name))} with a standard deviation of {number(row('StdMaxCost', name))}"
 
@@ -110,7 +117,7 @@ def _policy(row: _Row) -> str:
     )
 
 
-def _target(row: _Row, about: Description) -> str:
+def _target(row: Epochs, about: Description) -> str:
     if about.mechanism != "constraint":
         return ""
 
@@ -127,22 +134,21 @@ def _target(row: _Row, about: Description) -> str:
     return f"In this step, {about.quantity} had to {listed(row.each(demand))}.{cap}"
 
 
-def _step(row: _Row, about: Description) -> str:
+def _step(row: Epochs, about: Description) -> str:
     name, meaning = case_of(row("Case"), about)
     out = [f"{name.capitalize()}: {meaning}."]
     if about.mechanism == "constraint":
         nus = ", ".join(row.each(lambda one: equals("ν", row("Nu", one))))
         out.append(f"The multipliers were {equals('λ', row('Lambda'))} for the trust region and {nus} for costs.")
     if row("Accepted") == 0:
-        out.append("No step was accepted, so the policy stayed as it was.")
-        return " ".join(out)
-    delta = row.run.setting("trust_region.delta", None)
+        return " ".join([*out, "No step was accepted, so the policy stayed as it was."])
+    delta = row.run.settings.get("trust_region.delta")
     radius = f"; the limit is {number(float(delta))}" if delta is not None else ""
     out.append(f"The policy moved by a mean KL of {number(row('KL'))}{radius}.")
     return " ".join(filter(None, [*out, _search(row, about)]))
 
 
-def _search(row: _Row, about: Description) -> str:
+def _search(row: Epochs, about: Description) -> str:
     count = row("LineSearch")
     if not math.isfinite(count):
         return ""
@@ -152,12 +158,12 @@ def _search(row: _Row, about: Description) -> str:
         return f"The descent made {about.iterations - left} of {about.iterations} iterations{end}"
     if count == 0:
         return "The line search kept the full step."
-    factor = row.run.setting("trust_region.backtracking", None)
+    factor = row.run.settings.get("trust_region.backtracking")
     length = f", to {percent(float(factor) ** count)} of its length" if factor is not None else ""
     return f"The line search shortened the step {times(int(count))}{length}."
 
 
-def _surrogate(row: _Row, about: Description) -> str:
+def _surrogate(row: Epochs, about: Description) -> str:
     gain = f"The loss fell by {number(row('Gain'))}." if math.isfinite(row("Gain")) else ""
     if about.mechanism != "constraint":
         return gain
@@ -169,7 +175,7 @@ def _surrogate(row: _Row, about: Description) -> str:
     return f"For the change of the constraint's surrogate, {'; '.join(row.each(both))}. {gain}".strip()
 
 
-def _penalty(row: _Row, about: Description) -> str:
+def _penalty(row: Epochs, about: Description) -> str:
     multiplier, later = row("Multiplier"), row("Multiplier", later=1)
     if about.mechanism != "penalty" and not math.isfinite(multiplier):
         return ""
@@ -184,34 +190,29 @@ def _penalty(row: _Row, about: Description) -> str:
     return f"{paid} Its multiplier was {number(multiplier)} in this step{then}."
 
 
-def _shield(row: _Row) -> str:
+def _shield(row: Epochs) -> str:
     rate = row("ShieldRate")
-    if not math.isfinite(rate):
-        return ""
-    if rate == 0:
-        return "The shield changed no action."
-    return f"The shield changed {percent(rate)} of the actions, by {number(row('ShieldShift'))} on average."
+    return shield_sentence(rate, row("ShieldShift")) if rate else "The shield changed no action."
 
 
-def _cvar(row: _Row) -> str:
-    if not math.isfinite(row("VaR")):
-        return ""
-    return (
-        f"The value at risk was {number(row('VaR'))}; the episodes that cost more had a mean of {number(row('CVaR'))}."
-    )
+def shield_sentence(rate: float, shift: float) -> str:
+    """What a shield did that acted at all; nothing if that is unknown."""
+    sentence = f"The shield changed {percent(rate)} of the actions, by {number(shift)} on average."
+    return sentence if math.isfinite(rate) and rate else ""
 
 
-def _critics(row: _Row) -> str:
-    reward = row("EVReward")
-    if not math.isfinite(reward):
-        return ""
-    costs = [
-        f"{_explained(value)} of {name}'s" if len(row.run.constraints) > 1 else f"{_explained(value)} of the costs'"
-        for name in row.run.constraints
-        if math.isfinite(value := row("EVCost", name))
-    ]
+def _cvar(row: Epochs) -> str:
+    var, cvar = number(row("VaR")), number(row("CVaR"))
+    sentence = f"The value at risk was {var}; the episodes that cost more had a mean of {cvar}."
+    return sentence if math.isfinite(row("VaR")) else ""
+
+
+def _critics(row: Epochs) -> str:
+    reward, several = row("EVReward"), len(row.run.constraints) > 1
+    known = {name: value for name in row.run.constraints if math.isfinite(value := row("EVCost", name))}
+    costs = [f"{_explained(value)} of " + (f"{name}'s" if several else "the costs'") for name, value in known.items()]
     both = f"{_explained(reward)} of the return's variance" + (f" and {', '.join(costs)}" if costs else "")
-    return f"On unseen episodes, the critics explained {both}."
+    return f"On unseen episodes, the critics explained {both}." if math.isfinite(reward) else ""
 
 
 def _explained(share: float) -> str:
@@ -219,7 +220,7 @@ def _explained(share: float) -> str:
     return percent(share) if share > 0 else "nothing"
 
 
-def _next(row: _Row) -> str:
+def _next(row: Epochs) -> str:
     epoch = row("Epoch", later=1)
     if not math.isfinite(epoch):
         return "This is the last epoch so far, so there is no later measurement."

@@ -1,14 +1,14 @@
 """The largest cost of an episode over the training: its quantiles, and bounds on them from the epoch before."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ascpo.report.data import RunData
 from ascpo.report.groups import Group, by_constraint, file_name
-from ascpo.report.seeds import smooth
-from ascpo.report.style import INK, LIMIT, QUIET, MissingPlot, Plot, colour, from_zero, legend, panel
+from ascpo.report.seeds import smooth, stacked
+from ascpo.report.style import INK, QUIET, MissingPlot, Plot, colour, finish, from_zero, limit_line, panel, titled
 from ascpo.report.wording import train_again
 from ascpo.theory.cantelli import confidence_of_variance, kappa_for
 
@@ -49,8 +49,7 @@ def check_bounds(run: RunData, constraint: str) -> BoundCheck | None:
     if mean is None or deviation is None or quantiles is None or run.epochs < 2:
         return None
     worst = run.column("WorstCost") if len(run.constraints) == 1 else None
-    if worst is not None:
-        quantiles = quantiles | {1.0: worst}
+    quantiles |= {} if worst is None else {1.0: worst}
     level = min(max(run.probability, min(quantiles)), max(quantiles))
     variance = deviation[:-1] ** 2
     return BoundCheck(
@@ -80,53 +79,31 @@ def bound_plots(groups: Sequence[Group]) -> list[Plot | MissingPlot]:
     return _plots(groups, "Bounds against the next epoch", _bound_plot)
 
 
-@dataclass(frozen=True)
-class _Subject:
-    """The group and the constraint of a plot."""
-
-    group: Group
-    constraint: str
-    index: int
-    alone: bool
-    """Whether the report has no other group."""
-
-    def title(self, title: str) -> str:
-        parts = [] if self.alone else [self.group.label]
-        parts += [self.constraint] if len(self.group.constraints) > 1 else []
-        return f"{title}: {', '.join(parts)}" if parts else title
-
-    def file(self, name: str) -> str:
-        parts = [] if self.alone else [self.group.slug]
-        parts += [file_name(self.constraint)] if len(self.group.constraints) > 1 else []
-        return "-".join([name, *parts])
-
-
 def _plots(
-    groups: Sequence[Group], title: str, draw: Callable[[_Subject, str], Plot | None]
+    groups: Sequence[Group], title: str, draw: Callable[[Group, str, str], Plot | None]
 ) -> list[Plot | MissingPlot]:
     found: list[Plot | MissingPlot] = []
-    missing: dict[str, Group] = {}
-    order = {group.slug: index for index, group in enumerate(groups)}
+    missing: dict[Group, None] = {}
     for constraint, having in by_constraint(groups).items():
         for group in having:
-            name = constraint or group.constraints[0]
-            plot = draw(_Subject(group, name, order[group.slug], len(groups) == 1), title)
+            first, *others = group.constraints
+            own = constraint if others else ""
+            plot = draw(group, constraint or first, titled(title, group.distinction, own))
             if plot is None:
-                missing[group.slug] = group
+                missing[group] = None
             else:
-                found.append(plot)
+                name = "-".join(filter(None, (plot.name, group.slug, file_name(own))))
+                found.append(replace(plot, name=name))
     if missing:
-        first, *_ = missing.values()
-        names = ", ".join(group.label for group in missing.values())
-        title = title if len(missing) == len(groups) else f"{title}: {names}"
-        short = all(run.quantiles(run.constraints[0]) is not None for run in first.runs)
-        command = "" if short else train_again(first.first)
+        runs = next(iter(missing)).runs
+        title = title if len(missing) == len(groups) else titled(title, *(group.label for group in missing))
+        short = all(run.quantiles(run.constraints[0]) is not None for run in runs)
+        command = "" if short else train_again(runs[0])
         found.append(MissingPlot(title, _ONE_EPOCH if short else _NO_QUANTILES, command))
     return found
 
 
-def _quantile_plot(subject: _Subject, title: str) -> Plot | None:
-    group, constraint = subject.group, subject.constraint
+def _quantile_plot(group: Group, constraint: str, title: str) -> Plot | None:
     known = [run.quantiles(constraint) or {} for run in group.runs]
     levels = sorted(set(known[0]).intersection(*known[1:]))
     if not levels:
@@ -135,9 +112,8 @@ def _quantile_plot(subject: _Subject, title: str) -> Plot | None:
     count = len(raw[levels[0]])
     epochs, width = np.arange(count), max(1, count // 20)
     curves = {level: smooth(curve, width) for level, curve in raw.items()}
-    title = subject.title(title)
     figure, axes = panel(title, "epoch", "")
-    hue = colour(subject.index)
+    hue = colour(group.index)
     for low, high, alpha in zip(levels, levels[1:], _OPACITIES, strict=False):
         name = f"{low:.0%} to {high:.0%}".replace("%", " %")
         axes.fill_between(epochs, curves[low], curves[high], color=hue, alpha=alpha, linewidth=0, label=name)
@@ -146,38 +122,33 @@ def _quantile_plot(subject: _Subject, title: str) -> Plot | None:
     worst = group.columns("WorstCost") if len(group.constraints) == 1 else None
     if worst is not None:
         axes.plot(epochs, np.nanmax(worst, axis=0), color=QUIET, linewidth=0.8, linestyle=":", label="worst state")
-    axes.axhline(group.limit(constraint), color=LIMIT, linewidth=1.0, linestyle=(0, (4, 2)), label="limit")
+    limit_line(axes, group.limit(constraint))
     from_zero(axes)
-    axes.margins(x=0.01)
-    legend(axes)
+    finish(axes)
     seeds = "" if len(group.runs) == 1 else f" The curves are means over {len(group.runs)} seeds."
     mean = f", as running means over {width} epochs" if width > 1 else ""
     dots = "" if worst is None else " The dotted line is the worst state of any episode, finished or not."
     caption = f"The quantiles are those of the episodes that finish in an epoch{mean}.{dots}{seeds}"
-    return Plot(subject.file("fan"), title, caption, figure)
+    return Plot("fan", title, caption, figure)
 
 
-def _bound_plot(subject: _Subject, title: str) -> Plot | None:
-    group = subject.group
-    checks = [found for run in group.runs if (found := check_bounds(run, subject.constraint)) is not None]
+def _bound_plot(group: Group, constraint: str, title: str) -> Plot | None:
+    checks = [found for run in group.runs if (found := check_bounds(run, constraint)) is not None]
     if len(checks) < len(group.runs):
         return None
-    title = subject.title(title)
     figure, axes = panel(title, "epoch", "")
     epochs = np.arange(1, max(len(one.measured) for one in checks) + 1)
-    k, p, hue = group.first.k, group.first.probability, colour(subject.index)
+    k, p, hue = group.first.k, group.first.probability, colour(group.index)
     cantelli, paper, measured = (
         _mean([getattr(one, name) for one in checks]) for name in ("cantelli", "paper", "measured")
     )
     axes.plot(epochs, cantelli, color=hue, label=f"E + κ√V for {p:.4g}")
     axes.plot(epochs, paper, color=hue, linestyle=(0, (4, 1.5)), label=f"E + {k:g}·V")
     axes.plot(epochs, measured, color=INK, linewidth=1.1, label=f"measured {checks[0].level:.4g} quantile")
-    limit = group.limit(subject.constraint)
-    axes.axhline(limit, color=LIMIT, linewidth=1.0, linestyle=(0, (4, 2)), label="limit")
+    limit_line(axes, group.limit(constraint))
     from_zero(axes)
-    axes.margins(x=0.01)
-    legend(axes, columns=2)
-    return Plot(subject.file("bounds"), title, _bound_caption(checks, k), figure)
+    finish(axes, columns=2)
+    return Plot("bounds", title, _bound_caption(checks, k), figure)
 
 
 def _bound_caption(checks: Sequence[BoundCheck], k: float) -> str:
@@ -194,8 +165,6 @@ def _bound_caption(checks: Sequence[BoundCheck], k: float) -> str:
 
 def _mean(curves: Sequence[np.ndarray]) -> np.ndarray:
     """The mean of the curves that have not ended."""
-    out = np.full((len(curves), max(map(len, curves))), np.nan)
-    for row, curve in zip(out, curves, strict=True):
-        row[: len(curve)] = curve
-    count = np.isfinite(out).sum(axis=0)
-    return np.where(count > 0, np.nansum(out, axis=0) / np.maximum(count, 1), np.nan)
+    rows = stacked(curves)
+    count = np.isfinite(rows).sum(axis=0)
+    return np.where(count > 0, np.nansum(rows, axis=0) / np.maximum(count, 1), np.nan)

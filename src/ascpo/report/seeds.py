@@ -5,6 +5,8 @@ does not decide. Fewer seeds have the mean. The band is a 95 % bootstrap interva
 range of fewer.
 """
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +40,11 @@ def band_of(curves: Float[np.ndarray, "seed x"], *, more_is_better: bool) -> Ban
     ends = np.array([_ending(curve) for curve in curves])
     worst = curves[np.argmin(ends if more_is_better else -ends)]
     return Band(middle, low, high, worst)
+
+
+def stacked(curves: Sequence[Float[np.ndarray, " _"]]) -> Float[np.ndarray, "seed x"]:
+    """The curves as rows, with nan after the end of a shorter one."""
+    return np.array(list(itertools.zip_longest(*curves, fillvalue=np.nan)), float).T
 
 
 def middle_of(values: Float[np.ndarray, "seed x"]) -> Float[np.ndarray, " x"]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import matplotlib
@@ -15,48 +14,28 @@ from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter
+from matplotlib.typing import LineStyleType, RcKeyType
 
 INK, QUIET, FAINT = "#1f2328", "#6a737d", "#e4e7eb"
 LIMIT = "#c0362c"
 """The colour of limits and other reference lines."""
 _COLOURS = ("#1f6fb2", "#d9730d", "#2a8f5b", "#8250b8", "#b8860b", "#c2478f", "#3a9da8", "#6b5b4b")
 """Neighbours also differ in lightness, for readers who do not see every hue."""
-_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
+_DASHES: tuple[LineStyleType, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
 WIDTH, HEIGHT = 5.4, 3.3
 
-_LOOK: dict[Any, Any] = {
-    "axes.axisbelow": True,
-    "axes.edgecolor": "#b8bec6",
-    "axes.grid": True,
-    "axes.labelcolor": QUIET,
-    "axes.labelsize": 9,
-    "axes.linewidth": 0.8,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlecolor": INK,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 10.5,
-    "axes.titleweight": "bold",
-    "figure.facecolor": "white",
-    "font.family": "DejaVu Sans",
-    "font.size": 9,
-    "grid.color": FAINT,
-    "grid.linewidth": 0.7,
-    "legend.fontsize": 8,
-    "legend.frameon": False,
-    "lines.linewidth": 1.6,
-    "lines.solid_capstyle": "round",
-    "savefig.dpi": 160,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "ascpo",
-    "text.color": INK,
+_LOOK: dict[RcKeyType, object] = {
+    "axes.axisbelow": True, "axes.edgecolor": "#b8bec6", "axes.grid": True, "axes.linewidth": 0.8,
+    "axes.labelcolor": QUIET, "axes.labelsize": 9, "axes.spines.right": False, "axes.spines.top": False,
+    "axes.titlecolor": INK, "axes.titlelocation": "left", "axes.titlesize": 10.5, "axes.titleweight": "bold",
+    "figure.facecolor": "white", "font.family": "DejaVu Sans", "font.size": 9,
+    "grid.color": FAINT, "grid.linewidth": 0.7, "legend.fontsize": 8, "legend.frameon": False,
+    "lines.linewidth": 1.6, "lines.solid_capstyle": "round",
+    "savefig.dpi": 160, "svg.fonttype": "path", "svg.hashsalt": "ascpo",
     # A dollar sign in the name of a run does not start a formula.
-    "text.parse_math": False,
-    "xtick.color": QUIET,
-    "xtick.labelsize": 8.5,
-    "ytick.color": QUIET,
-    "ytick.labelsize": 8.5,
-}
+    "text.color": INK, "text.parse_math": False,
+    "xtick.color": QUIET, "xtick.labelsize": 8.5, "ytick.color": QUIET, "ytick.labelsize": 8.5,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -119,27 +98,35 @@ def chip(index: int) -> str:
     return hue if index < len(_COLOURS) else f"repeating-linear-gradient(90deg, {hue} 0 3px, transparent 3px 5px)"
 
 
-def dashes(index: int) -> Any:
+def dashes(index: int) -> LineStyleType:
     """The line style, which changes once the colours repeat."""
     return _DASHES[index // len(_COLOURS) % len(_DASHES)]
 
 
-def legend(axes: Axes, *, columns: int = 3) -> None:
-    """Put the legend below the panel, where it covers no curve."""
-    handles, labels = axes.get_legend_handles_labels()
-    figure = axes.get_figure(root=True)
+def titled(title: str, *parts: str) -> str:
+    """The title, and the parts that are not empty."""
+    known = ", ".join(filter(None, parts))
+    return f"{title}: {known}" if known else title
+
+
+def limit_line(axes: Axes, value: float, name: str = "limit") -> None:
+    axes.axhline(value, color=LIMIT, linewidth=1.0, linestyle=(0, (4, 2)), label=name)
+
+
+def finish(axes: Axes, *, columns: int = 3) -> None:
+    """Narrow the margins, and put the legend below the panel, where it covers no curve."""
+    axes.margins(x=0.01)
+    (handles, labels), figure = axes.get_legend_handles_labels(), axes.get_figure(root=True)
     if len(handles) < 2 or figure is None:
-        # The title names a single curve.
-        return
+        return  # The title names a single curve.
     columns = max(1, min(columns, len(labels), int(80 // (max(map(len, labels)) + 7))))
     room = 0.19 * -(-len(labels) // columns)
     left, (width, height) = axes.get_position().x0, figure.get_size_inches()
     figure.set_figheight(height + room)
     _fit(figure, left * width, 0.5 + room)
-    place = (0.1 / width, 0.02)
     figure.legend(
-        handles, labels, loc="lower left", bbox_to_anchor=place, ncols=columns, handlelength=2.2, columnspacing=1.4,
-        borderpad=0.0, borderaxespad=0.2, labelspacing=0.42,
+        handles, labels, loc="lower left", bbox_to_anchor=(0.1 / width, 0.02), ncols=columns, handlelength=2.2,
+        columnspacing=1.4, borderpad=0.0, borderaxespad=0.2, labelspacing=0.42,
     )  # fmt: skip
 
 
@@ -173,18 +160,12 @@ def save(plot: Plot, folder: Path) -> str:
 def inline(svg: bytes, name: str, title: str) -> str:
     """The SVG for a page. Its ids get a prefix, because ids of two SVGs on a page must not collide."""
     root = ElementTree.fromstring(svg)
-    for parent in root.iter():
-        for child in list(parent):
-            if _plain(child.tag) in ("metadata", "style"):
-                parent.remove(child)
     for element in root.iter():
+        element[:] = [child for child in element if _plain(child.tag) not in ("metadata", "style")]
         element.tag = _plain(element.tag)
-        attributes = {_plain(key): _renamed(_plain(key), value, name) for key, value in element.attrib.items()}
-        element.attrib.clear()
-        element.attrib.update(attributes)
-    for unwanted in ("width", "height", "version"):
-        root.attrib.pop(unwanted, None)
-    root.attrib.update({"role": "img", "aria-label": title, "class": "figure"})
+        element.attrib = {_plain(key): _renamed(_plain(key), value, name) for key, value in element.attrib.items()}
+    kept = {key: value for key, value in root.attrib.items() if key not in ("width", "height", "version")}
+    root.attrib = kept | {"role": "img", "aria-label": title, "class": "figure"}
     return ElementTree.tostring(root, encoding="unicode")
 
 

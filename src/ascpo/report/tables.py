@@ -1,12 +1,11 @@
 """The tables of a report: statistics, settings, versions."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ascpo.report.data import ACTIONS, RunData
-from ascpo.report.groups import Group, differing, flat_settings, shown
+from ascpo.report.groups import Group, differing, shown
 from ascpo.report.wording import number, percent
 
 _LAST = 10
@@ -82,117 +81,99 @@ class StatisticsTable:
     note: str
 
 
+Measure = Callable[[RunData, str], tuple[float, object]]
+"""A run and the name of a statistic → its value, and its interval if there is one."""
+
+
 def training_table(groups: Sequence[Group]) -> StatisticsTable:
     """Means over the end of the training."""
 
-    def of(run: RunData, statistic: Statistic) -> tuple[float, None]:
+    def measure(run: RunData, name: str) -> tuple[float, None]:
         # The cost rate is a mean over the whole training already.
-        return run.last(statistic.name, 1 if statistic.name == "CostRate" else _LAST), None
+        return run.last(name, 1 if name == "CostRate" else _LAST), None
 
-    statistics = _available(TRAINING, groups, lambda run, statistic: of(run, statistic)[0])
     last = min(_LAST, *(run.epochs for group in groups for run in group.runs))
     note = f"The values are means over the last {last} epochs. The cost rate covers the whole training."
-    return StatisticsTable(statistics, *_rows(groups, statistics, of), f"{note} {_seeds_note(groups)}".strip())
+    return _table(groups, TRAINING, measure, note)
 
 
 def fresh_tables(groups: Sequence[Group]) -> dict[str, StatisticsTable]:
     """Kind of actions → the evaluations of the groups that have one."""
-    found = {}
-    for actions, name in ACTIONS.items():
-        having = [group for group in groups if all(actions in run.evaluation for run in group.runs)]
-        if having:
-            found[name] = _fresh_table(groups, having, actions)
-    return found
+    having = {actions: [group for group in groups if all(actions in run.evaluation for run in group.runs)]
+              for actions in ACTIONS}  # fmt: skip
+    return {ACTIONS[actions]: _fresh_table(found, actions) for actions, found in having.items() if found}
 
 
-def _fresh_table(groups: Sequence[Group], having: Sequence[Group], actions: str) -> StatisticsTable:
-    def of(run: RunData, statistic: Statistic) -> tuple[float, Any]:
+def _fresh_table(groups: Sequence[Group], actions: str) -> StatisticsTable:
+    def measure(run: RunData, name: str) -> tuple[float, object]:
         evaluation = run.evaluation[actions]
-        value = evaluation.get(statistic.name)
+        value = evaluation.get(name)
         value = float(value) if isinstance(value, (int, float)) else math.nan
-        return value, evaluation.get("intervals", {}).get(statistic.name)
+        return value, evaluation.get("intervals", {}).get(name)
 
-    statistics = _available(FRESH, having, lambda run, statistic: of(run, statistic)[0])
-    order = {group.slug: index for index, group in enumerate(groups)}
-    intervals = any(run.evaluation[actions].get("intervals") for group in having for run in group.runs)
-    note = "Small numbers are the 95 % intervals of a run." if intervals else ""
-    return StatisticsTable(statistics, *_rows(having, statistics, of, order), f"{note} {_seeds_note(having)}".strip())
+    intervals = any(run.evaluation[actions].get("intervals") for group in groups for run in group.runs)
+    return _table(groups, FRESH, measure, "Small numbers are the 95 % intervals of a run." if intervals else "")
 
 
-def _available(
-    statistics: Sequence[Statistic], groups: Sequence[Group], of: Callable[[RunData, Statistic], float]
-) -> tuple[Statistic, ...]:
-    """The statistics that some run has. Interventions need a shield that acts."""
+def _table(groups: Sequence[Group], statistics: Sequence[Statistic], measure: Measure, note: str) -> StatisticsTable:
+    """A table of the statistics that some run has."""
     runs = [run for group in groups for run in group.runs]
 
-    def known(statistic: Statistic) -> bool:
-        values = [value for run in runs if math.isfinite(value := of(run, statistic))]
-        return bool(values) and (statistic.name != "Interventions" or any(values))
+    def known(name: str) -> bool:
+        values = [value for run in runs if math.isfinite(value := measure(run, name)[0])]
+        # Interventions need a shield that acts.
+        return bool(values) and (name != "Interventions" or any(values))
 
-    return tuple(statistic for statistic in statistics if known(statistic))
-
-
-def _rows(
-    groups: Sequence[Group],
-    statistics: Sequence[Statistic],
-    of: Callable[[RunData, Statistic], tuple[float, Any]],
-    order: Mapping[str, int] | None = None,
-) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+    statistics = tuple(statistic for statistic in statistics if known(statistic.name))
     rows, seeds = [], []
-    for place, group in enumerate(groups):
-        index = order[group.slug] if order else place
-        each = [tuple(_cell(statistic, *of(run, statistic)) for statistic in statistics) for run in group.runs]
-        if len(each) == 1:
-            rows.append(Row(group.label, index, each[0]))
-            continue
-        together = tuple(
-            _over_seeds(statistic, [of(run, statistic)[0] for run in group.runs]) for statistic in statistics
-        )
-        rows.append(Row(group.label, index, together))
-        names = [f"{group.label}, seed {run.seed}" for run in group.runs]
-        seeds += [Row(name, index, cells) for name, cells in zip(names, each, strict=True)]
-    return tuple(rows), tuple(seeds)
+    for group in groups:
+        measured = [[measure(run, statistic.name) for statistic in statistics] for run in group.runs]
+        each = [tuple(map(_cell, statistics, values)) for values in measured]
+        together = each[0] if len(each) == 1 else tuple(map(_over_seeds, statistics, zip(*measured, strict=True)))
+        rows.append(Row(group.label, group.index, together))
+        if len(each) > 1:
+            names = [f"{group.label}, seed {run.seed}" for run in group.runs]
+            seeds += [Row(name, group.index, cells) for name, cells in zip(names, each, strict=True)]
+    if seeds:
+        note += " Groups of several seeds show the mean and, in small numbers, the range."
+    return StatisticsTable(statistics, tuple(rows), tuple(seeds), note.strip())
 
 
-def _cell(statistic: Statistic, value: float, interval: Any = None) -> Cell:
-    if not math.isfinite(value):
-        return Cell(NOTHING)
-    ends = interval if isinstance(interval, (list, tuple)) and len(interval) == 2 else None
-    known = ends is not None and all(isinstance(end, (int, float)) for end in ends)
-    return Cell(statistic.show(value), statistic.span(ends[0], ends[1]) if known and ends else "")
+def _cell(statistic: Statistic, measured: tuple[float, object]) -> Cell:
+    match measured:
+        case (value, _) if not math.isfinite(value):
+            return Cell(NOTHING)
+        case (value, [int() | float() as low, int() | float() as high]):
+            return Cell(statistic.show(value), statistic.span(low, high))
+        case (value, _):
+            return Cell(statistic.show(value))
 
 
-def _over_seeds(statistic: Statistic, values: Sequence[float]) -> Cell:
-    known = [value for value in values if math.isfinite(value)]
+def _over_seeds(statistic: Statistic, measured: Sequence[tuple[float, object]]) -> Cell:
+    known = [value for value, _ in measured if math.isfinite(value)]
     if not known:
         return Cell(NOTHING)
     if statistic.name == "Episodes":
         return Cell(statistic.show(sum(known)))
-    mean = sum(known) / len(known)
-    return Cell(statistic.show(mean), statistic.span(min(known), max(known)))
-
-
-def _seeds_note(groups: Sequence[Group]) -> str:
-    several = any(len(group.runs) > 1 for group in groups)
-    return "Groups of several seeds show the mean and, in small numbers, the range." if several else ""
+    return Cell(statistic.show(sum(known) / len(known)), statistic.span(min(known), max(known)))
 
 
 def settings_tables(groups: Sequence[Group]) -> tuple[dict[str, list[str]], dict[str, str]]:
     """The settings that differ, with a value for each group; and the settings that all groups share."""
-    flat = [flat_settings(group.first) for group in groups]
-    names = [name for name in differing([group.first for group in groups]) if name != "seed"]
-    different = {name: [shown(settings[name]) if name in settings else NOTHING for settings in flat] for name in names}
-    shared = {name: shown(value) for name, value in flat[0].items() if name not in different and name != "seed"}
+    firsts = [group.first for group in groups]
+    names = [name for name in differing(firsts) if name != "seed"]
+    different = {name: [shown(run.settings.get(name, NOTHING)) for run in firsts] for name in names}
+    shared = {name: shown(value) for name, value in firsts[0].settings.items() if name not in [*names, "seed"]}
     return different, shared
 
 
 def versions_table(runs: Sequence[RunData]) -> tuple[list[str], dict[str, list[str]]]:
     """The titles of the columns, one per set of versions, and the versions of each package."""
-    columns: dict[str, tuple[Mapping[str, Any], list[str]]] = {}
+    columns: dict[str, list[RunData]] = {}
     for run in runs:
         if run.versions:
-            columns.setdefault(repr(sorted(run.versions.items())), (run.versions, []))[1].append(run.name)
-    titles = ["all runs"] if len(columns) == 1 else [", ".join(names) for _, names in columns.values()]
-    packages = dict.fromkeys(package for versions, _ in columns.values() for package in versions)
-    found = {package: [str(versions.get(package, NOTHING)) for versions, _ in columns.values()] for package in packages}
-    return titles, found
+            columns.setdefault(repr(sorted(run.versions.items())), []).append(run)
+    titles = ["all runs"] if len(columns) == 1 else [", ".join(run.name for run in same) for same in columns.values()]
+    known = [same[0].versions for same in columns.values()]
+    packages = dict.fromkeys(package for versions in known for package in versions)
+    return titles, {package: [str(versions.get(package, NOTHING)) for versions in known] for package in packages}

@@ -5,6 +5,7 @@ share of the trust region that is left to the reward, for others the share of ep
 that is too short joins its longer neighbour, whose text counts its steps.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ascpo.report.data import RunData
-from ascpo.report.journal import CASES, case_of
+from ascpo.report.journal import CASES, Epochs, case_of, shield_sentence
 from ascpo.report.wording import change, equals, listed, number, percent, plural, setting_percent
 from ascpo.runs.description import Description
 
@@ -27,13 +28,7 @@ _ENDS = 3
 """The figures at the ends of a phase are means over this many epochs, since a single epoch is noisy."""
 _TITLES = {
     "rejected": "No step was accepted",
-    "infeasible": "Infeasible",
-    "recovering": "Recovering",
     "bounded": "Bounded by the constraints",
-    "free": "Free",
-    "no-cost-gradient": "No cost gradient",
-    "projected": "Projected",
-    "not-projected": "Not projected",
     "unknown": "Steps of an unknown case",
     "rising": "The multiplier rises",
     "falling": "The multiplier falls",
@@ -43,7 +38,7 @@ _TITLES = {
     "shielding": "The shield acts",
     "reward": "Reward only",
 }
-"""The kinds of steps; the page colours phases by them."""
+"""The titles of kinds that differ from their names. The page colours phases by their kinds."""
 
 Kind = tuple[str, int]
 """The kind of a step, and the tier of its room."""
@@ -68,10 +63,6 @@ class Phase:
     def epochs(self) -> str:
         return f"Epoch {self.first}" if self.first == self.last else f"Epochs {self.first} to {self.last}"
 
-    @property
-    def length(self) -> int:
-        return self.last - self.first + 1
-
 
 def timeline(run: RunData) -> list[Phase]:
     """The phases of a run. The first phase of a kind explains the kind."""
@@ -80,10 +71,11 @@ def timeline(run: RunData) -> list[Phase]:
     kinds = list(zip(_kinds(run, about), tiers, strict=True))
     epochs, found, known = run.metrics["Epoch"].astype(int), [], set()
     for (kind, tier), start, stop in split(kinds, shortest=max(1, run.epochs // _PARTS)):
-        part = _Part(run, start, stop)
+        part = Epochs(run, start, stop)
         sentences, outcome = _sentences(part, about, explained=kind in known), _outcome(part)
-        title, strength = _TITLES[kind] + names[tier], 1.0 - tier / len(names)
-        found.append(Phase(int(epochs[start]), int(epochs[stop - 1]), kind, title, sentences, outcome, strength))
+        title = _TITLES.get(kind, kind.replace("-", " ").capitalize()) + names[tier]
+        first, last, strength = int(epochs[start]), int(epochs[stop - 1]), 1.0 - tier / len(names)
+        found.append(Phase(first, last, kind, title, sentences, outcome, strength))
         known.add(kind)
     return found
 
@@ -93,17 +85,14 @@ def milestones(run: RunData) -> list[str]:
     safe, reward = run.column("SafeRate"), run.column("EpRet")
     epochs, found = run.metrics["Epoch"].astype(int), []
     if safe is not None:
-        kept, target = np.flatnonzero(safe >= run.probability), setting_percent(run.probability)
-        if len(kept):
-            often = plural(len(kept), "epoch")
-            first = epochs[kept[0]]
-            found.append(f"At least {target} of the episodes kept all limits in {often}, first in epoch {first}.")
-        else:
-            best = int(np.nanargmax(safe))
-            found.append(
-                f"No epoch reached the target of {target} of the episodes within all limits. The best was epoch "
-                f"{epochs[best]} with {percent(safe[best])}."
-            )
+        target, kept, best = setting_percent(run.probability), safe >= run.probability, int(np.nanargmax(safe))
+        often, first = plural(int(kept.sum()), "epoch"), epochs[kept.argmax()]
+        found.append(
+            f"At least {target} of the episodes kept all limits in {often}, first in epoch {first}."
+            if kept.any()
+            else f"No epoch reached the target of {target} of the episodes within all limits. The best was epoch "
+            f"{epochs[best]} with {percent(safe[best])}."
+        )
     if reward is not None:
         best = int(np.nanargmax(reward))
         found.append(f"Epoch {epochs[best]} had the highest return, {number(reward[best])}.")
@@ -128,24 +117,19 @@ def split(kinds: Sequence[Kind], shortest: int) -> list[tuple[Kind, int, int]]:
 
 def _joined(found: list[tuple[Kind, int, int]]) -> list[tuple[Kind, int, int]]:
     """Neighbours of the same kind become one phase."""
-    out = found[:1]
-    for kind, start, stop in found[1:]:
-        last, first, _ = out[-1]
-        out[-1:] = [(last, first, stop)] if kind == last else [out[-1], (kind, start, stop)]
-    return out
+    same = [list(phases) for _, phases in itertools.groupby(found, key=lambda phase: phase[0])]
+    return [(phases[0][0], phases[0][1], phases[-1][2]) for phases in same]
 
 
 def _kinds(run: RunData, about: Description) -> list[str]:
-    accepted = run.column("Accepted")
+    accepted, rate = run.column("Accepted"), run.column("ShieldRate")
     match about.mechanism:
         case "constraint":
             found = _case_kinds(run, about)
         case "penalty":
             found = _multiplier_kinds(run)
         case "shield":
-            rate = run.column("ShieldRate")
-            rates = np.zeros(run.epochs) if rate is None else rate
-            found = ["shielding" if one > 0 else "learning" for one in rates]
+            found = ["shielding" if one > 0 else "learning" for one in ([0.0] * run.epochs if rate is None else rate)]
         case _:
             found = ["reward"] * run.epochs
     if accepted is None:
@@ -167,8 +151,7 @@ def _multiplier_kinds(run: RunData) -> list[str]:
     moves = np.diff(multiplier, append=2 * multiplier[-1] - multiplier[-2])
     # The log has six digits, so a steady multiplier seems to tremble.
     noise = 1e-5 * np.maximum(np.abs(multiplier), 1e-6)
-    return ["rising" if up else "falling" if down else "steady"
-            for up, down in zip(moves > noise, moves < -noise, strict=True)]  # fmt: skip
+    return np.select([moves > noise, moves < -noise], ["rising", "falling"], "steady").tolist()
 
 
 def _tiers(run: RunData, about: Description) -> tuple[Sequence[str], list[int]]:
@@ -183,38 +166,21 @@ def _tiers(run: RunData, about: Description) -> tuple[Sequence[str], list[int]]:
     return names, [int(np.searchsorted(_TIERS, one)) for one in np.nan_to_num(room)]
 
 
-class _Part:
-    """Some epochs of a run."""
-
-    def __init__(self, run: RunData, start: int, stop: int) -> None:
-        self.run, self.count, self._rows = run, stop - start, slice(start, stop)
-
-    def of(self, name: str, constraint: str | None = None) -> np.ndarray:
-        """The finite values of a column."""
-        found = self.run.column(name, constraint)
-        found = np.array([]) if found is None else found[self._rows]
-        return found[np.isfinite(found)]
-
-    def mean(self, name: str, constraint: str | None = None) -> float:
-        found = self.of(name, constraint)
-        return float(found.mean()) if len(found) else float("nan")
-
-    def ends(self, name: str) -> tuple[float, float] | None:
-        found = self.of(name)
-        if not len(found):
-            return None
-        few = min(_ENDS, max(1, len(found) // 2))
-        return float(found[:few].mean()), float(found[-few:].mean())
+def _ends(part: Epochs, name: str) -> tuple[float, float] | None:
+    found = part.of(name)
+    few = min(_ENDS, max(1, len(found) // 2))
+    return (float(found[:few].mean()), float(found[-few:].mean())) if len(found) else None
 
 
-def _sentences(part: _Part, about: Description, *, explained: bool) -> tuple[str, ...]:
+def _sentences(part: Epochs, about: Description, *, explained: bool) -> tuple[str, ...]:
     constrained = _constraint_sentences(part, about) if about.mechanism == "constraint" else []
     out = [_case_sentence(part, about, explained), *constrained, _multiplier_sentence(part, about)]
-    out += [_shield_sentence(part), _cvar_sentence(part), _step_sentence(part, about)]
+    out.append(shield_sentence(part("ShieldRate"), part("ShieldShift")))
+    out += [_cvar_sentence(part), _step_sentence(part, about)]
     return tuple(filter(None, out))
 
 
-def _case_sentence(part: _Part, about: Description, explained: bool) -> str:
+def _case_sentence(part: Epochs, about: Description, explained: bool) -> str:
     counted = Counter(int(case) for case in part.of("Case")).most_common()
     if about.mechanism != "constraint":
         counted, meaning = [], case_of(float("nan"), about)[1]
@@ -227,39 +193,30 @@ def _case_sentence(part: _Part, about: Description, explained: bool) -> str:
     return exceptions if explained else f"{meaning[0].upper()}{meaning[1:]}. {exceptions}".strip()
 
 
-def _constraint_sentences(part: _Part, about: Description) -> list[str]:
-    share, names = part.mean("AskShare"), part.run.constraints
+def _constraint_sentences(part: Epochs, about: Description) -> list[str]:
+    share, names = part("AskShare"), part.run.constraints
     out = [f"The constraints could use {percent(share)} of the radius."] if np.isfinite(share) else []
-    for name in names:
-        asked = part.mean("Asked", name)
-        quantity = f"{about.quantity} ({name})" if len(names) > 1 else about.quantity
+    for name, quantity in zip(names, part.each(lambda _: about.quantity), strict=True):
+        asked = part("Asked", name)
         demand = f"had to lower {quantity} by {number(asked)}"
         if not asked > 0:
             demand = f"could raise {quantity} by {number(-asked)}" if asked else f"had to keep {quantity} where it was"
         out.append(
             f"{'The step' if part.count == 1 else 'On average, a step'} {demand}. The linear model predicted a change "
-            f"of {change(part.mean('CostPredicted', name))}; on the same data the change was "
-            f"{change(part.mean('CostActual', name))}, with {equals('ν', part.mean('Nu', name))}."
+            f"of {change(part('CostPredicted', name))}; on the same data the change was "
+            f"{change(part('CostActual', name))}, with {equals('ν', part('Nu', name))}."
         )
     return out
 
 
-def _multiplier_sentence(part: _Part, about: Description) -> str:
-    found = part.of("Multiplier")
-    if not len(found):
+def _multiplier_sentence(part: Epochs, about: Description) -> str:
+    if not len(found := part.of("Multiplier")):
         return ""
     return f"The multiplier of {about.quantity} went from {number(found[0])} to {number(found[-1])}."
 
 
-def _shield_sentence(part: _Part) -> str:
-    rate = part.mean("ShieldRate")
-    if not np.isfinite(rate) or rate == 0:
-        return ""
-    return f"The shield changed {percent(rate)} of the actions, by {number(part.mean('ShieldShift'))} on average."
-
-
-def _cvar_sentence(part: _Part) -> str:
-    var, cvar = part.ends("VaR"), part.ends("CVaR")
+def _cvar_sentence(part: Epochs) -> str:
+    var, cvar = _ends(part, "VaR"), _ends(part, "CVaR")
     if var is None or cvar is None:
         return ""
     return (
@@ -268,9 +225,9 @@ def _cvar_sentence(part: _Part) -> str:
     )
 
 
-def _step_sentence(part: _Part, about: Description) -> str:
+def _step_sentence(part: Epochs, about: Description) -> str:
     accepted, search = part.of("Accepted"), part.of("LineSearch")
-    out = [f"{'The' if part.count == 1 else 'A'} step moved the policy by a mean KL of {number(part.mean('KL'))}"]
+    out = [f"{'The' if part.count == 1 else 'A'} step moved the policy by a mean KL of {number(part('KL'))}"]
     shortened, rejected = int((search > 0).sum()), int((accepted == 0).sum())
     if shortened and not about.iterations:
         out.append(f"the line search shortened {'it' if part.count == 1 else f'{shortened} of {len(search)} steps'}")
@@ -279,7 +236,7 @@ def _step_sentence(part: _Part, about: Description) -> str:
     return "; ".join(out) + "."
 
 
-def _outcome(part: _Part) -> str:
+def _outcome(part: Epochs) -> str:
     found = []
     for name, title, text in (
         ("EpRet", "return", number),
@@ -288,7 +245,7 @@ def _outcome(part: _Part) -> str:
         ("SafeRate", "within all limits", percent),
         ("TimeoutRate", "time-outs", percent),
     ):
-        ends = part.ends(name)
+        ends = _ends(part, name)
         if ends is not None:
             later = f" → {text(ends[1])}" if part.count > 1 else ""
             found.append(f"{title} {text(ends[0])}{later}")

@@ -18,15 +18,15 @@ from jaxtyping import Float
 
 from ascpo.theory.difference import divergence, first_order_difference, mean_advantages, total_variation
 from ascpo.theory.moments import advantages, mean, mean_variance, omega, values, visitation
-from ascpo.theory.tabular import TabularMDP
+from ascpo.theory.tabular import Policy, TabularMDP
 
 
-def largest_advantage(mdp: TabularMDP, pi: Float[np.ndarray, "s a"]) -> float:
+def largest_advantage(mdp: TabularMDP, pi: Policy) -> float:
     """ε = max_{h, s, a} |E_{s'} Aʰ(s, a, s')|."""
     return float(np.abs((mdp.P * advantages(mdp, pi)).sum(axis=-1)).max())
 
 
-def largest_divergence(old: Float[np.ndarray, "s a"], new: Float[np.ndarray, "s a"]) -> float:
+def largest_divergence(old: Policy, new: Policy) -> float:
     """KL = min{2, max_s KL(s)}: no total variation is above 1, so no more than 2 is ever needed."""
     return float(min(2.0, divergence(old, new).max()))
 
@@ -37,24 +37,18 @@ def drift(mdp: TabularMDP) -> Float[np.ndarray, " h"]:
     return np.append(0.0, np.cumsum(t * mdp.gamma**t))
 
 
-def value_difference_bound(
-    mdp: TabularMDP, old: Float[np.ndarray, "s a"], new: Float[np.ndarray, "s a"]
-) -> Float[np.ndarray, "h s"]:
+def value_difference_bound(mdp: TabularMDP, old: Policy, new: Policy) -> Float[np.ndarray, "h s"]:
     """|Vʰ_π' − Vʰ_π| ≤ η̄ʰ = |Lʰ| + 2ε KL S_h: at γ = 1, |Lʰ| + ε h(h−1) KL."""
     remainder = 2.0 * largest_advantage(mdp, old) * largest_divergence(old, new) * drift(mdp)
     return np.abs(first_order_difference(mdp, old, new)) + remainder[:, None]
 
 
-def advantage_change(
-    mdp: TabularMDP, old: Float[np.ndarray, "s a"], new: Float[np.ndarray, "s a"]
-) -> Float[np.ndarray, "h s s"]:
+def advantage_change(mdp: TabularMDP, old: Policy, new: Policy) -> Float[np.ndarray, "h s s"]:
     """Kʰ(s, s') = Aʰ_π' − Aʰ_π = γηʰ⁻¹(s') − ηʰ(s), whatever the action. Exact."""
     return _against_the_next(values(mdp, new) - values(mdp, old), mdp.gamma)
 
 
-def advantage_change_bound(
-    mdp: TabularMDP, old: Float[np.ndarray, "s a"], new: Float[np.ndarray, "s a"]
-) -> Float[np.ndarray, "h s s"]:
+def advantage_change_bound(mdp: TabularMDP, old: Policy, new: Policy) -> Float[np.ndarray, "h s s"]:
     """|Kʰ(s, s')| ≤ K̄ʰ = |γLʰ⁻¹(s') − Lʰ(s)| + 2ε KL (γS_{h−1} + S_h): at γ = 1, |·| + 2ε (h−1)² KL."""
     S = drift(mdp)
     both = S + mdp.gamma * np.append(0.0, S[:-1])
@@ -64,7 +58,7 @@ def advantage_change_bound(
 
 
 def omega_change_bound(
-    mdp: TabularMDP, old: Float[np.ndarray, "s a"], new: Float[np.ndarray, "s a"], K: Float[np.ndarray, "h s s"]
+    mdp: TabularMDP, old: Policy, new: Policy, K: Float[np.ndarray, "h s s"]
 ) -> Float[np.ndarray, "h s"]:
     """|ωʰ_π' − ωʰ_π| ≤ |E_π[(ξ−1)A²]| + 2E_π[ξ|A|K̄] + E_π'[K̄²], with ξ = π'/π and any K̄ ≥ |K|."""
     A, K = advantages(mdp, old), K[:, :, None, :]
@@ -73,7 +67,7 @@ def omega_change_bound(
     return np.abs(squared) + mixed
 
 
-def mean_variance_change_bound(mdp: TabularMDP, old: Float[np.ndarray, "s a"], new: Float[np.ndarray, "s a"]) -> float:
+def mean_variance_change_bound(mdp: TabularMDP, old: Policy, new: Policy) -> float:
     """|MV_π' − MV_π| ≤ Σ_h γ²⁽ⁿ⁻ʰ⁾ (max_s ω̄ʰ(s) + min{2, 2(n−h)α} max_s ωʰ(s)).
 
     ω̄ʰ bounds the change of ωʰ, and the rest what other states do. Zero for π' = π.
@@ -87,7 +81,7 @@ def mean_variance_change_bound(mdp: TabularMDP, old: Float[np.ndarray, "s a"], n
     return float(mdp.gamma ** (2 * steps_before) @ (of_omega + of_states))
 
 
-def mean_bounds(mdp: TabularMDP, old: Float[np.ndarray, "s a"], new: Float[np.ndarray, "s a"]) -> tuple[float, float]:
+def mean_bounds(mdp: TabularMDP, old: Policy, new: Policy) -> tuple[float, float]:
     """(ℰˡ, ℰᵘ) around ℰ(π'):  ℰ(π) + Σ_t γᵗ E_{d_t}[Āⁿ⁻ᵗ] ∓ 2(n−1) ε̄ Σ_t E_{d_t}[TV],  d_t the states of π."""
     centre = mean(mdp, old) + float(mdp.mu @ first_order_difference(mdp, old, new)[-1])
     largest = np.abs(mean_advantages(mdp, old, new)).max()
@@ -96,13 +90,13 @@ def mean_bounds(mdp: TabularMDP, old: Float[np.ndarray, "s a"], new: Float[np.nd
     return centre - width, centre + width
 
 
-def variance_mean_bound(mdp: TabularMDP, old: Float[np.ndarray, "s a"], new: Float[np.ndarray, "s a"]) -> float:
+def variance_mean_bound(mdp: TabularMDP, old: Policy, new: Policy) -> float:
     """VM_π' ≤ E_μ[Vⁿ²] + max_s(η̄² + 2|Vⁿ|η̄) − (min{max{0, ℰˡ}, ℰᵘ})². Exact for π' = π."""
     return variance_mean_from(mdp, old, value_difference_bound(mdp, old, new)[-1], mean_bounds(mdp, old, new))
 
 
 def variance_mean_from(
-    mdp: TabularMDP, old: Float[np.ndarray, "s a"], eta: Float[np.ndarray, " s"], around: tuple[float, float]
+    mdp: TabularMDP, old: Policy, eta: Float[np.ndarray, " s"], around: tuple[float, float]
 ) -> float:
     """E_μ[Vⁿ²] + max_s|η² + 2|Vⁿ|η| − (min{max{0, ℰˡ}, ℰᵘ})² from an η and an (ℰˡ, ℰᵘ) of one's own."""
     V = values(mdp, old)[-1]
@@ -112,7 +106,7 @@ def variance_mean_from(
     return float(mdp.mu @ V**2 + np.abs(eta**2 + 2.0 * np.abs(V) * eta).max()) - least**2
 
 
-def constraint_bound(mdp: TabularMDP, old: Float[np.ndarray, "s a"], new: Float[np.ndarray, "s a"], k: float) -> float:
+def constraint_bound(mdp: TabularMDP, old: Policy, new: Policy, k: float) -> float:
     """ℰ(π') + k𝒱(π') ≤ ℰᵘ + k(MV_π + the bound on its change + the bound on VM): the paper's constraint."""
     _, upper = mean_bounds(mdp, old, new)
     spread = mean_variance(mdp, old) + mean_variance_change_bound(mdp, old, new) + variance_mean_bound(mdp, old, new)

@@ -11,36 +11,30 @@ import numpy as np
 from jaxtyping import Float
 
 from ascpo.theory.moments import accumulate, advantages
-from ascpo.theory.tabular import TabularMDP
+from ascpo.theory.tabular import Policy, TabularMDP
 
 
-def mean_advantages(
-    mdp: TabularMDP, old: Float[np.ndarray, "s a"], new: Float[np.ndarray, "s a"]
-) -> Float[np.ndarray, "h s"]:
+def mean_advantages(mdp: TabularMDP, old: Policy, new: Policy) -> Float[np.ndarray, "h s"]:
     """Āʰ(s)."""
     return mdp.expect(new, advantages(mdp, old))
 
 
-def value_difference(
-    mdp: TabularMDP, old: Float[np.ndarray, "s a"], new: Float[np.ndarray, "s a"]
-) -> Float[np.ndarray, "h s"]:
+def value_difference(mdp: TabularMDP, old: Policy, new: Policy) -> Float[np.ndarray, "h s"]:
     """ηʰ(s) = Vʰ_π'(s) − Vʰ_π(s), by the finite-horizon difference lemma."""
     return accumulate(mdp, new, mean_advantages(mdp, old, new), discount=mdp.gamma)
 
 
-def first_order_difference(
-    mdp: TabularMDP, old: Float[np.ndarray, "s a"], new: Float[np.ndarray, "s a"]
-) -> Float[np.ndarray, "h s"]:
+def first_order_difference(mdp: TabularMDP, old: Policy, new: Policy) -> Float[np.ndarray, "h s"]:
     """Lʰ(s): the same sum along the old policy's states; agrees with ηʰ to first order in the change."""
     return accumulate(mdp, old, mean_advantages(mdp, old, new), discount=mdp.gamma)
 
 
-def total_variation(old: Float[np.ndarray, "s a"], new: Float[np.ndarray, "s a"]) -> Float[np.ndarray, " s"]:
+def total_variation(old: Policy, new: Policy) -> Float[np.ndarray, " s"]:
     """TV(s) = ½ Σ_a |π'(a|s) − π(a|s)|."""
     return 0.5 * np.abs(new - old).sum(axis=1)
 
 
-def divergence(old: Float[np.ndarray, "s a"], new: Float[np.ndarray, "s a"]) -> Float[np.ndarray, " s"]:
+def divergence(old: Policy, new: Policy) -> Float[np.ndarray, " s"]:
     """KL(s) = Σ_a π'(a|s) log(π'(a|s) / π(a|s)), infinite where π' does what π never does.
 
     Pinsker: TV² ≤ ½ KL, in either direction of KL.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from ascpo.theory.tabular import TabularMDP
+from ascpo.theory.tabular import Policy, TabularMDP
 
 _DIGITS = 12
 """Returns that agree to so many digits of the largest cost are one return: sums in another order round differently."""
@@ -38,7 +38,7 @@ class Law:
         return float(self.probabilities[self.values <= x + slack].sum())
 
 
-def law_of_return(mdp: TabularMDP, pi: Float[np.ndarray, "s a"]) -> Law:
+def law_of_return(mdp: TabularMDP, pi: Policy) -> Law:
     """The law of 𝒟 = Σ_t γᵗ D_t. Equal returns in a state are merged; if none are equal there are (|S||A|)ⁿ."""
     weights = mdp.transitions(pi)
     unit = np.max(np.abs(mdp.D)) or 1.0

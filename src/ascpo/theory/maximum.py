@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from ascpo.theory.tabular import TabularMDP
+from ascpo.theory.tabular import Policy, TabularMDP
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class MaximumMDP:
     maximum: Float[np.ndarray, " augmented"]
     """M of each pair."""
 
-    def lift(self, pi: Float[np.ndarray, "s a"]) -> Float[np.ndarray, "augmented a"]:
+    def lift(self, pi: Policy) -> Float[np.ndarray, "augmented a"]:
         """A policy of the original states, as one of the pairs that does not look at M."""
         return pi[self.state]
 

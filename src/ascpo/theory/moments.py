@@ -13,10 +13,10 @@ Arrays over the steps to go have n + 1 rows: row h belongs to h, and row 0 is ze
 import numpy as np
 from jaxtyping import Float
 
-from ascpo.theory.tabular import TabularMDP
+from ascpo.theory.tabular import Policy, TabularMDP
 
 
-def values(mdp: TabularMDP, pi: Float[np.ndarray, "s a"]) -> Float[np.ndarray, "h s"]:
+def values(mdp: TabularMDP, pi: Policy) -> Float[np.ndarray, "h s"]:
     """Vʰ(s): the expected return of h steps from s."""
     weights = mdp.transitions(pi)
     V = [np.zeros(mdp.states)]
@@ -25,25 +25,25 @@ def values(mdp: TabularMDP, pi: Float[np.ndarray, "s a"]) -> Float[np.ndarray, "
     return np.stack(V)
 
 
-def advantages(mdp: TabularMDP, pi: Float[np.ndarray, "s a"]) -> Float[np.ndarray, "h s a s"]:
+def advantages(mdp: TabularMDP, pi: Policy) -> Float[np.ndarray, "h s a s"]:
     """Aʰ(s, a, s') = D + γ Vʰ⁻¹(s') − Vʰ(s). Along an episode it is δ_t = Aⁿ⁻ᵗ(s_t, a_t, s_{t+1})."""
     V = values(mdp, pi)
     A = mdp.D + mdp.gamma * V[:-1, None, None, :] - V[1:, :, None, None]
     return np.concatenate([np.zeros_like(A[:1]), A])
 
 
-def omega(mdp: TabularMDP, pi: Float[np.ndarray, "s a"]) -> Float[np.ndarray, "h s"]:
+def omega(mdp: TabularMDP, pi: Policy) -> Float[np.ndarray, "h s"]:
     """ωʰ(s) = Var_{a, s'}[D + γ Vʰ⁻¹(s')]: what one step adds to the variance."""
     return mdp.expect(pi, advantages(mdp, pi) ** 2)
 
 
-def variances(mdp: TabularMDP, pi: Float[np.ndarray, "s a"]) -> Float[np.ndarray, "h s"]:
+def variances(mdp: TabularMDP, pi: Policy) -> Float[np.ndarray, "h s"]:
     """Xʰ(s): the variance of the return of h steps from s."""
     return accumulate(mdp, pi, omega(mdp, pi), discount=mdp.gamma**2)
 
 
 def accumulate(
-    mdp: TabularMDP, pi: Float[np.ndarray, "s a"], f: Float[np.ndarray, "h s"], *, discount: float
+    mdp: TabularMDP, pi: Policy, f: Float[np.ndarray, "h s"], *, discount: float
 ) -> Float[np.ndarray, "h s"]:
     """Fʰ(s) = E_π[Σ_{t<h} discountᵗ fʰ⁻ᵗ(s_t) | s₀ = s], from Fʰ = fʰ + discount · P_π Fʰ⁻¹."""
     P_pi = mdp.chain(pi)
@@ -53,7 +53,7 @@ def accumulate(
     return np.stack(F)
 
 
-def visitation(mdp: TabularMDP, pi: Float[np.ndarray, "s a"]) -> Float[np.ndarray, "t s"]:
+def visitation(mdp: TabularMDP, pi: Policy) -> Float[np.ndarray, "t s"]:
     """d_t(s) = Pr(s_t = s), t = 0 .. n−1. Their sum is the paper's unnormalised d̄."""
     P_pi = mdp.chain(pi)
     d = [mdp.mu]
@@ -62,27 +62,27 @@ def visitation(mdp: TabularMDP, pi: Float[np.ndarray, "s a"]) -> Float[np.ndarra
     return np.stack(d)
 
 
-def mean(mdp: TabularMDP, pi: Float[np.ndarray, "s a"]) -> float:
+def mean(mdp: TabularMDP, pi: Policy) -> float:
     """ℰ = E_μ[Vⁿ(s₀)]."""
     return float(mdp.mu @ values(mdp, pi)[-1])
 
 
-def mean_variance(mdp: TabularMDP, pi: Float[np.ndarray, "s a"]) -> float:
+def mean_variance(mdp: TabularMDP, pi: Policy) -> float:
     """MV = E_μ[Xⁿ(s₀)]: the variance that the start does not explain."""
     return float(mdp.mu @ variances(mdp, pi)[-1])
 
 
-def variance_mean(mdp: TabularMDP, pi: Float[np.ndarray, "s a"]) -> float:
+def variance_mean(mdp: TabularMDP, pi: Policy) -> float:
     """VM = Var_μ[Vⁿ(s₀)]: the variance that the start explains."""
     V = values(mdp, pi)[-1]
     return float(mdp.mu @ (V - mdp.mu @ V) ** 2)
 
 
-def variance(mdp: TabularMDP, pi: Float[np.ndarray, "s a"]) -> float:
+def variance(mdp: TabularMDP, pi: Policy) -> float:
     """𝒱 = MV + VM, the law of total variance."""
     return mean_variance(mdp, pi) + variance_mean(mdp, pi)
 
 
-def second_moment(mdp: TabularMDP, pi: Float[np.ndarray, "s a"]) -> float:
+def second_moment(mdp: TabularMDP, pi: Policy) -> float:
     """E[𝒟²] = MV + E_μ[Vⁿ(s₀)²]."""
     return mean_variance(mdp, pi) + float(mdp.mu @ values(mdp, pi)[-1] ** 2)

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
+Policy = Float[np.ndarray, "s a"]
+"""π[s, a]: the probability of action a in state s."""
 _ROUNDING = 1e-9
 """How far from 1 the sum of a distribution may be."""
 
@@ -60,18 +62,18 @@ class TabularMDP:
         """The same MDP, all of whose episodes start in this state."""
         return replace(self, mu=np.eye(self.states)[state])
 
-    def transitions(self, pi: Float[np.ndarray, "s a"]) -> Float[np.ndarray, "s a s"]:
+    def transitions(self, pi: Policy) -> Float[np.ndarray, "s a s"]:
         """π(a|s) P(s'|s, a): the joint law of action and next state. Every use of a policy passes here."""
         if pi.shape != self.P.shape[:2]:
             raise ValueError(f"The policy has shape {pi.shape}. This MDP needs (state, action) = {self.P.shape[:2]}.")
         _check_distributions(pi, "pi[s]")
         return pi[:, :, None] * self.P
 
-    def chain(self, pi: Float[np.ndarray, "s a"]) -> Float[np.ndarray, "s s"]:
+    def chain(self, pi: Policy) -> Float[np.ndarray, "s s"]:
         """P_π(s'|s) = Σ_a π(a|s) P(s'|s, a)."""
         return self.transitions(pi).sum(axis=1)
 
-    def expect(self, pi: Float[np.ndarray, "s a"], f: Float[np.ndarray, "*h s a s"]) -> Float[np.ndarray, "*h s"]:
+    def expect(self, pi: Policy, f: Float[np.ndarray, "*h s a s"]) -> Float[np.ndarray, "*h s"]:
         """E[f(s, a, s')] for a ~ π(·|s), s' ~ P(·|s, a); for each h, where f has several."""
         return (self.transitions(pi) * f).sum(axis=(-2, -1))
 

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+import jax
+
 from ascpo.algorithms import Method
 from ascpo.sweep.jobs import Batch
 from ascpo.sweep.store import log_file
@@ -22,12 +24,12 @@ _MOST_KINDS = 16
 class Executor(Protocol):
     """Trains batches. Another kind of machine needs no more than this."""
 
-    @property
-    def slots(self) -> int:
-        """How many batches it trains at the same time."""
+    slots: int
+    """How many batches it trains at the same time."""
 
     def submit(self, batch: Batch) -> int:
         """Start to train a batch. The number names the task until it has ended."""
+        ...
 
     def poll(self, task: int) -> str | None:
         """The error of a task that ended, "" if every job of it is done; None while it runs. An end is told once."""
@@ -64,8 +66,6 @@ class InProcess:
         """Drop compiled programs when they are of too many kinds."""
         kinds = {(job.config.env, job.config.method) for job in batch}
         if len(self._kinds | kinds) > max(_MOST_KINDS, len(kinds)):
-            import jax
-
             jax.clear_caches()
             self._kinds.clear()
         self._kinds |= kinds

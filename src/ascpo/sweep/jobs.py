@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ascpo.runs.callbacks.callback import Callback, EpochRecord
+from ascpo.runs.callbacks.callback import EpochRecord, TrainingPlan
 from ascpo.runs.config import Config
 from ascpo.runs.directory import NoRun, RunDirectory
 from ascpo.runs.serialization import BadSetting
@@ -118,10 +118,14 @@ def run_batch(
 
 
 @dataclass(frozen=True)
-class _EpochCallback(Callback):
-    """Calls a function after every epoch."""
+class _EpochCallback:
+    """A callback of the trainer that calls a function after every epoch."""
 
     on_epoch: Callable[[], None]
 
+    def on_training_start(self, plan: TrainingPlan) -> None: ...
+
     def on_epoch_end(self, epochs: Sequence[EpochRecord]) -> None:
         self.on_epoch()
+
+    def on_training_end(self) -> None: ...

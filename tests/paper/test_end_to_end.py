@@ -30,11 +30,16 @@ def flat(settings, prefix=""):
     return out
 
 
+def typed_settings():
+    lists = {name: value if isinstance(value, tuple) else (value,) for name, value in flat(SETTINGS).items()}
+    return tuple(f"{name}={','.join(map(str, values))}" for name, values in lists.items())
+
+
 def command(out, *words):
     typed = [sys.executable, "-m", "ascpo.cli.main", "paper", *words, "--scale", str(SCALE), "--out", str(out)]
     if words[0] == "run":
-        for name, value in flat(SETTINGS).items():
-            typed += ["--set", f"{name}={','.join(map(str, value)) if isinstance(value, tuple) else value}"]
+        for setting in typed_settings():
+            typed += ["--set", setting]
     return {"args": typed, "stdout": subprocess.PIPE, "text": True}
 
 
@@ -65,7 +70,7 @@ def test_a_killed_sweep_resumes_and_ends_with_the_same_bytes(tmp_path):
     assert re.search(r"\[1 of 2\] Point-1-Hazard-trpo-seed0: 12 epochs, resumed after epoch \d+", again)
     assert "2 trained, 0 finished before, 0 failed." in again
 
-    undisturbed = Request("q1", PaperStore(tmp_path / "whole", SCALE), SUITES[:1], ALGOS[:1], (0,), flat(SETTINGS))
+    undisturbed = Request("q1", PaperStore(tmp_path / "whole", SCALE), SUITES[:1], ALGOS[:1], (0,), typed_settings())
     (job,) = plans(undisturbed)[0].jobs
     run_batch((job,))
     assert job.run.metrics.read_bytes() == (killed / "metrics.csv").read_bytes()

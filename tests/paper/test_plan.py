@@ -100,7 +100,7 @@ def test_a_person_may_ask_for_another_number_of_episodes(tmp_path):
 
 def test_a_setting_that_does_not_exist_is_refused_before_any_training(tmp_path):
     with pytest.raises(BadSetting, match="Did you mean horizon"):
-        plans(Request("q1", store_in(tmp_path), overrides={"horizn": 3}))
+        plans(Request("q1", store_in(tmp_path), set=("horizn=3",)))
 
 
 FREE, PILLARS = "Point-1-Hazard", "Point-8-Pillar"

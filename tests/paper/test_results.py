@@ -3,7 +3,7 @@
 import pytest
 
 from ascpo.paper.experiments import EXPERIMENTS, Training
-from ascpo.paper.pages import overridden
+from ascpo.paper.pages import configs_of, overridden
 from ascpo.paper.results import PaperStore
 from ascpo.runs.serialization import BadSetting
 from tests.paper.helpers import ASCPO, TRPO, store_in, write_run
@@ -48,4 +48,8 @@ def test_settings_that_differ_from_the_experiments_are_found(store):
     ascpo = Training("Point-8-Hazard", ASCPO, 0)
     write_run(store, Q1, POINT, horizon=500)
     write_run(store, Q1, ascpo, horizon=500, mode="paper")
-    assert overridden(store, Q1, [POINT, ascpo]) == {"horizon": (1000, 500), "ascpo.mode": ("chance", "paper")}
+    configs = configs_of(store, Q1, [POINT, ascpo])
+    assert overridden(configs, store.scale) == {
+        "horizon": (1000, 500),
+        "ascpo.mode": ("chance", "paper"),
+    }

@@ -7,7 +7,7 @@ from ascpo.guard.suites import PAPER_SUITES
 from ascpo.paper.experiments import TABLE_ALGORITHMS
 from ascpo.paper.intervals import Interval
 from ascpo.paper.published import Figures, published
-from ascpo.paper.scores import assess_scores, measured, psi, score
+from ascpo.paper.scores import Grid, assess_scores, measured, score
 
 
 def samples(figures, seeds=1, spread=0.0):
@@ -18,6 +18,11 @@ def samples(figures, seeds=1, spread=0.0):
         key: {name: x * np.exp(spread * rng.normal(size=seeds)) for name, x in zip(names, three, strict=True)}
         for key, three in figures.items()
     }
+
+
+def psi(figures, trpo):
+    """ψ on one suite."""
+    return Grid(("trpo", "other"), np.array([[[trpo, figures]]])).psi()[0, 1]
 
 
 def test_psi_is_the_mean_of_three_ratios():

@@ -1,6 +1,7 @@
 """Which episodes are played after a training, and when there are enough of them."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def test_there_are_as_many_episodes_as_the_steps_hold(run):
 
 
 def test_enough_episodes_of_the_last_policy_must_have_been_played(run, monkeypatch):
-    monkeypatch.setattr(evaluation, "_digest", lambda run: "p")
+    monkeypatch.setattr(evaluation, "read_policy", lambda path: SimpleNamespace(digest="p"))
     run.policy.write_bytes(b"")
     assert is_evaluated(run, None)
     assert not is_evaluated(run, FRESH)

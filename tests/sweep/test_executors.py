@@ -6,7 +6,7 @@ import json
 import pytest
 
 from ascpo.sweep.evaluation import FixedStarts, HeldOutEpisodes
-from ascpo.sweep.executors import InProcess, Processes, Result
+from ascpo.sweep.executors import InProcess, Processes
 from ascpo.sweep.jobs import Job
 from ascpo.sweep.store import log_file
 from tests.sweep.helpers import job
@@ -54,7 +54,7 @@ def test_a_slot_is_free_when_its_process_has_ended(tmp_path, processes):
     executor.submit((job(tmp_path),)), executor.submit((job(tmp_path, seed=1),))
     assert executor.poll(0) is None
     processes[0].code = 0
-    assert executor.poll(0) == Result()
+    assert executor.poll(0) == ""
     assert executor.submit((job(tmp_path, seed=2),)) == 0
 
 
@@ -67,7 +67,7 @@ def test_a_process_that_fails_says_why_in_its_log(tmp_path, processes, code, err
     executor.submit((one,))
     log_file(one.run).write_text("a warning\nEpoch 7 made numbers that are not finite.\n")
     processes[0].code = code
-    assert executor.poll(0).error.startswith(error)
+    assert executor.poll(0).startswith(error)
 
 
 def test_all_processes_are_stopped_before_any_is_waited_for(tmp_path, processes):
@@ -87,7 +87,7 @@ def test_an_error_without_a_text_is_known_by_its_name(tmp_path):
         raise MemoryError
 
     executor = InProcess(train)
-    assert executor.poll(executor.submit((job(tmp_path),))) == Result("MemoryError")
+    assert executor.poll(executor.submit((job(tmp_path),))) == "MemoryError"
 
 
 @pytest.mark.parametrize("evaluation", [None, HeldOutEpisodes(100, episodes=3), FixedStarts(starts=2, episodes=4)])

@@ -4,7 +4,7 @@ import filelock
 import pytest
 
 from ascpo.runs.stopping import Stopped
-from ascpo.sweep.executors import InProcess, Result
+from ascpo.sweep.executors import InProcess
 from ascpo.sweep.scheduler import run_sweep
 from ascpo.sweep.store import failure_file
 from tests.sweep.helpers import SUITE, Recorder, job, short, write_run
@@ -161,7 +161,7 @@ class Slow:
             return None
         batch, _ = self.running.pop(task)
         finish(batch)
-        return Result(self.error)
+        return self.error
 
     def cancel(self, tasks):
         self.cancelled += tasks

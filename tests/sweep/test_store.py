@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from ascpo.sweep.store import Store, is_trained
+from ascpo.sweep.store import Store
 from tests.sweep.helpers import SUITE, job, write_run
 
 
@@ -22,20 +22,20 @@ def save_policy(run, epochs):
 
 def test_a_run_is_trained_when_its_last_policy_is_saved(one):
     run = write_run(one)
-    assert is_trained(run, one.config)  # only its tables were kept
+    assert one.is_trained()  # only its tables were kept
     run.checkpoints.mkdir()
-    assert not is_trained(run, one.config)  # killed after the last row, before the last checkpoint
+    assert not one.is_trained()  # killed after the last row, before the last checkpoint
     save_policy(run, 1)
-    assert not is_trained(run, one.config)
+    assert not one.is_trained()
     save_policy(run, one.config.epochs)
-    assert is_trained(run, one.config)
-    assert not is_trained(run, replace(one.config, total_steps=1000))
+    assert one.is_trained()
+    assert not replace(one, config=replace(one.config, total_steps=1000)).is_trained()
 
 
 def test_a_last_row_that_was_cut_off_does_not_count(one):
     run = write_run(one)
     run.metrics.write_text(run.metrics.read_text().removesuffix("\n"))
-    assert not is_trained(run, one.config)
+    assert not one.is_trained()
 
 
 def test_all_seeds_of_a_name_count_and_no_other_names(tmp_path):

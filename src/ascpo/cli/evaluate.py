@@ -32,11 +32,4 @@ class Evaluate:
 def main(words: list[str]) -> None:
     asked = tyro.cli(Evaluate, args=words, prog="ascpo evaluate")
     keep_compiled_programs()
-    show_evaluation(
-        asked.run,
-        asked.episodes,
-        seed=asked.seed,
-        threads=asked.threads,
-        actions=asked.actions,
-        keep=asked.keep,
-    )
+    show_evaluation(**vars(asked))

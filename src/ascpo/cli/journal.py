@@ -54,12 +54,10 @@ def lines(run: RunData, epochs: list[int], width: int) -> list[str]:
 
 
 def _epochs(run: RunData, options: Journal) -> list[int]:
+    if (options.first, options.last) == (None, None):
+        return [] if options.epoch is None else [options.epoch]
     if options.epoch is not None:
-        if options.first is not None or options.last is not None:
-            raise BadSetting("Give either an EPOCH, or --from and --to.")
-        return [options.epoch]
-    if options.first is None and options.last is None:
-        return []
+        raise BadSetting("Give either an EPOCH, or --from and --to.")
     known = run.metrics["Epoch"].astype(int)
     first = known[0] if options.first is None else options.first
     last = known[-1] if options.last is None else options.last

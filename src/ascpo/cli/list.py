@@ -1,6 +1,7 @@
 """`ascpo list`: list algorithms, suites or runs."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -24,15 +25,10 @@ class List:
 def main(words: list[str]) -> None:
     asked = tyro.cli(List, args=words, prog="ascpo list")
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    match asked.what:
-        case "algorithms":
-            _algorithms(table)
-        case "suites":
-            _suites(table)
-        case "runs":
-            _runs(table, asked.directory)
-        case other:
-            raise BadSetting(f"There is no list of {other!r}. {nearest(other, ('algorithms', 'suites', 'runs'))}")
+    lists = {"algorithms": _algorithms, "suites": _suites, "runs": partial(_runs, directory=asked.directory)}
+    if asked.what not in lists:
+        raise BadSetting(f"There is no list of {asked.what!r}. {nearest(asked.what, lists)}")
+    lists[asked.what](table)
     Console(highlight=False).print(table)
 
 
@@ -40,8 +36,8 @@ def _algorithms(table: Table) -> None:
     from ascpo.algorithms import ALGORITHMS
     from ascpo.training.settings import Settings
 
-    table.add_column("algorithm")
-    table.add_column("what it does about costs")
+    for title in ("algorithm", "what it does about costs"):
+        table.add_column(title)
     for name, kind in ALGORITHMS.items():
         table.add_row(name, kind().build(Settings().probability).description)
 

@@ -2,9 +2,10 @@
 
 import shlex
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 from rich.console import Console
@@ -19,7 +20,6 @@ from ascpo.paper.tables import Table, page_to_markdown, print_page, write_csv
 from ascpo.runs.serialization import BadSetting, nearest
 from ascpo.runs.stopping import Stopped, Stopping
 from ascpo.sweep.estimate import RULE, Estimate, duration
-from ascpo.sweep.overrides import read_overrides
 
 _VERBS = {
     "list": "list the experiments, the runs that they need, and how long these take",
@@ -28,65 +28,33 @@ _VERBS = {
 }
 
 
+_Store = Annotated[PaperStore, tyro.conf.arg(name="")]
+
+
 @dataclass(frozen=True)
 class List:
     """List the paper's tables and figures, the runs that they need, and the runs that are finished."""
 
-    scale: float = 1.0
-    """Length of the runs, as a fraction of the paper's 6 million steps."""
-    out: Path = Path("runs/paper")
-    """Directory of the runs."""
+    store: _Store = field(default_factory=PaperStore)
 
 
 @dataclass(frozen=True)
 class Run:
     """Train the runs of a table or figure. Finished runs are kept, stopped runs resume."""
 
-    name: Annotated[str, tyro.conf.Positional]
-    """A name from `ascpo paper list`, one table (q1-Point-8-Hazard), or all."""
-    scale: float = 1.0
-    """Length of the runs, as a fraction of the paper's 6 million steps. Each scale has a directory of its own."""
-    suites: tuple[str, ...] = ()
-    """Train only on these suites."""
-    algos: tuple[str, ...] = ()
-    """Train only these algorithms."""
-    seeds: tuple[int, ...] = ()
-    """Train these seeds instead of the paper's."""
-    out: Path = Path("runs/paper")
-    """Directory of the runs."""
+    request: Annotated[Request, tyro.conf.arg(name="")]
     jobs: int = 1
     """Number of trainings that run at the same time, each in a process of its own. 1 trains in this process."""
     threads: int = 0
     """Threads of each training. 0 gives each an equal share of the cores."""
-    episodes: int = 0
-    """Episodes to play with each trained policy, for figures that need them. 0 plays as many as the paper."""
-    checkpoint_every: float = 60.0
-    """Seconds between checkpoints. 0 saves one after every epoch."""
-    engine: Literal["native", "mjx", "mjx-jax", "mjx-warp"] = "native"
-    """Simulator: native on the host, or mjx on an accelerator, which leaves suites that it lacks to native."""
     together: bool = False
     """Train all runs of a suite as one batch in this process. On the host the numbers stay the same."""
-    set: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="NAME=VALUE")] = ()
-    """Override a setting, for quick trials: --set horizon=50 --set ascpo.mode=paper."""
 
     def __post_init__(self) -> None:
-        if self.jobs < 1 or self.threads < 0 or self.episodes < 0:
-            raise BadSetting("--jobs must be at least 1, --threads and --episodes at least 0.")
+        if self.jobs < 1 or self.threads < 0:
+            raise BadSetting("--jobs must be at least 1, --threads at least 0.")
         if self.together and self.jobs > 1:
             raise BadSetting("--together trains in one process, --jobs in several. Use one of them.")
-
-    def request(self) -> Request:
-        return Request(
-            self.name,
-            PaperStore(self.out, self.scale),
-            self.suites,
-            self.algos,
-            self.seeds,
-            read_overrides(self.set),
-            self.episodes,
-            self.checkpoint_every,
-            self.engine,
-        )
 
 
 @dataclass(frozen=True)
@@ -95,10 +63,7 @@ class Show:
 
     name: Annotated[str, tyro.conf.Positional]
     """A name from `ascpo paper list`, one table (q1-Point-8-Hazard), or all."""
-    scale: float = 1.0
-    """Length of the runs, as a fraction of the paper's 6 million steps."""
-    out: Path = Path("runs/paper")
-    """Directory of the runs."""
+    store: _Store = field(default_factory=PaperStore)
     last: int = 1
     """J_r and M_c are means over this many last epochs: 1 as in the paper, 10 for steadier values."""
     markdown: bool = False
@@ -117,14 +82,16 @@ def main(typed: list[str]) -> None:
     verb, *rest = typed or ["--help"]
     if verb in ("-h", "--help"):
         print(_help())
-    elif verb == "list":
-        _list(tyro.cli(List, args=rest, prog="ascpo paper list"))
-    elif verb == "run":
-        _run(tyro.cli(Run, args=rest, prog="ascpo paper run"))
-    elif verb == "show":
-        _show(tyro.cli(Show, args=rest, prog="ascpo paper show"))
-    else:
-        raise BadSetting(f"There is no {verb!r}. {nearest(verb, _VERBS)}\n\n{_help()}")
+        return
+    match verb:
+        case "list":
+            _list(tyro.cli(List, args=rest, prog="ascpo paper list").store)
+        case "run":
+            _run(tyro.cli(Run, args=rest, prog="ascpo paper run"))
+        case "show":
+            _show(tyro.cli(Show, args=rest, prog="ascpo paper show"))
+        case _:
+            raise BadSetting(f"There is no {verb!r}. {nearest(verb, _VERBS)}\n\n{_help()}")
 
 
 def _help() -> str:
@@ -135,22 +102,21 @@ def _help() -> str:
     )
 
 
-def _list(wanted: List) -> None:
-    store, console = PaperStore(wanted.out, wanted.scale), _console()
+def _list(store: PaperStore) -> None:
+    console, estimate = _console(), Estimate(store.path)
     table = RichTable(box=None, header_style="bold", padding=(0, 2, 0, 0))
     for title in ("name", "description", "runs", "finished", "time left"):
         table.add_column(title, justify="left" if title in ("name", "description") else "right", overflow="fold")
-    estimate = Estimate(store.path)
     for experiment in EXPERIMENTS.values():
         trainings = experiment.trainings()
         missing = [training for training in trainings if not store.has(experiment, training)]
-        seconds = sum(estimate.seconds(training.config(wanted.scale)) for training in missing)
+        seconds = sum(estimate.seconds(training.config(store.scale)) for training in missing)
         counts = str(len(trainings)), str(len(trainings) - len(missing))
         description = f"{experiment.description}; {_size(experiment)}"
         table.add_row(experiment.name, description, *counts, duration(seconds))
     console.print(table)
     console.print("q1-SUITE names one table of q1: q1-Point-8-Hazard. scores uses the runs of q1.")
-    console.print(f"Time left: one run after another with {wanted.scale:g} of the paper's steps; {RULE}.")
+    console.print(f"Time left: one run after another with {store.scale:g} of the paper's steps; {RULE}.")
 
 
 def _console() -> Console:
@@ -160,21 +126,18 @@ def _console() -> Console:
 
 
 def _size(experiment: Experiment) -> str:
-    sizes = (len(experiment.suites), len(experiment.variants), len(experiment.seeds))
-    named = zip(sizes, ("suite", "algorithm", "seed"), strict=True)
-    return " × ".join(f"{size} {name}{'s' if size > 1 else ''}" for size, name in named)
+    parts = {"suite": experiment.suites, "algorithm": experiment.variants, "seed": experiment.seeds}
+    return " × ".join(f"{len(part)} {name}{'s' if len(part) > 1 else ''}" for name, part in parts.items())
 
 
 def _run(wanted: Run) -> None:
     console = Console(highlight=False, soft_wrap=True)
-    request = wanted.request()
-    todo, outcomes = plans(request), []
+    run = partial(run_plan, jobs=wanted.jobs, threads=wanted.threads, together=wanted.together, console=console)
+    todo, outcomes = plans(wanted.request), []
     try:
         with Stopping() as stopping, stopping.work():
             for plan in todo:
-                outcomes += run_plan(
-                    plan, jobs=wanted.jobs, threads=wanted.threads, together=wanted.together, console=console
-                )
+                outcomes += run(plan)
     except Stopped as stopped:
         console.print(f"Stopped by {stopped}. Finished epochs are saved. The same command resumes:", markup=False)
         console.print(f"  {shlex.join(['ascpo', *sys.argv[1:]])}", markup=False)
@@ -185,13 +148,13 @@ def _run(wanted: Run) -> None:
     console.print(f"{trained} trained, {present} finished before, {len(errors)} failed.")
     for error in errors:
         console.print(f"  {error}", markup=False)
-    console.print(f"To see the results: {_command('show', wanted.name, request.store)}", markup=False)
+    console.print(f"To see the results: {_command('show', wanted.request.name, wanted.request.store)}", markup=False)
     if errors:
         sys.exit(1)
 
 
 def _show(wanted: Show) -> None:
-    store, console = PaperStore(wanted.out, wanted.scale), _console()
+    store, console = wanted.store, _console()
     tables: list[Table] = []
     for experiment in experiments(wanted.name):
         command = _command("run", experiment.name, store)

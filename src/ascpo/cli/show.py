@@ -3,14 +3,13 @@
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from ascpo.evaluation.evaluate import Actions, evaluate_run
-from ascpo.evaluation.metrics import MEANINGS
+from ascpo.evaluation.metrics import MEANINGS, Figures
 
 _WIDE = 120
 """From this width on a terminal has room for what the figures mean."""
@@ -54,7 +53,7 @@ def counting(what: str, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda done: progress.update(bar, completed=done)
 
 
-def _with_interval(figures: dict[str, Any], name: str) -> str:
+def _with_interval(figures: Figures, name: str) -> str:
     value = figures[name]
     if value is None:
         return "none"

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar
 
 import tyro
 
@@ -16,9 +16,10 @@ from ascpo.runs.api import Options, Result, launch, relaunch
 from ascpo.runs.config import Config, method_class
 from ascpo.runs.directory import NoRun, RunDirectory, find
 from ascpo.runs.environment import engine_name, name_of
-from ascpo.runs.serialization import BadSetting, flat, to_plain
+from ascpo.runs.serialization import BadSetting
 from ascpo.runs.stopping import Stopped
 from ascpo.runs.trainer import Run
+from ascpo.sweep.overrides import differences
 from ascpo.training.settings import Settings
 
 M = TypeVar("M", bound=Method)
@@ -83,14 +84,8 @@ class Train(Generic[M]):
         if self.total_steps != self.total_steps // 1:
             raise BadSetting(f"total_steps={self.total_steps} must be a whole number.")
         env = name_of(self.env)
-        first = Config(
-            env=env,
-            seed=self.seed,
-            total_steps=int(self.total_steps),
-            engine=engine_name(self.engine, env),
-            settings=self.settings,
-            method=self.method,
-        )
+        engine = engine_name(self.engine, env)
+        first = Config(env, self.seed, int(self.total_steps), engine, self.settings, self.method)
         return [dataclasses.replace(first, seed=seed) for seed in seeds_of(self.seeds)] if self.seeds else [first]
 
     def names(self, configs: Sequence[Config]) -> list[str]:
@@ -122,9 +117,8 @@ def main(words: list[str]) -> None:
             runs = [Run(dataclasses.replace(run.config(), total_steps=steps), run) for run in directories]
             results = relaunch(runs, configs[0].env, asked.options)
         else:
-            results = launch(
-                [config.refuse_inert() for config in configs], asked.env, asked.options, out=asked.out, names=names
-            )
+            acting = [config.refuse_inert() for config in configs]
+            results = launch(acting, asked.env, asked.options, out=asked.out, names=names)
     except Stopped as stopped:
         paths = [run.path for run in directories] or [asked.out / name for name in names]
         command = " ".join(["ascpo train --resume", *map(str, paths)])
@@ -134,7 +128,7 @@ def main(words: list[str]) -> None:
         _finish(result, asked.evaluate)
 
 
-def parse(words: list[str]) -> tuple[Train[Any], list[RunDirectory]]:
+def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
     """The command line, and the runs that it continues."""
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for flag in ("--algo", "--config"):
@@ -150,13 +144,7 @@ def parse(words: list[str]) -> tuple[Train[Any], list[RunDirectory]]:
     if given.algo and given.algo != base.algo and not directories:
         base = dataclasses.replace(base, method=method_class(given.algo)())
     default = Train(
-        base.method,
-        base.env,
-        base.algo,
-        base.seed,
-        engine=base.engine,
-        total_steps=base.total_steps,
-        settings=base.settings,
+        base.method, base.env, base.algo, base.seed, "", base.engine, base.total_steps, settings=base.settings
     )
     asked = tyro.cli(Train[type(base.method)], default=default, args=words, prog="ascpo train")
     if directories:
@@ -172,26 +160,17 @@ def _config_of(path: Path) -> Config:
     return Config.from_json(path.read_text())
 
 
-def _refuse_changes(base: Config, asked: Train[Any]) -> None:
+def _refuse_changes(base: Config, asked: Train[Method]) -> None:
     """A run continues with the settings it started with."""
     if asked.seeds:
         raise BadSetting("--seeds is for new runs. To continue several runs, name their directories after --resume.")
-    now = dataclasses.replace(
-        base,
-        env=asked.env,
-        seed=asked.seed,
-        settings=asked.settings,
-        method=asked.method,
-        engine=engine_name(asked.engine, base.env),
-    )
-    before, after = flat(to_plain(base)), flat(to_plain(now))
-    changed = {name: after[name] for name in before if after[name] != before[name]}
-    if asked.algo != base.algo:
-        before, changed = before | {"algo": base.algo}, {"algo": asked.algo}
-    for name, value in changed.items():
+    engine = engine_name(asked.engine, base.env)
+    now = Config(asked.env, asked.seed, base.total_steps, engine, asked.settings, asked.method)
+    changed = {"algo": (base.algo, asked.algo)} if asked.algo != base.algo else differences(base, now)
+    for name, (before, after) in changed.items():
         raise BadSetting(
-            f"{name} is {before[name]} in this run, and you asked for {value}. A run continues with the settings it "
-            f"started with. For other settings, start a new run with --config {asked.resume[0]}."
+            f"{name} is {before} in this run, and you asked for {after}. A run continues with the settings it started "
+            f"with. For other settings, start a new run with --config {asked.resume[0]}."
         )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ascpo.paper.experiments import FOUR_SUITES, LAGRANGIANS, TABLE_ALGORITHMS, Experiment
 from ascpo.paper.intervals import VERDICTS, Interval, Verdict, of_difference, of_mean, verdict
@@ -101,11 +102,9 @@ def assess(claim: Claim, samples: Samples) -> Assessment:
     suites = _suites(claim, samples)
     difference = _difference(claim, suites, samples)
     expected = None if claim.tolerance else _expected(claim, suites)
-    effect = None if difference is None else difference + _tolerated(claim, suites, samples)
-    found = verdict(effect, expected)
-    ours = None if difference is None else difference.map(lambda x: _readable(claim, x))
-    theirs = None if expected is None else _readable(claim, expected)
-    return Assessment(claim.description, found, ours, theirs, bool(suites))
+    found = verdict(difference and difference + _tolerated(claim, suites, samples), expected)
+    ours = difference and difference.map(lambda x: _readable(claim, x))
+    return Assessment(claim.description, found, ours, expected and _readable(claim, expected), bool(suites))
 
 
 def claims_of(experiment: Experiment) -> list[Claim]:
@@ -136,11 +135,11 @@ def _difference(claim: Claim, suites: list[str], samples: Samples) -> Interval |
     """None where there are too few numbers."""
     pairs = [_numbers(claim, suite, samples) for suite in suites]
     if not claim.suite:
-        return of_mean([_sign(claim) * (w.mean() - b.mean()) for b, w in pairs]) if len(pairs) >= FEW_SUITES else None
+        return of_mean([b.mean() - w.mean() for b, w in pairs]) if len(pairs) >= FEW_SUITES else None
     for better, worse in pairs:
         if claim.paired:
-            return of_mean(_sign(claim) * (worse - better)) if len(better) == len(worse) else None
-        return of_difference(worse, better) if _sign(claim) > 0 else of_difference(better, worse)
+            return of_mean(better - worse) if len(better) == len(worse) else None
+        return of_difference(better, worse)
     return None
 
 
@@ -149,11 +148,6 @@ def _tolerated(claim: Claim, suites: list[str], samples: Samples) -> float:
     if not claim.measure.higher_is_better:
         return float(np.log1p(claim.tolerance))
     return claim.tolerance * float(np.mean([abs(_numbers(claim, suite, samples)[1].mean()) for suite in suites]))
-
-
-def _sign(claim: Claim) -> float:
-    """The sign of worse − better."""
-    return -1.0 if claim.measure.higher_is_better else 1.0
 
 
 def _readable(claim: Claim, difference: float) -> float:
@@ -170,17 +164,15 @@ def _suites(claim: Claim, samples: Samples) -> list[str]:
     return [suite for suite in suites if all(len(side) for side in _numbers(claim, suite, samples))]
 
 
-def _numbers(claim: Claim, suite: str, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
-    sides = [
-        samples.get((suite, name), {}).get(claim.measure.name, np.zeros(0)) for name in (claim.better, claim.worse)
-    ]
-    better, worse = (_scaled(claim.measure, side) for side in sides)
-    return better, worse
+def _numbers(claim: Claim, suite: str, samples: Samples) -> list[np.ndarray]:
+    """Of the better and of the worse side, on a scale on which more is better."""
+    sides = (samples.get((suite, name), {}) for name in (claim.better, claim.worse))
+    return [_scaled(claim.measure, side.get(claim.measure.name, np.zeros(0))) for side in sides]
 
 
-def _scaled(measure: Measure, x: np.ndarray) -> np.ndarray:
-    """Logarithms, for ratios. Returns may be negative, so they stay as they are."""
-    return x if measure.higher_is_better else np.log(np.maximum(x, measure.floor))
+def _scaled(measure: Measure, x: ArrayLike) -> np.ndarray:
+    """Negative logarithms, for ratios. Returns may be negative, so they stay as they are."""
+    return np.asarray(x) if measure.higher_is_better else -np.log(np.maximum(x, measure.floor))
 
 
 def _expected(claim: Claim, suites: list[str]) -> float | None:
@@ -196,5 +188,4 @@ def _published_difference(claim: Claim, suite: str) -> float | None:
     better, worse = (published_value(suite, name, claim.measure) for name in (claim.better, claim.worse))
     if better is None or worse is None:
         return None
-    better, worse = (float(_scaled(claim.measure, np.array(x))) for x in (better, worse))
-    return _sign(claim) * (worse - better)
+    return float(_scaled(claim.measure, better) - _scaled(claim.measure, worse))

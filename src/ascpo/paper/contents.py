@@ -1,6 +1,7 @@
 """The tables, pictures and footnotes of each experiment's page."""
 
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 
@@ -10,7 +11,8 @@ from ascpo.paper.experiments import BOX_EPISODES, FIXED_STARTS, TABLE_ALGORITHMS
 from ascpo.paper.published import COPIES, COPIES_NOTE, FAILED_SEEDS, FLOORS, MEASURES, published_value
 from ascpo.paper.results import Numbers, PaperStore, Samples
 from ascpo.paper.scores import assess_scores, score, score_published, usable, value
-from ascpo.paper.tables import Cell, Column, Page, Table
+from ascpo.paper.tables import Cell, Page, Table
+from ascpo.runs.directory import RunDirectory
 from ascpo.sweep.evaluation import costs_by_start, episode_costs
 
 
@@ -18,7 +20,8 @@ def _tables(page: Page, experiment: Experiment, store: PaperStore, samples: Samp
     """The tables of q1, one for each suite. A single table also has learning curves."""
     _tables_of(page, experiment, samples)
     if absent := [suite for suite in experiment.suites if not any(key[0] == suite for key in samples)]:
-        page.notes.append(f"No run is finished yet for {', '.join(absent[:4])}{_and_more(len(absent) - 4)}.")
+        more = f" and {len(absent) - 4} more" if len(absent) > 4 else ""
+        page.notes.append(f"No run is finished yet for {', '.join(absent[:4])}{more}.")
     page.footnotes.append(FLOORS)
     if set(COPIES) & set(experiment.suites):
         page.footnotes.append(f"* {COPIES_NOTE[0].upper()}{COPIES_NOTE[1:]}.")
@@ -34,14 +37,10 @@ def _tables(page: Page, experiment: Experiment, store: PaperStore, samples: Samp
     )
 
 
-def _and_more(number: int) -> str:
-    return f" and {number} more" if number > 0 else ""
-
-
 def _figures(experiment: Experiment, suite: str, samples: Samples) -> Table:
-    columns = [Column("algorithm"), Column("seeds", "d")]
+    columns = {"algorithm": "", "seeds": "d"}
     for measure, digits in zip(MEASURES, (".3f", ".4f", ".1f"), strict=True):
-        columns += [Column(measure.title, digits), Column(f"published {measure.title}", digits)]
+        columns |= {measure.title: digits, f"published {measure.title}": digits}
     rows = []
     for variant in experiment.variants:
         numbers = samples.get((suite, variant.name), {})
@@ -53,7 +52,7 @@ def _figures(experiment: Experiment, suite: str, samples: Samples) -> Table:
         if (suite, variant.name) in FAILED_SEEDS and row[3] is not None:
             row[3] = f"{row[3]:.3f}†"
         rows.append(row)
-    return Table(f"{suite}{'*' if suite in COPIES else ''}", tuple(columns), rows)
+    return Table(f"{suite}{'*' if suite in COPIES else ''}", columns, rows)
 
 
 def _mean(numbers: Numbers, name: str, scale: float = 1.0) -> Cell:
@@ -68,61 +67,44 @@ def _scores(page: Page, experiment: Experiment, store: PaperStore, samples: Samp
     suites = usable(samples)
     ours = score(samples, TABLE_ALGORITHMS)
     theirs = {s.algorithm: s for s in score_published(suites, TABLE_ALGORITHMS)}
-    columns = [Column("algorithm"), Column("suites", "d")]
-    for name in ("ψ", "ratio", "rank"):
-        columns += [Column(name, ".2f"), Column(f"published {name}", ".2f")]
+    titles = [f"{who}{name}" for name in ("ψ", "ratio", "rank") for who in ("", "published ")]
+    columns = {"algorithm": "", "suites": "d", **dict.fromkeys(titles, ".2f")}
     rows = []
     for one in sorted(ours, key=lambda s: -value(s.psi)):
         other = theirs.get(one.algorithm)
         pairs = ((getattr(one, name), getattr(other, name, None)) for name in ("psi", "ratio", "rank"))
         rows.append([one.algorithm, one.suites, *(cell for pair in pairs for cell in pair)])
-    page.tables.append(Table("Scores over the suites with runs of TRPO", tuple(columns), rows))
+    page.tables.append(Table("Scores over the suites with runs of TRPO", columns, rows))
     page.claims += assess_scores(samples, TABLE_ALGORITHMS)
     page.notes.append(_about_epochs(page.last))
-    page.footnotes += [
-        FLOORS,
-        "Published scores come from the published tables of the same suites, with the same floors. Ratio is ψ with "
-        "geometric means. Rank is the mean rank among these algorithms on the suites that all of them have; 1 is best.",
-        f"Left out: {COPIES_NOTE}.",
-    ]
 
 
 def _boxes(page: Page, experiment: Experiment, store: PaperStore, samples: Samples) -> None:
     costs = _costs(experiment, store)
     page.tables.append(_quartiles(experiment, costs))
     page.pictures += draw_boxes(store.figures / experiment.name, {s: c for s, c in costs.items() if c})
-    page.footnotes.append(_ABOUT_BOXES)
-
-
-_ABOUT_BOXES = (
-    f"For each seed, the policy plays as many held-out episodes with sampled actions as {BOX_EPISODES.steps:,} steps "
-    "hold; boxes pool the seeds. Claims compare the means of the seeds. The paper shows pictures without numbers."
-)
 
 
 def _costs(experiment: Experiment, store: PaperStore) -> dict[str, dict[str, np.ndarray]]:
     """By suite and variant, pooled over seeds."""
     out: dict[str, dict[str, np.ndarray]] = {suite: {} for suite in experiment.suites}
-    for suite in experiment.suites:
-        for variant in experiment.variants:
-            found = [episode_costs(run) for run in store.finished(experiment, suite, variant)]
-            if known := [costs for costs in found if costs is not None]:
-                out[suite][variant.name] = np.concatenate(known)
+    for suite, variant in product(experiment.suites, experiment.variants):
+        found = map(episode_costs, store.finished(experiment, suite, variant))
+        if known := [costs for costs in found if costs is not None]:
+            out[suite][variant.name] = np.concatenate(known)
     return out
 
 
 def _quartiles(experiment: Experiment, costs: dict[str, dict[str, np.ndarray]]) -> Table:
     titles = ("episodes", "mean", "least", "quartile", "median", "third quartile", "largest", "without cost")
-    columns = (Column("suite"), Column("algorithm"), *(Column(title, ".4f") for title in titles))
+    columns = {"suite": "", "algorithm": "", **dict.fromkeys(titles, ".4f")}
     rows: list[list[Cell]] = []
-    for suite in (suite for suite in experiment.suites if costs[suite]):
-        for variant in experiment.variants:
-            x = costs[suite].get(variant.name)
-            if x is None:
-                rows.append([suite, variant.name, *([None] * len(titles))])
-            else:
-                five = [float(q) for q in np.quantile(x, [0, 0.25, 0.5, 0.75, 1])]
-                rows.append([suite, variant.name, len(x), float(x.mean()), *five, f"{(x == 0).mean():.1%}"])
+    for suite, variant in product((suite for suite in experiment.suites if costs[suite]), experiment.variants):
+        figures: list[Cell] = [None] * len(titles)
+        if (x := costs[suite].get(variant.name)) is not None:
+            five = map(float, np.quantile(x, [0, 0.25, 0.5, 0.75, 1]))
+            figures = [len(x), float(x.mean()), *five, f"{(x == 0).mean():.1%}"]
+        rows.append([suite, variant.name, *figures])
     return Table("Cost of an episode after training", columns, rows)
 
 
@@ -132,13 +114,7 @@ def _histogram(page: Page, experiment: Experiment, store: PaperStore, samples: S
         for run in store.finished(experiment, suite, variant)[:1]:
             if (costs := costs_by_start(run)) is not None:
                 found[variant.name] = costs
-    columns = (
-        Column("algorithm"),
-        Column("start"),
-        Column("episodes"),
-        Column("largest", ".4f"),
-        Column("mean", ".4f"),
-    )
+    columns = {"algorithm": "", "start": "", "episodes": "", "largest": ".4f", "mean": ".4f"}
     rows = [
         (name, start, len(costs), float(costs.max()), float(costs.mean()))
         for name, by_start in found.items()
@@ -147,11 +123,6 @@ def _histogram(page: Page, experiment: Experiment, store: PaperStore, samples: S
     page.tables.append(Table(f"{suite}: cost of an episode, by start", columns, rows))
     if found:
         page.pictures += draw_starts(store.figures / experiment.name, found)
-    page.footnotes.append(
-        f"{FIXED_STARTS.starts} scenes of held-out seeds are the starts. {FIXED_STARTS.episodes} episodes with sampled "
-        "actions begin in them in turn. The policy is that of the first finished seed. The paper's figure has no "
-        "TRPO, which shows how much cost there is to avoid."
-    )
 
 
 def _resources(page: Page, experiment: Experiment, store: PaperStore, samples: Samples) -> None:
@@ -159,10 +130,11 @@ def _resources(page: Page, experiment: Experiment, store: PaperStore, samples: S
     base = samples.get((suite, "trpo"), {})
     known = [name for name in ("seconds", "memory", "device") if len(base.get(name, ()))]
     titles = {"seconds": "s / epoch", "memory": "peak MB", "device": "peak MB of the accelerator"}
-    columns = [Column("algorithm"), Column("seeds", "d")]
-    columns += [Column(titles[name], ".2f" if name == "seconds" else ".0f") for name in known]
-    columns += [Column(f"{titles[name]}, relative to TRPO", ".3f") for name in known]
-    rows, bars = [], {name: {} for name in known}
+    relative = {name: f"{titles[name]}, relative to TRPO" for name in known}
+    columns = {"algorithm": "", "seeds": "d"}
+    columns |= {titles[name]: ".2f" if name == "seconds" else ".0f" for name in known}
+    columns |= dict.fromkeys(relative.values(), ".3f")
+    rows, bars = [], {title: {} for title in relative.values()}
     for variant in experiment.variants:
         numbers = samples.get((suite, variant.name), {})
         row: list[Cell] = [variant.name, len(numbers.get("seconds", ()))]
@@ -171,39 +143,16 @@ def _resources(page: Page, experiment: Experiment, store: PaperStore, samples: S
             cell = _mean(numbers, name, 1 / float(base[name].mean()))
             row.append(cell)
             if isinstance(cell, tuple | float):
-                bars[name][variant.name] = cell if isinstance(cell, tuple) else (cell, 0.0)
+                bars[relative[name]][variant.name] = cell if isinstance(cell, tuple) else (cell, 0.0)
         rows.append(row)
-    page.tables.append(Table(f"{suite}: time and memory", tuple(columns), rows))
+    page.tables.append(Table(f"{suite}: time and memory", columns, rows))
     if known:
-        named = {f"{titles[name]}, relative to TRPO": bars[name] for name in known}
-        page.pictures += draw_bars(store.figures / experiment.name, named, 1.01)
-    page.footnotes.append(
-        "Each run had a process and the machine to itself, and compiled its own programs. Seconds are those of the "
-        "median epoch, without the first two; memory is the peak of the whole process. The paper reports less than 1 % "
-        "more than TRPO, and does not say how it measured that."
-    )
+        page.pictures += draw_bars(store.figures / experiment.name, bars, 1.01)
 
 
 def _ablation(page: Page, experiment: Experiment, store: PaperStore, samples: Samples) -> None:
     _tables_of(page, experiment, samples)
     _curves(page, experiment, store)
-    page.footnotes.append(FLOORS)
-
-
-def _monotone(page: Page, experiment: Experiment, store: PaperStore, samples: Samples) -> None:
-    _ablation(page, experiment, store, samples)
-    page.footnotes.append(
-        "`ascpo-monotone` has the loss (cost_fit.monotone_weight 1, as in the released code). `ascpo`, the default of "
-        "this package, does not. The published numbers stand beside `ascpo`, although the paper's ASCPO has the loss."
-    )
-
-
-def _lagrangian(page: Page, experiment: Experiment, store: PaperStore, samples: Samples) -> None:
-    _ablation(page, experiment, store, samples)
-    page.footnotes.append(
-        "x2, x5 and x10 are factors of `strength`, the multiplier's coefficient. The paper does not say which factors "
-        "it used."
-    )
 
 
 def _pascpo(page: Page, experiment: Experiment, store: PaperStore, samples: Samples) -> None:
@@ -211,7 +160,6 @@ def _pascpo(page: Page, experiment: Experiment, store: PaperStore, samples: Samp
     _tables_of(page, experiment, samples)
     page.tables.append(_quartiles(experiment, costs))
     _curves(page, experiment, store, costs)
-    page.footnotes += [FLOORS, _ABOUT_BOXES]
 
 
 def _tables_of(page: Page, experiment: Experiment, samples: Samples) -> None:
@@ -228,11 +176,10 @@ def _about_epochs(last: int) -> str:
 def _curves(
     page: Page, experiment: Experiment, store: PaperStore, boxes: dict[str, dict[str, np.ndarray]] | None = None
 ) -> None:
-    rows = {}
-    for suite in experiment.suites:
-        runs = {v.name: store.finished(experiment, suite, v) for v in experiment.variants}
-        if any(runs.values()):
-            rows[suite] = {name: found for name, found in runs.items() if found}
+    rows: dict[str, dict[str, list[RunDirectory]]] = {}
+    for suite, variant in product(experiment.suites, experiment.variants):
+        if runs := store.finished(experiment, suite, variant):
+            rows.setdefault(suite, {})[variant.name] = runs
     if rows:
         page.pictures += draw_curves(store.figures / experiment.name, rows, boxes)
 
@@ -241,13 +188,48 @@ _BUILDERS: dict[str, Callable[[Page, Experiment, PaperStore, Samples], None]] = 
     "scores": _scores,
     "boxes": _boxes,
     "histogram": _histogram,
-    "monotone": _monotone,
+    "monotone": _ablation,
     "resources": _resources,
     "pascpo": _pascpo,
-    "lagrangian": _lagrangian,
+    "lagrangian": _ablation,
+}
+_ABOUT_BOXES = (
+    f"For each seed, the policy plays as many held-out episodes with sampled actions as {BOX_EPISODES.steps:,} steps "
+    "hold; boxes pool the seeds. Claims compare the means of the seeds. The paper shows pictures without numbers."
+)
+_FOOTNOTES = {
+    "scores": (
+        FLOORS,
+        "Published scores come from the published tables of the same suites, with the same floors. Ratio is ψ with "
+        "geometric means. Rank is the mean rank among these algorithms on the suites that all of them have; 1 is best.",
+        f"Left out: {COPIES_NOTE}.",
+    ),
+    "boxes": (_ABOUT_BOXES,),
+    "histogram": (
+        f"{FIXED_STARTS.starts} scenes of held-out seeds are the starts. {FIXED_STARTS.episodes} episodes with sampled "
+        "actions begin in them in turn. The policy is that of the first finished seed. The paper's figure has no "
+        "TRPO, which shows how much cost there is to avoid.",
+    ),
+    "monotone": (
+        FLOORS,
+        "`ascpo-monotone` has the loss (cost_fit.monotone_weight 1, as in the released code). `ascpo`, the default of "
+        "this package, does not. The published numbers stand beside `ascpo`, although the paper's ASCPO has the loss.",
+    ),
+    "resources": (
+        "Each run had a process and the machine to itself, and compiled its own programs. Seconds are those of the "
+        "median epoch, without the first two; memory is the peak of the whole process. The paper reports less than 1 % "
+        "more than TRPO, and does not say how it measured that.",
+    ),
+    "pascpo": (FLOORS, _ABOUT_BOXES),
+    "lagrangian": (
+        FLOORS,
+        "x2, x5 and x10 are factors of `strength`, the multiplier's coefficient. The paper does not say which factors "
+        "it used.",
+    ),
 }
 
 
 def fill(page: Page, experiment: Experiment, store: PaperStore, samples: Samples) -> None:
     """Add the experiment's tables, pictures and footnotes to its page."""
     _BUILDERS.get(experiment.name, _tables)(page, experiment, store, samples)
+    page.footnotes += _FOOTNOTES.get(experiment.name, ())

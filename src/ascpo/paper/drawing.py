@@ -103,21 +103,15 @@ def _smooth(y: np.ndarray) -> np.ndarray:
 
 
 def _figure(rows: int, columns: int, *, width: float, height: float) -> tuple["Figure", np.ndarray]:
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    size = (width * columns, height * rows)
-    return pyplot.subplots(rows, columns, figsize=size, squeeze=False, constrained_layout=True)
+    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False)
 
 
 def _save(figure: "Figure", path: Path) -> list[Path]:
-    from matplotlib import pyplot
-
     path.parent.mkdir(parents=True, exist_ok=True)
     written = [path.with_name(f"{path.name}.{kind}") for kind in ("png", "svg")]
     for file in written:
         figure.savefig(file, dpi=120)
-    pyplot.close(figure)
     return written

@@ -57,7 +57,7 @@ class Experiment:
     description: str
     suites: tuple[str, ...]
     variants: tuple[Variant, ...]
-    seeds: tuple[int, ...]
+    seeds: tuple[int, ...] = (0, 1, 2)
     evaluation: Evaluation | None = None
     isolated: bool = False
     """Time and memory are measured, so each training has a process and the machine to itself."""
@@ -96,13 +96,12 @@ def _defaults(*names: str) -> tuple[Variant, ...]:
 TABLE_ALGORITHMS = tuple(dict.fromkeys(algorithm for _, algorithm in published()))
 """The twelve algorithms of the published tables."""
 FOUR_SUITES = tuple(f"{robot}-8-Hazard" for robot in ("Point", "Humanoid", "Ant", "Walker"))
-_FACTORS = (2, 5, 10)
-"""Factors of the multiplier's coefficient. The paper does not say which factors it used."""
 MONOTONE = Variant("ascpo-monotone", "ascpo", {"cost_fit.monotone_weight": 1.0})
 LAGRANGIANS = tuple(
     Variant(f"trpo-lagrangian-x{factor}", "trpo-lagrangian", {"strength": factor * TRPOLagrangian().strength})
-    for factor in _FACTORS
+    for factor in (2, 5, 10)
 )
+"""With larger coefficients of the multiplier. The paper does not say which factors it used."""
 
 BOX_EPISODES = HeldOutEpisodes(steps=30_000)
 FIXED_STARTS = FixedStarts(starts=5, episodes=250)
@@ -116,7 +115,6 @@ _ALL = (
         "the cost of episodes after training, as box plots",
         FOUR_SUITES,
         _defaults("ascpo", "scpo", "cpo", "cpo-cvar", "trpo", "trpo-fac", "trpo-lagrangian"),
-        seeds=(0, 1, 2),
         evaluation=BOX_EPISODES,
     ),
     Experiment(
@@ -127,19 +125,12 @@ _ALL = (
         seeds=(0,),
         evaluation=FIXED_STARTS,
     ),
-    Experiment(
-        "monotone",
-        "ASCPO with and without the monotone loss",
-        FOUR_SUITES,
-        (MONOTONE, *_defaults("ascpo")),
-        seeds=(0, 1, 2),
-    ),
+    Experiment("monotone", "ASCPO with and without the monotone loss", FOUR_SUITES, (MONOTONE, *_defaults("ascpo"))),
     Experiment(
         "resources",
         "time and memory, relative to TRPO",
         ("Point-8-Hazard",),
         _defaults("trpo", "trpo-lagrangian", "cpo", "scpo", "ascpo", "ppo-lagrangian", "pascpo"),
-        seeds=(0, 1, 2),
         isolated=True,
     ),
     Experiment(
@@ -147,7 +138,6 @@ _ALL = (
         "PASCPO against PPO-Lagrangian: curves and box plots",
         FOUR_SUITES,
         _defaults("pascpo", "ppo-lagrangian"),
-        seeds=(0, 1, 2),
         evaluation=BOX_EPISODES,
     ),
     Experiment(
@@ -155,7 +145,6 @@ _ALL = (
         "TRPO-Lagrangian with larger multipliers, against ASCPO",
         ("Point-8-Hazard",),
         (*_defaults("ascpo", "trpo-lagrangian"), *LAGRANGIANS),
-        seeds=(0, 1, 2),
     ),
 )
 EXPERIMENTS = {experiment.name: experiment for experiment in _ALL}

@@ -1,8 +1,7 @@
 """All runs as two small tables for other programs: final values (`runs.csv`) and learning curves (`curves.csv`)."""
 
-import csv
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from ascpo.paper.experiments import Experiment, Training
 from ascpo.paper.published import J_R, M_C, RHO_C
 from ascpo.paper.results import PaperStore
+from ascpo.paper.tables import write_rows
 from ascpo.runs.directory import NoRun, RunDirectory
 from ascpo.runs.tables import read_table
 from ascpo.sweep.estimate import epoch_seconds
@@ -33,27 +33,22 @@ def export(folder: Path, store: PaperStore, experiments: Iterable[Experiment], l
         about: Row = {"suite": training.suite, "algorithm": training.variant.name, "seed": training.seed}
         runs.append(about | _end(run, log, last))
         curves += [about | point for point in _curve(log)]
-    tables = {"runs.csv": runs, "curves.csv": curves}
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, rows in tables.items():
-        with (folder / name).open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
-    return [folder / name for name in tables]
+    tables = {folder / "runs.csv": runs, folder / "curves.csv": curves}
+    for file, rows in tables.items():
+        write_rows(file, rows)
+    return list(tables)
 
 
 def _runs(store: PaperStore, experiments: Iterable[Experiment]) -> dict[Training, RunDirectory]:
     """Each run once, even if several experiments use it."""
     found: dict[Training, RunDirectory] = {}
     for experiment in experiments:
-        for suite in experiment.suites:
-            for variant in experiment.variants:
-                for seed in store.seeds(experiment, suite, variant):
-                    training = Training(suite, variant, seed)
-                    run = store.run(experiment, training)
-                    if run.metrics.exists():
-                        found.setdefault(training, run)
+        for suite, variant in product(experiment.suites, experiment.variants):
+            for seed in store.seeds(experiment, suite, variant):
+                training = Training(suite, variant, seed)
+                run = store.run(experiment, training)
+                if run.metrics.exists():
+                    found.setdefault(training, run)
     return found
 
 
@@ -67,8 +62,7 @@ def _end(run: RunDirectory, log: Mapping[str, np.ndarray], last: int) -> Row:
         "engine": config.engine if config else "",
         "steps": int(log["TotalEnvInteracts"][-1]),
         "total_steps": config.total_steps if config else "",
-        **{name: _short(np.mean(log[column][-last:])) for name, column in _MEANS.items()},
-        "rho_c": _short(log[RHO_C.column][-1]),
+        **_figures(log, slice(-last, None)),
         "seconds_per_epoch": "" if seconds is None else _short(seconds),
     }
 
@@ -78,13 +72,14 @@ def _curve(log: Mapping[str, np.ndarray]) -> list[Row]:
     epochs = len(log["Epoch"])
     ends = np.linspace(0, epochs, min(POINTS, epochs) + 1).round()
     return [
-        {
-            "steps": int(log["TotalEnvInteracts"][b - 1]),
-            **{name: _short(np.mean(log[column][a:b])) for name, column in _MEANS.items()},
-            "rho_c": _short(log[RHO_C.column][b - 1]),
-        }
+        {"steps": int(log["TotalEnvInteracts"][b - 1]), **_figures(log, slice(a, b))}
         for a, b in pairwise(map(int, ends))
     ]
+
+
+def _figures(log: Mapping[str, np.ndarray], epochs: slice) -> Row:
+    means = {name: _short(np.mean(log[column][epochs])) for name, column in _MEANS.items()}
+    return means | {"rho_c": _short(log[RHO_C.column][epochs][-1])}
 
 
 def _short(value: float | np.floating) -> str:

@@ -1,6 +1,6 @@
 """The page of an experiment: its tables, claims and pictures, and notes about the runs behind them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ascpo.paper.claims import assess, claims_of
 from ascpo.paper.contents import fill
@@ -8,6 +8,7 @@ from ascpo.paper.experiments import Experiment, Training
 from ascpo.paper.published import STEPS
 from ascpo.paper.results import PaperStore, gather
 from ascpo.paper.tables import Page
+from ascpo.runs.config import Config
 from ascpo.sweep.overrides import differences
 from ascpo.sweep.store import failure_file
 
@@ -26,28 +27,20 @@ def page_of(experiment: Experiment, store: PaperStore, *, last: int = 1, command
     return page
 
 
-def overridden(
-    store: PaperStore, experiment: Experiment, trainings: Iterable[Training]
-) -> dict[str, tuple[object, object]]:
+def configs_of(store: PaperStore, experiment: Experiment, trainings: Iterable[Training]) -> dict[Training, Config]:
+    """The configs of the runs that exist."""
+    runs = {training: store.run(experiment, training) for training in trainings}
+    return {training: run.config() for training, run in runs.items() if run.config_file.exists()}
+
+
+def overridden(configs: Mapping[Training, Config], scale: float) -> dict[str, tuple[object, object]]:
     """Settings of the runs that differ from the experiment's: name → (the experiment's, the run's)."""
     out: dict[str, tuple[object, object]] = {}
-    for training in trainings:
-        run, algo = store.run(experiment, training), training.variant.algo
-        if run.config_file.exists():
-            usual, found = training.config(store.scale), run.config()
-            out |= differences(usual.settings, found.settings)
-            out |= {f"{algo}.{name}": both for name, both in differences(usual.method, found.method).items()}
+    for training, found in configs.items():
+        usual = training.config(scale)
+        out |= differences(usual.settings, found.settings)
+        out |= {f"{found.algo}.{name}": both for name, both in differences(usual.method, found.method).items()}
     return out
-
-
-def _engines(store: PaperStore, experiment: Experiment, trainings: Iterable[Training]) -> dict[str, list[str]]:
-    """The engines of the runs: engine → suites."""
-    out: dict[str, dict[str, None]] = {}
-    for training in trainings:
-        run = store.run(experiment, training)
-        if run.config_file.exists():
-            out.setdefault(run.config().engine, {})[training.suite] = None
-    return {engine: list(suites) for engine, suites in out.items()}
 
 
 def _notes(experiment: Experiment, store: PaperStore, command: str) -> list[str]:
@@ -55,11 +48,14 @@ def _notes(experiment: Experiment, store: PaperStore, command: str) -> list[str]
     trainings = experiment.trainings()
     present = {training for training in trainings if store.has(experiment, training)}
     notes = [f"Runs have {store.scale:g} of the paper's steps ({round(store.scale * STEPS):,} of {STEPS:,})."]
-    if changed := overridden(store, experiment, trainings):
+    configs = configs_of(store, experiment, trainings)
+    if changed := overridden(configs, store.scale):
         listed = ", ".join(f"{name}={_typed(now)} instead of {_typed(was)}" for name, (was, now) in changed.items())
         notes.append(f"Not the paper's settings: {listed}.")
         command += "".join(f" --set {name}={_typed(now)}" for name, (_, now) in changed.items())
-    engines = _engines(store, experiment, trainings)
+    engines: dict[str, dict[str, None]] = {}
+    for training, config in configs.items():
+        engines.setdefault(config.engine, {})[training.suite] = None
     if others := [engine for engine in engines if engine != "native"]:
         listed = "; ".join(f"{engine}: {', '.join(suites)}" for engine, suites in engines.items())
         notes.append(f"Engines: {listed}.")

@@ -1,20 +1,21 @@
 """From a request to the jobs of an experiment, and running them."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
+from typing import Annotated, Literal
 
+import tyro
 from rich.console import Console
 
-from ascpo.paper.experiments import Experiment, Training, experiments
+from ascpo.paper.experiments import Experiment, experiments
 from ascpo.paper.results import PaperStore
 from ascpo.runs.config import EngineName
 from ascpo.runs.serialization import BadSetting
 from ascpo.sweep.estimate import Estimate
 from ascpo.sweep.executors import Executor, InProcess, Processes
 from ascpo.sweep.jobs import Job, run_batch
-from ascpo.sweep.overrides import Overrides
+from ascpo.sweep.overrides import read_overrides
 from ascpo.sweep.progress import ConsoleProgress
 from ascpo.sweep.scheduler import Outcome, run_sweep
 
@@ -23,16 +24,27 @@ from ascpo.sweep.scheduler import Outcome, run_sweep
 class Request:
     """What a person wants to run."""
 
-    name: str
-    store: PaperStore = field(default_factory=lambda: PaperStore(Path("runs/paper")))
-    suites: Sequence[str] = ()
-    algos: Sequence[str] = ()
-    seeds: Sequence[int] = ()
-    overrides: Overrides = field(default_factory=dict)
+    name: Annotated[str, tyro.conf.Positional]
+    """A name from `ascpo paper list`, one table (q1-Point-8-Hazard), or all."""
+    store: Annotated[PaperStore, tyro.conf.arg(name="")] = field(default_factory=PaperStore)
+    suites: tuple[str, ...] = ()
+    """Train only on these suites."""
+    algos: tuple[str, ...] = ()
+    """Train only these algorithms."""
+    seeds: tuple[int, ...] = ()
+    """Train these seeds instead of the paper's."""
+    set: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="NAME=VALUE")] = ()
+    """Override a setting, for quick trials: --set horizon=50 --set ascpo.mode=paper."""
     episodes: int = 0
-    """Episodes of each evaluation. 0: as many as the figure needs."""
+    """Episodes to play with each trained policy, for figures that need them. 0 plays as many as the paper."""
     checkpoint_every: float = 60.0
-    engine: str = "native"
+    """Seconds between checkpoints. 0 saves one after every epoch."""
+    engine: Literal["native", "mjx", "mjx-jax", "mjx-warp"] = "native"
+    """Simulator: native on the host, or mjx on an accelerator, which leaves suites that it lacks to native."""
+
+    def __post_init__(self) -> None:
+        if self.episodes < 0:
+            raise BadSetting("--episodes must be at least 0.")
 
 
 @dataclass(frozen=True)
@@ -85,18 +97,15 @@ def choose_engine(wanted: str, suite: str) -> tuple[EngineName, str]:
     """
     if wanted == "native":
         return "native", ""
+    from ascpo.engines.mjx.physics import Unserved
     from ascpo.runs.environment import engine_name, open_mjx
 
     engine = engine_name(wanted, suite)
-    if wanted != "mjx":
-        if engine in ("mjx-jax", "mjx-warp"):
-            open_mjx(suite, 1, engine).close()
-        return engine, ""
-    from ascpo.engines.mjx.physics import Unserved
-
     try:
         open_mjx(suite, 1, engine).close()
     except Unserved as error:
+        if wanted != "mjx":
+            raise
         return "native", str(error)
     return engine, ""
 
@@ -113,23 +122,17 @@ def _concerns(experiment: Experiment, request: Request) -> bool:
 
 def _plan(experiment: Experiment, request: Request) -> Plan:
     jobs, errors, notes = [], [], {}
-    choose = cache(partial(choose_engine, request.engine))
-    for training in experiment.trainings(request.suites, request.algos, request.seeds):
-        try:
-            engine, why = choose(training.suite)
-            jobs.append(_job(experiment, training, request, engine))
-        except ValueError as error:
-            errors.append(f"{training.name}: {error}")
-            continue
-        if why:
-            notes[training.suite] = f"{training.suite} uses the native engine. {why}"
-    return Plan(experiment, tuple(jobs), tuple(errors), tuple(notes.values()))
-
-
-def _job(experiment: Experiment, training: Training, request: Request, engine: EngineName) -> Job:
     evaluation = experiment.evaluation
     if evaluation is not None and request.episodes:
         evaluation = replace(evaluation, episodes=request.episodes)
-    config = training.config(request.store.scale, request.overrides, engine)
-    directory = request.store.run(experiment, training).path
-    return Job(config, directory, evaluation, request.checkpoint_every)
+    choose, overrides = cache(partial(choose_engine, request.engine)), read_overrides(request.set)
+    for training in experiment.trainings(request.suites, request.algos, request.seeds):
+        try:
+            engine, why = choose(training.suite)
+            config = training.config(request.store.scale, overrides, engine)
+            directory = request.store.run(experiment, training).path
+            jobs.append(Job(config, directory, evaluation, request.checkpoint_every))
+            notes |= {training.suite: f"{training.suite} uses the native engine. {why}"} if why else {}
+        except ValueError as error:
+            errors.append(f"{training.name}: {error}")
+    return Plan(experiment, tuple(jobs), tuple(errors), tuple(notes.values()))

@@ -5,8 +5,9 @@ and memory are measured are kept apart, in OUT/scale-0.1/alone.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from ascpo.runs.directory import RunDirectory
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import read_table
 from ascpo.sweep.estimate import epoch_seconds
-from ascpo.sweep.evaluation import FixedStarts, HeldOutEpisodes, costs_by_start, episode_costs, has_episodes
+from ascpo.sweep.evaluation import FixedStarts, HeldOutEpisodes, costs_by_start, episode_costs
 from ascpo.sweep.store import Store, is_finished
 
 Numbers = Mapping[str, np.ndarray]
@@ -28,10 +29,12 @@ Samples = Mapping[tuple[str, str], Numbers]
 
 @dataclass(frozen=True)
 class PaperStore:
-    """The runs of one scale: a fraction of the paper's steps."""
+    """The runs of one scale."""
 
-    out: Path
+    out: Path = Path("runs/paper")
+    """Directory of the runs."""
     scale: float = 1.0
+    """Length of the runs, as a fraction of the paper's 6 million steps. Each scale has a directory of its own."""
 
     def __post_init__(self) -> None:
         if not self.scale > 0:
@@ -61,54 +64,41 @@ class PaperStore:
     def has(self, experiment: Experiment, training: Training) -> bool:
         """Whether a run is finished and has episodes: any number of them, and with any settings."""
         run = self.run(experiment, training)
-        return is_finished(run) and has_episodes(run, experiment.evaluation)
+        evaluation = experiment.evaluation
+        return is_finished(run) and (evaluation is None or (run.path / evaluation.file).exists())
 
 
 def gather(store: PaperStore, experiment: Experiment, last: int = 1) -> dict[tuple[str, str], dict[str, np.ndarray]]:
     """The numbers of all finished runs. J_r and M_c are means of the last epochs, ρ_c is that of the last epoch."""
-    readers: list[Callable[[RunDirectory], dict[str, float]]] = [lambda run: _logged(run, last)]
-    readers += [_evaluated] if isinstance(experiment.evaluation, HeldOutEpisodes) else []
-    readers += [_measured] if experiment.isolated else []
     out = {}
-    for suite in experiment.suites:
-        for variant in experiment.variants:
-            runs = store.finished(experiment, suite, variant)
-            rows = [{name: value for reader in readers for name, value in reader(run).items()} for run in runs]
-            names = dict.fromkeys(name for row in rows for name in row)
-            numbers = {name: _known([row.get(name, np.nan) for row in rows]) for name in names}
-            if isinstance(experiment.evaluation, FixedStarts):
-                numbers |= _by_start(runs)
-            if numbers:
-                out[suite, variant.name] = numbers
+    for suite, variant in product(experiment.suites, experiment.variants):
+        runs = store.finished(experiment, suite, variant)
+        rows = [_numbers(run, experiment, last) for run in runs]
+        names = dict.fromkeys(name for row in rows for name in row)
+        columns = {name: np.array([row.get(name, np.nan) for row in rows]) for name in names}
+        numbers = {name: column[~np.isnan(column)] for name, column in columns.items()}
+        if isinstance(experiment.evaluation, FixedStarts):
+            numbers |= _by_start(runs)
+        if numbers:
+            out[suite, variant.name] = numbers
     return out
 
 
-def _known(values: list[float]) -> np.ndarray:
-    array = np.array(values, float)
-    return array[~np.isnan(array)]
-
-
-def _logged(run: RunDirectory, last: int) -> dict[str, float]:
+def _numbers(run: RunDirectory, experiment: Experiment, last: int) -> dict[str, float]:
     log = read_table(run.metrics)
-    out = {m.name: float(np.mean(log[m.column][-last:])) for m in MEASURES if m.column in log and len(log[m.column])}
-    return out | {RHO_C.name: float(log[RHO_C.column][-1])} if out else {}
+    out = {m.name: float(np.mean(log[m.column][-last:])) for m in MEASURES if len(log.get(m.column, ()))}
+    if out:
+        out[RHO_C.name] = float(log[RHO_C.column][-1])
+    if isinstance(experiment.evaluation, HeldOutEpisodes) and (costs := episode_costs(run)) is not None:
+        out["cost"] = float(costs.mean())
+    return out | (_resources(run) if experiment.isolated else {})
 
 
-def _evaluated(run: RunDirectory) -> dict[str, float]:
-    costs = episode_costs(run)
-    return {} if costs is None else {"cost": float(costs.mean())}
-
-
-def _measured(run: RunDirectory) -> dict[str, float]:
-    out: dict[str, float] = {}
-    if (seconds := epoch_seconds(run)) is not None:
-        out["seconds"] = seconds
+def _resources(run: RunDirectory) -> dict[str, float]:
     file = run.path / "resources.json"
     peaks = json.loads(file.read_text()) if file.exists() else {}
-    for name, key in (("memory", "PeakMemory"), ("device", "PeakDeviceMemory")):
-        if peaks.get(key):
-            out[name] = float(peaks[key])
-    return out
+    found = {"seconds": epoch_seconds(run), "memory": peaks.get("PeakMemory"), "device": peaks.get("PeakDeviceMemory")}
+    return {name: float(value) for name, value in found.items() if value}
 
 
 def _by_start(runs: list[RunDirectory]) -> dict[str, np.ndarray]:

@@ -8,6 +8,7 @@ The smallest denominators decide ψ: an M_c of 0.001 where TRPO has 0.1 counts a
 denominators have a floor, and two other scores are shown beside ψ. Intervals are bootstrapped over suites and seeds.
 """
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from ascpo.paper.claims import FEW_SUITES, Assessment
 from ascpo.paper.intervals import Interval, of_draws, verdict
-from ascpo.paper.published import COPIES, MEASURES, Figures, published
+from ascpo.paper.published import COPIES, MEASURES, published
 from ascpo.paper.results import Samples
 
 _DRAWS = 2000
@@ -59,25 +60,16 @@ class Grid:
         return _mean(place.mean(axis=-1) * known[..., None])
 
 
-def psi(figures: Figures, trpo: Figures) -> float:
-    """ψ on one suite."""
-    return float(_parts(np.array([trpo, figures]))[1].mean())
-
-
 def score(samples: Samples, algorithms: Iterable[str]) -> list[Score]:
     """The scores of the algorithms that have runs, over the suites on which TRPO has runs too."""
     grid = measured(samples, algorithms)
     if grid is None:
         return []
-    found = {name: getattr(grid, name)() for name in ("psi", "ratio", "rank")}
+    draws = np.stack([grid.psi(), grid.ratio(), grid.rank()], axis=-1)
     suites = (~np.isnan(grid.figures[0]).any(axis=-1)).sum(axis=0)
     return [
-        Score(
-            name,
-            int(suites[i]),
-            *(_interval(draws[:, i], int(suites[i])) for draws in (found["psi"], found["ratio"], found["rank"])),
-        )
-        for i, name in enumerate(grid.algorithms)
+        Score(name, int(count), *(_interval(three, int(count)) for three in draws[:, i].T))
+        for i, (name, count) in enumerate(zip(grid.algorithms, suites, strict=True))
     ]
 
 
@@ -127,21 +119,15 @@ def _above(samples: Samples, better: str, other: str) -> Assessment | None:
     grid = measured(both, [better, other])
     if grid is None or not {better, other} <= set(grid.algorithms):
         return None
-    at = [grid.algorithms.index(name) for name in (better, other)]
     suites = usable(both)
-    draws = _log_ratio(grid.psi(), at)
+    ours, theirs = (np.maximum(grid.psi()[:, grid.algorithms.index(name)], 1e-3) for name in (better, other))
+    draws = np.log(ours / theirs)
     effect = of_draws(float(draws[0]), draws[1:]) if len(suites) >= FEW_SUITES else None
-    theirs = {s.algorithm: s.psi for s in score_published(suites, [better, other])}
-    size = float(np.log(value(theirs[better]) / value(theirs[other])))
+    published = {s.algorithm: value(s.psi) for s in score_published(suites, [better, other])}
+    size = float(np.log(published[better] / published[other]))
     expected = size if size > 0 else None
-    ours = None if effect is None else effect.map(lambda x: float(np.exp(x)))
-    factor = None if expected is None else float(np.exp(expected))
-    return Assessment(f"ψ of {better} above {other}'s, over the suites", verdict(effect, expected), ours, factor)
-
-
-def _log_ratio(draws: np.ndarray, at: list[int]) -> np.ndarray:
-    better, other = (np.maximum(draws[:, i], 1e-3) for i in at)
-    return np.log(better / other)
+    factors = effect and effect.map(np.exp), expected and float(np.exp(expected))
+    return Assessment(f"ψ of {better} above {other}'s, over the suites", verdict(effect, expected), *factors)
 
 
 def _parts(figures: np.ndarray) -> np.ndarray:
@@ -153,10 +139,8 @@ def _parts(figures: np.ndarray) -> np.ndarray:
 
 def _mean(x: np.ndarray) -> np.ndarray:
     """[draw, suite, algorithm] → [draw, algorithm], over the suites that have runs."""
-    known = ~np.isnan(x)
-    total = np.where(known, x, 0.0).sum(axis=1)
-    with np.errstate(invalid="ignore"):
-        return np.where(known.any(axis=1), total / known.sum(axis=1), np.nan)
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # no suite has runs
+        return np.nanmean(x, axis=1)
 
 
 def _interval(draws: np.ndarray, suites: int) -> Interval | float:

@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,23 +17,16 @@ Cell = str | int | float | Interval | tuple[float, float] | None
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column, and the format of its numbers. A column without a format holds text."""
-
-    title: str
-    digits: str = ""
-
-
-@dataclass(frozen=True)
 class Table:
     """Rows of cells under the titles of columns."""
 
     title: str
-    columns: tuple[Column, ...]
+    columns: Mapping[str, str]
+    """By title, the format of the numbers. A column without a format holds text."""
     rows: Sequence[Sequence[Cell]]
 
     def cells(self) -> list[list[str]]:
-        return [[_text(cell, c.digits) for cell, c in zip(row, self.columns, strict=True)] for row in self.rows]
+        return [list(map(_text, row, self.columns.values())) for row in self.rows]
 
 
 @dataclass
@@ -54,7 +47,7 @@ class Page:
         """The tables, and one of the claims."""
         if not self.claims:
             return self.tables
-        columns = (Column("claim"), Column("ours", ".3g"), Column("published", ".3g"), Column("verdict"))
+        columns = {"claim": "", "ours": ".3g", "published": ".3g", "verdict": ""}
         rows = [(one.claim, one.ours, one.published, one.verdict) for one in self.claims]
         title = "Claims: the factor, or for returns the difference, with 95 % intervals"
         return [*self.tables, Table(title, columns, rows)]
@@ -80,23 +73,25 @@ def page_to_markdown(page: Page) -> str:
 
 def _print_table(table: Table, console: Console) -> None:
     shown = RichTable(box=None, header_style="bold", padding=(0, 2, 0, 0), title_justify="left", title=table.title)
-    for column in table.columns:
-        justify = "right" if column.digits else "left"
-        shown.add_column(column.title, justify=justify, overflow="fold", no_wrap=justify == "left")
+    for title, digits in table.columns.items():
+        shown.add_column(title, justify="right" if digits else "left", overflow="fold", no_wrap=not digits)
     for row in table.cells():
         shown.add_row(*row)
     console.print(shown)
 
 
 def _to_markdown(table: Table) -> str:
-    head = "| " + " | ".join(column.title for column in table.columns) + " |"
-    rule = "|" + "".join("---:|" if column.digits else "---|" for column in table.columns)
-    return "\n".join([f"### {table.title}", "", head, rule, *("| " + " | ".join(row) + " |" for row in table.cells())])
+    head, *rows = (f"| {' | '.join(row)} |" for row in [list(table.columns), *table.cells()])
+    rule = "|" + "".join("---:|" if digits else "---|" for digits in table.columns.values())
+    return "\n".join([f"### {table.title}", "", head, rule, *rows])
 
 
 def write_csv(path: Path, tables: Sequence[Table]) -> None:
     """Write all tables into one file, unrounded. Deviations and ends of intervals have columns of their own."""
-    rows = [{"table": table.title} | _plain(table, row) for table in tables for row in table.rows]
+    write_rows(path, [{"table": table.title} | _plain(table, row) for table in tables for row in table.rows])
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     names = list(dict.fromkeys(name for row in rows for name in row))
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -121,12 +116,12 @@ def _text(cell: Cell, digits: str) -> str:
 
 def _plain(table: Table, row: Sequence[Cell]) -> dict[str, object]:
     out: dict[str, object] = {}
-    for column, cell in zip(table.columns, row, strict=True):
+    for title, cell in zip(table.columns, row, strict=True):
         match cell:
             case Interval():
-                out |= {column.title: cell.value, f"{column.title} low": cell.low, f"{column.title} high": cell.high}
+                out |= {title: cell.value, f"{title} low": cell.low, f"{title} high": cell.high}
             case (mean, spread):
-                out |= {column.title: mean, f"{column.title} deviation": spread}
+                out |= {title: mean, f"{title} deviation": spread}
             case _:
-                out[column.title] = "" if cell is None else cell
+                out[title] = "" if cell is None else cell
     return out

@@ -4,6 +4,8 @@ The rule: the steps of an epoch at the robot's speed, and a second and a half fo
 that take clipped steps), measured on two cores of an Intel Xeon at 2.5 GHz with epochs of 30 × 1000 steps.
 """
 
+import contextlib
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -26,41 +28,36 @@ class Estimate:
     """Seconds of trainings, from the finished epochs of the runs in a directory."""
 
     def __init__(self, folder: Path) -> None:
-        self._known: dict[tuple[str, ...], list[float]] = {}
+        self._known: dict[tuple[str, ...], list[float]] = defaultdict(list)
         """Seconds per step of runs with the same engine, environment and algorithm, and of any algorithm."""
-        for timing in sorted(folder.glob("*/timing.csv")) if folder.is_dir() else ():
-            self._add(RunDirectory(timing.parent))
+        for timing in sorted(folder.glob("*/timing.csv")):
+            run = RunDirectory(timing.parent)
+            with contextlib.suppress(ValueError, OSError):
+                if (seconds := epoch_seconds(run)) is not None:
+                    config = run.config()
+                    for key in _keys(config):
+                        self._known[key].append(seconds / _steps(config))
 
     def seconds(self, config: Config, epochs: int | None = None) -> float:
         """Of so many epochs, or of a whole training."""
-        steps = config.settings.num_envs * config.settings.horizon
-        return (config.epochs if epochs is None else epochs) * steps * self._per_step(config)
+        return (config.epochs if epochs is None else epochs) * _steps(config) * self._per_step(config)
 
     def _per_step(self, config: Config) -> float:
         for key in _keys(config):
             if key in self._known:
                 return float(np.median(self._known[key]))
-        learning = _CLIPPED_LEARNING if _takes_clipped_steps(config) else _LEARNING
+        # Clipped steps are many epochs of Adam, and take longer than one step within a trust region.
+        learning = _CLIPPED_LEARNING if isinstance(config.algorithm().step, ClippedStep) else _LEARNING
         return 1 / _steps_per_second(config.env) + learning / _STEPS
 
-    def _add(self, run: RunDirectory) -> None:
-        try:
-            config, seconds = run.config(), epoch_seconds(run)
-        except (ValueError, OSError):
-            return
-        if seconds is not None:
-            for key in _keys(config):
-                steps = config.settings.num_envs * config.settings.horizon
-                self._known.setdefault(key, []).append(seconds / steps)
+
+def _steps(config: Config) -> int:
+    """Of an epoch."""
+    return config.settings.num_envs * config.settings.horizon
 
 
 def _keys(config: Config) -> tuple[tuple[str, ...], ...]:
     return (config.engine, config.env, config.algo), (config.engine, config.env)
-
-
-def _takes_clipped_steps(config: Config) -> bool:
-    """Clipped steps are many epochs of Adam, and take longer than one step within a trust region."""
-    return isinstance(config.algorithm().step, ClippedStep)
 
 
 def _steps_per_second(env: str) -> float:

@@ -2,15 +2,16 @@
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ascpo.engines.contract import EpisodeId
 from ascpo.runs.directory import RunDirectory, write_whole
 from ascpo.runs.tables import read_table
+from ascpo.runs.trained_policy import read_policy
 
 _FIRST_START = 2**31
 """The seed of the first fixed start. Trainings and evaluations use smaller seeds."""
@@ -18,7 +19,7 @@ _FIRST_START = 2**31
 
 @dataclass(frozen=True)
 class HeldOutEpisodes:
-    """Episodes of held-out seeds, kept in `episodes-sampled.csv`.
+    """Episodes of held-out seeds.
 
     Their number is fixed before the first step, from the length of episodes at the end of training. A limit on the
     number of steps would drop the long episodes.
@@ -27,6 +28,7 @@ class HeldOutEpisodes:
     steps: int
     episodes: int = 0
     """0: as many as `steps` steps hold."""
+    file: ClassVar = "episodes-sampled.csv"
 
     def count(self, run: RunDirectory) -> int:
         if self.episodes:
@@ -34,14 +36,11 @@ class HeldOutEpisodes:
         length = float(np.mean(read_table(run.metrics)["EpLen"][-10:]))
         return max(1, math.ceil(self.steps / max(length, 1.0)))
 
-    @staticmethod
-    def file(run: RunDirectory) -> Path:
-        return run.path / "episodes-sampled.csv"
-
     def kept(self, run: RunDirectory) -> tuple[int, str | None]:
         """How many episodes are kept, and the digest of their policy."""
         about = _read(run.path / "evaluation.json")
-        return about.get("sampled", {}).get("Episodes", 0) if self.file(run).exists() else 0, about.get("policy")
+        episodes = about.get("sampled", {}).get("Episodes", 0) if (run.path / self.file).exists() else 0
+        return episodes, about.get("policy")
 
     def play(self, run: RunDirectory, threads: int = 0) -> None:
         from ascpo.evaluation.evaluate import evaluate_run
@@ -51,21 +50,18 @@ class HeldOutEpisodes:
 
 @dataclass(frozen=True)
 class FixedStarts:
-    """Episodes from a few fixed scenes in turn, kept in `starts.json`. Only the sampled actions differ."""
+    """Episodes from a few fixed scenes in turn. Only the sampled actions differ."""
 
     starts: int
     episodes: int
     """From all starts together."""
+    file: ClassVar = "starts.json"
 
     def count(self, run: RunDirectory) -> int:
         return self.episodes
 
-    @staticmethod
-    def file(run: RunDirectory) -> Path:
-        return run.path / "starts.json"
-
     def kept(self, run: RunDirectory) -> tuple[int, str | None]:
-        about = _read(self.file(run))
+        about = _read(run.path / self.file)
         return sum(map(len, about.get("costs", {}).values())), about.get("policy")
 
     def origins(self) -> list[EpisodeId]:
@@ -74,7 +70,6 @@ class FixedStarts:
     def play(self, run: RunDirectory, threads: int = 0) -> None:
         from ascpo.evaluation.episodes import play
         from ascpo.runs.environment import open_engine
-        from ascpo.runs.trained_policy import read_policy
 
         policy = read_policy(run.path)
         engine = open_engine(policy.config.env, self.episodes, threads=threads)
@@ -83,11 +78,10 @@ class FixedStarts:
         engine.close()
         costs = played.cost.sum(axis=1)
         by_start = {str(i): [round(float(c), 6) for c in costs[i :: self.starts]] for i in range(self.starts)}
-        write_whole(self.file(run), json.dumps({"policy": policy.digest, "costs": by_start}) + "\n")
+        write_whole(run.path / self.file, json.dumps({"policy": policy.digest, "costs": by_start}) + "\n")
 
 
 Evaluation = HeldOutEpisodes | FixedStarts
-_KINDS: dict[str, type[Evaluation]] = {"held-out": HeldOutEpisodes, "fixed-starts": FixedStarts}
 
 
 def is_evaluated(run: RunDirectory, evaluation: Evaluation | None) -> bool:
@@ -95,17 +89,12 @@ def is_evaluated(run: RunDirectory, evaluation: Evaluation | None) -> bool:
     if evaluation is None:
         return True
     episodes, digest = evaluation.kept(run)
-    return episodes >= evaluation.count(run) and (not run.policy.exists() or digest == _digest(run))
-
-
-def has_episodes(run: RunDirectory, evaluation: Evaluation | None) -> bool:
-    """Whether any episodes of that kind are kept."""
-    return evaluation is None or evaluation.file(run).exists()
+    return episodes >= evaluation.count(run) and (not run.policy.exists() or digest == read_policy(run.path).digest)
 
 
 def episode_costs(run: RunDirectory) -> np.ndarray | None:
     """The cost of every held-out episode, summed over constraints. None if no episode is kept."""
-    file = HeldOutEpisodes.file(run)
+    file = run.path / HeldOutEpisodes.file
     if not file.exists():
         return None
     return np.sum([column for name, column in read_table(file).items() if name.split("_")[0] == "EpCost"], axis=0)
@@ -113,26 +102,9 @@ def episode_costs(run: RunDirectory) -> np.ndarray | None:
 
 def costs_by_start(run: RunDirectory) -> dict[int, np.ndarray] | None:
     """The costs of the episodes from each fixed start. None if no episode is kept."""
-    found = _read(FixedStarts.file(run)).get("costs")
+    found = _read(run.path / FixedStarts.file).get("costs")
     return {int(start): np.array(costs, float) for start, costs in found.items()} if found else None
-
-
-def to_data(evaluation: Evaluation | None) -> dict[str, Any] | None:
-    if evaluation is None:
-        return None
-    (kind,) = (name for name, of_kind in _KINDS.items() if isinstance(evaluation, of_kind))
-    return {"kind": kind, **asdict(evaluation)}
-
-
-def from_data(data: dict[str, Any] | None) -> Evaluation | None:
-    return None if data is None else _KINDS[data["kind"]](**{k: v for k, v in data.items() if k != "kind"})
 
 
 def _read(file: Path) -> dict[str, Any]:
     return json.loads(file.read_text()) if file.exists() else {}
-
-
-def _digest(run: RunDirectory) -> str:
-    from ascpo.runs.trained_policy import read_policy
-
-    return read_policy(run.path).digest

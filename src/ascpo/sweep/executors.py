@@ -9,40 +9,33 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import jax
 
 from ascpo.algorithms import Method
 from ascpo.sweep.jobs import Batch
 from ascpo.sweep.store import log_file
 
-
-@dataclass(frozen=True)
-class Result:
-    """How a batch ended. Without an error every job of it is done."""
-
-    error: str = ""
+_MOST_KINDS = 16
+"""A kind of compiled programs takes some fifty megabytes."""
 
 
 class Executor(Protocol):
     """Trains batches. Another kind of machine needs no more than this."""
 
-    @property
-    def slots(self) -> int:
-        """How many batches it trains at the same time."""
-        ...
+    slots: int
+    """How many batches it trains at the same time."""
 
     def submit(self, batch: Batch) -> int:
         """Start to train a batch. The number names the task until it has ended."""
         ...
 
-    def poll(self, task: int) -> Result | None:
-        """How a task ended; None while it runs. An end is told once."""
-        ...
+    def poll(self, task: int) -> str | None:
+        """The error of a task that ended, "" if every job of it is done; None while it runs. An end is told once."""
 
     def cancel(self, tasks: Sequence[int]) -> None:
         """Stop these tasks, and return when they have saved their runs."""
-        ...
 
 
 class InProcess:
@@ -52,35 +45,30 @@ class InProcess:
 
     def __init__(self, run: Callable[[Batch], None]) -> None:
         self._run = run
-        self._result = Result()
+        self._error = ""
         self._kinds: set[tuple[str, Method]] = set()
 
     def submit(self, batch: Batch) -> int:
         self._free_memory(batch)
         try:
             self._run(batch)
-            self._result = Result()
+            self._error = ""
         except Exception as error:
-            self._result = Result(str(error) or type(error).__name__)
+            self._error = str(error) or type(error).__name__
         return 0
 
-    def poll(self, task: int) -> Result | None:
-        return self._result
+    def poll(self, task: int) -> str | None:
+        return self._error
 
     def cancel(self, tasks: Sequence[int]) -> None: ...
 
     def _free_memory(self, batch: Batch) -> None:
-        """Drop compiled programs when they are of too many kinds: each kind takes some fifty megabytes."""
+        """Drop compiled programs when they are of too many kinds."""
         kinds = {(job.config.env, job.config.method) for job in batch}
         if len(self._kinds | kinds) > max(_MOST_KINDS, len(kinds)):
-            import jax
-
             jax.clear_caches()
             self._kinds.clear()
         self._kinds |= kinds
-
-
-_MOST_KINDS = 16
 
 
 class Processes:
@@ -99,10 +87,11 @@ class Processes:
         log = log_file(batch[0].run)
         log.parent.mkdir(parents=True, exist_ok=True)
         jobs = json.dumps([job.to_data() for job in batch])
-        cores = ",".join(map(str, self._cores_of(slot)))
+        cores = _cores()
+        mine = [cores[(slot * self._threads + i) % len(cores)] for i in range(self._threads)] if self.slots > 1 else []
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", "ascpo.sweep.worker", jobs, cores, str(self._threads)],
+                [sys.executable, "-m", "ascpo.sweep.worker", jobs, ",".join(map(str, mine)), str(self._threads)],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -113,13 +102,13 @@ class Processes:
         self._running[slot] = batch, process
         return slot
 
-    def poll(self, task: int) -> Result | None:
+    def poll(self, task: int) -> str | None:
         batch, process = self._running[task]
         code = process.poll()
         if code is None:
             return None
         del self._running[task]
-        return Result(_error(batch, code) if code else "")
+        return _error(batch, code) if code else ""
 
     def cancel(self, tasks: Sequence[int]) -> None:
         processes = [self._running[task][1] for task in tasks]
@@ -128,12 +117,6 @@ class Processes:
         # Whoever is in a hurry can kill this process: the others notice that it is gone, save their runs and end.
         for process in processes:
             process.wait()
-
-    def _cores_of(self, slot: int) -> list[int]:
-        if self.slots == 1:
-            return []
-        cores = _cores()
-        return [cores[(slot * self._threads + i) % len(cores)] for i in range(self._threads)]
 
     def _environment(self) -> dict[str, str]:
         threads = str(self._threads)

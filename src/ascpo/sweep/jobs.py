@@ -1,8 +1,7 @@
 """A job: one run to train and evaluate. A batch: jobs that train in one engine."""
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,9 @@ from ascpo.runs.callbacks.callback import EpochRecord, TrainingPlan
 from ascpo.runs.config import Config
 from ascpo.runs.directory import NoRun, RunDirectory
 from ascpo.runs.serialization import BadSetting
-from ascpo.sweep.evaluation import Evaluation, from_data, is_evaluated, to_data
-from ascpo.sweep.store import check_settings, epochs_done, is_trained
+from ascpo.sweep.evaluation import Evaluation, FixedStarts, HeldOutEpisodes, is_evaluated
+from ascpo.sweep.overrides import differences
+from ascpo.sweep.store import epochs_done, epochs_of_policy
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,20 @@ class Job:
         return max(self.config.epochs - epochs_done(self.run), 0)
 
     def check(self) -> None:
-        """A run that exists must have the job's settings."""
-        check_settings(self.run, self.config)
+        """Refuse a run that was trained with other settings."""
+        if not self.run.config_file.exists() or (found := self.run.config()).fingerprint == self.config.fingerprint:
+            return
+        name, (wanted, present) = next(iter(differences(self.config, found).items()))
+        raise NoRun(
+            f"{self.directory} was trained with {name}={present}, but this sweep wants {wanted}. Choose another --out, "
+            f"or remove that directory."
+        )
 
     def is_trained(self) -> bool:
-        return is_trained(self.run, self.config)
+        """Every epoch is done and the last policy is saved. Where only the tables were kept, the tables count."""
+        if self.epochs_left or not self.run.config_file.exists():
+            return False
+        return epochs_of_policy(self.run) == self.config.epochs or not self.run.checkpoints.exists()
 
     def is_done(self) -> bool:
         return self.is_trained() and is_evaluated(self.run, self.evaluation)
@@ -55,19 +64,16 @@ class Job:
         except NoRun:
             return True
 
-    def to_data(self) -> dict[str, Any]:
+    def to_data(self) -> list[object]:
         """Plain data, for a process or a machine that gets the job as JSON."""
-        return {
-            "config": json.loads(self.config.to_json()),
-            "directory": str(self.directory),
-            "evaluation": to_data(self.evaluation),
-            "checkpoint_every": self.checkpoint_every,
-        }
+        evaluation = asdict(self.evaluation) if self.evaluation else None
+        return [self.config.plain(), str(self.directory), evaluation, self.checkpoint_every]
 
     @staticmethod
-    def from_data(data: dict[str, Any]) -> "Job":
-        config = Config.from_json(json.dumps(data["config"]))
-        return Job(config, Path(data["directory"]), from_data(data["evaluation"]), data["checkpoint_every"])
+    def from_data(data: Sequence[Any]) -> "Job":
+        config, directory, episodes, checkpoint_every = data
+        kind = FixedStarts if "starts" in (episodes or ()) else HeldOutEpisodes
+        return Job(Config.from_plain(config), Path(directory), episodes and kind(**episodes), checkpoint_every)
 
 
 Batch = tuple[Job, ...]
@@ -91,26 +97,24 @@ def run_batch(
     batch: Batch, *, threads: int = 0, display: bool = False, on_epoch: Callable[[], None] | None = None
 ) -> None:
     """Train and evaluate what is missing of a batch, in this process. Runs that were stopped resume."""
-    for job in batch:
-        job.check()
-    if untrained := [job for job in batch if not job.is_trained()]:
-        _train(untrained, threads, display, on_epoch)
-    for job in batch:
-        if job.evaluation is not None and not is_evaluated(job.run, job.evaluation):
-            job.evaluation.play(job.run, threads)
-
-
-def _train(jobs: Sequence[Job], threads: int, display: bool, on_epoch: Callable[[], None] | None) -> None:
     from ascpo.runs.api import Options, relaunch
     from ascpo.runs.environment import is_suite
     from ascpo.runs.trainer import Run
 
-    first = jobs[0]
-    # Only a suite on the host has threads to choose.
-    threads = threads if first.config.engine == "native" and is_suite(first.config.env) else 0
-    options = Options(threads=threads, progress=display, checkpoint_every=first.checkpoint_every)
-    runs = [Run(job.config, job.run) for job in jobs]
-    relaunch(runs, first.config.env, options, [_EpochCallback(on_epoch)] if on_epoch else [])
+    for job in batch:
+        job.check()
+    if runs := [Run(job.config, job.run) for job in batch if not job.is_trained()]:
+        config = runs[0].config
+        # Only a suite on the host has threads to choose.
+        options = Options(
+            threads=threads if config.engine == "native" and is_suite(config.env) else 0,
+            progress=display,
+            checkpoint_every=batch[0].checkpoint_every,
+        )
+        relaunch(runs, config.env, options, [_EpochCallback(on_epoch)] if on_epoch else [])
+    for job in batch:
+        if job.evaluation is not None and not is_evaluated(job.run, job.evaluation):
+            job.evaluation.play(job.run, threads)
 
 
 @dataclass(frozen=True)

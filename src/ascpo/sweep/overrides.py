@@ -5,15 +5,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ascpo.algorithms import ALGORITHMS
-from ascpo.runs.serialization import BadSetting, to_plain
+from ascpo.runs.serialization import BadSetting, flat, to_plain
 
 Overrides = Mapping[str, Any]
 """Settings by name. The name of a group or of an algorithm comes before it, with a dot."""
 
 
-def read_overrides(typed: Iterable[str]) -> dict[str, Any]:
+def read_overrides(typed: Iterable[str]) -> dict[str, object]:
     """Settings from the command line."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for text in typed:
         name, equals, value = text.partition("=")
         if not (name and equals and value):
@@ -22,16 +22,13 @@ def read_overrides(typed: Iterable[str]) -> dict[str, Any]:
     return found
 
 
-def nested(overrides: Overrides, algo: str) -> dict[str, Any]:
+def nested(overrides: Overrides, algo: str) -> dict[str, object]:
     """The overrides for one algorithm, as `configure` takes them: groups are dictionaries."""
     out: dict[str, Any] = {}
     for name, value in overrides.items():
-        first, *rest = name.split(".")
-        if rest and first in ALGORITHMS:
-            if first != algo:
-                continue
-            first, *rest = rest
-        *groups, last = first, *rest
+        *groups, last = name.removeprefix(f"{algo}.").split(".")
+        if groups and groups[0] in ALGORITHMS:
+            continue
         inside = out
         for group in groups:
             inside = inside.setdefault(group, {})
@@ -39,19 +36,13 @@ def nested(overrides: Overrides, algo: str) -> dict[str, Any]:
     return out
 
 
-def differences(usual: Any, other: Any, prefix: str = "") -> dict[str, tuple[Any, Any]]:
+def differences(usual: object, other: object) -> dict[str, tuple[object, object]]:
     """The settings that differ: name → (usual, other)."""
-    was, now = to_plain(usual), to_plain(other)
-    out: dict[str, tuple[Any, Any]] = {}
-    for name in was:
-        if isinstance(was[name], dict) and isinstance(now.get(name), dict):
-            out |= differences(was[name], now[name], "" if name in ("settings", "method") else f"{prefix}{name}.")
-        elif was[name] != now.get(name):
-            out[f"{prefix}{name}"] = (was[name], now.get(name))
-    return out
+    was, now = flat(to_plain(usual)), flat(to_plain(other))
+    return {name: (was[name], now.get(name)) for name in was if was[name] != now.get(name)}
 
 
-def _value(text: str) -> Any:
+def _value(text: str) -> object:
     """A number, a list of numbers, True, False or None. Anything else is text."""
     try:
         return ast.literal_eval(text)

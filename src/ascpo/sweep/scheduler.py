@@ -15,9 +15,6 @@ from ascpo.sweep.executors import Executor
 from ascpo.sweep.jobs import Batch, Job, can_share_engine
 from ascpo.sweep.store import failure_file
 
-PATIENCE = 60.0
-"""Seconds to wait for jobs that another process trains, when nothing else is left."""
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -37,15 +34,12 @@ class Progress(Protocol):
 
     def update(self) -> None:
         """Batches are running."""
-        ...
 
     def split(self, batch: Batch, error: str) -> None:
         """A batch failed and continues in halves."""
-        ...
 
     def end(self, outcomes: Sequence[Outcome]) -> None:
         """The jobs of one batch have ended."""
-        ...
 
 
 def run_sweep(
@@ -54,10 +48,13 @@ def run_sweep(
     progress: Progress,
     *,
     batched: bool = False,
-    patience: float = PATIENCE,
+    patience: float = 60.0,
     pause: float = 0.2,
 ) -> list[Outcome]:
-    """Run all jobs. With `batched`, jobs that can share an engine are trained together."""
+    """Run all jobs. With `batched`, jobs that can share an engine are trained together.
+
+    When nothing else is left, it waits `patience` seconds for jobs that another process trains.
+    """
     queue = _Queue(jobs, batched, patience)
     running: dict[int, tuple[Batch, float]] = {}
     try:
@@ -68,14 +65,14 @@ def run_sweep(
                 running[executor.submit(batch)] = batch, began
             if not running:
                 return queue.outcomes
-            ended = {task: result for task in running if (result := executor.poll(task)) is not None}
-            for task, result in ended.items():
+            ended = {task: error for task in running if (error := executor.poll(task)) is not None}
+            for task, error in ended.items():
                 batch, began = running.pop(task)
-                if result.error and len(batch) > 1:
-                    progress.split(batch, result.error)
+                if error and len(batch) > 1:
+                    progress.split(batch, error)
                     queue.split(batch)
                 else:
-                    progress.end(queue.end(batch, result.error, time.monotonic() - began))
+                    progress.end(queue.end(batch, error, time.monotonic() - began))
             if not ended:
                 progress.update()
                 time.sleep(pause)
@@ -136,15 +133,15 @@ class _Queue:
 
     def _companions(self, first: Job) -> list[Job]:
         """All waiting jobs that can share an engine with the first one and with each other."""
-        found, others = [], []
-        for job in self._jobs:
+        found: list[Job] = []
+        waiting, self._jobs = self._jobs, deque()
+        for job in waiting:
             joins = self._half.get(job) == self._half.get(first) and can_share_engine([first, *found, job])
-            state = self._state(job) if joins else "not now"
-            if state == "ready":
-                found.append(job)
-            elif state != "over":
-                others.append(job)
-        self._jobs = deque(others)
+            match self._state(job) if joins else "busy":
+                case "ready":
+                    found.append(job)
+                case "busy":
+                    self._jobs.append(job)
         return found
 
     def _state(self, job: Job) -> Literal["ready", "busy", "over"]:

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ascpo.runs.config import Config
+from safetensors import SafetensorError, safe_open
+
 from ascpo.runs.directory import NoRun, RunDirectory
-from ascpo.sweep.overrides import differences
 
 
 @dataclass(frozen=True)
@@ -55,29 +55,8 @@ def is_finished(run: RunDirectory) -> bool:
     return epochs_done(run) >= epochs
 
 
-def is_trained(run: RunDirectory, config: Config) -> bool:
-    """Every epoch is done and the last policy is saved. Where only the tables were kept, the tables count."""
-    if not run.config_file.exists() or epochs_done(run) < config.epochs:
-        return False
-    return _epochs_of_policy(run) == config.epochs or not run.checkpoints.exists()
-
-
-def check_settings(run: RunDirectory, config: Config) -> None:
-    """Refuse a run that was trained with other settings."""
-    if not run.config_file.exists():
-        return
-    found = run.config()
-    if found.fingerprint != config.fingerprint:
-        name, (wanted, present) = next(iter(differences(config, found).items()))
-        raise NoRun(
-            f"{run.path} was trained with {name}={present}, but this sweep wants {wanted}. Choose another --out, or "
-            f"remove that directory."
-        )
-
-
-def _epochs_of_policy(run: RunDirectory) -> int:
-    from safetensors import SafetensorError, safe_open
-
+def epochs_of_policy(run: RunDirectory) -> int:
+    """The epochs after which the latest policy was saved. 0 if there is none."""
     try:
         with safe_open(run.policy, framework="numpy") as file:
             return int(json.loads((file.metadata() or {})["ascpo"])["epochs"])

@@ -47,9 +47,13 @@ def _write_peaks(directory: Path) -> None:
         return
     file = directory / "resources.json"
     before = json.loads(file.read_text()) if file.exists() else {}
-    now = {"PeakMemory": _peak_memory(), "PeakDeviceMemory": _peak_device_memory()}
+    import jax
+
     from ascpo.runs.directory import write_whole
 
+    # 0 where there is no accelerator.
+    on_device = (jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0)
+    now = {"PeakMemory": _peak_memory(), "PeakDeviceMemory": int(on_device)}
     write_whole(file, json.dumps({name: max(value, before.get(name, 0)) for name, value in now.items()}) + "\n")
 
 
@@ -62,13 +66,6 @@ def _peak_memory() -> int:
         import resource
 
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-def _peak_device_memory() -> int:
-    """Bytes on an accelerator. 0 where there is none."""
-    import jax
-
-    return int((jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import hypothesis
 import jaxlib
+import pytest
 from jaxtyping import install_import_hook
 
 
@@ -24,11 +25,13 @@ os.environ["JAX_COMPILATION_CACHE_DIR"] = str(Path(__file__).parents[1] / ".jax_
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 
-# Programs of tests are compiled once and run for moments: without fused loops XLA needs half the time for them.
-# With ASCPO_SLOW=1 they are compiled as users' are.
+# Programs of tests are compiled once and run for moments: without fused loops and without optimisation XLA needs a
+# quarter of the time for them. With ASCPO_SLOW=1, and in modules marked `optimised`, they are compiled as users' are.
 FLAG = "xla_cpu_use_fusion_emitters"
-if FLAG not in os.environ.get("XLA_FLAGS", "") and not os.environ.get("ASCPO_SLOW") and known(FLAG):
-    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --{FLAG}=false".strip()
+if not os.environ.get("ASCPO_SLOW"):
+    os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+    if FLAG not in os.environ.get("XLA_FLAGS", "") and known(FLAG):
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --{FLAG}=false".strip()
 
 # Tracing makes millions of objects, most of which stay: looking among them for rubbish took a third of the time.
 gc.set_threshold(50_000, 20, 50)
@@ -49,3 +52,23 @@ install_import_hook(
     ],
     "beartype.beartype",
 )
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "optimised: a module whose programs run long, or are compared bit by bit")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def optimisation(request):
+    """Compile as little or as much as the module's mark says; forget what was compiled otherwise."""
+    import jax
+
+    wanted = request.node.get_closest_marker("optimised")
+    if not wanted or not jax.config.read("jax_disable_most_optimizations"):
+        yield
+        return
+    jax.clear_caches()
+    jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", True)
+    jax.clear_caches()

@@ -22,6 +22,8 @@ from ascpo.trust_region.step import TrustRegion
 from tests.slow import slow
 from tests.toys import Corridor, OneStep
 
+# Every learner runs for hundreds of epochs.
+pytestmark = pytest.mark.optimised
 SMALL = Fit(iterations=20, batch_size=256)
 OF_THE_SPREAD = {f"ascpo-{mode}": ASCPO(mode=mode) for mode in ("moment", "cantelli")}
 METHODS = {name: kind() for name, kind in ALGORITHMS.items()} | OF_THE_SPREAD

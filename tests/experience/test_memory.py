@@ -1,3 +1,4 @@
+import jax
 import jax.numpy as jnp
 import numpy as np
 from hypothesis import given, settings
@@ -5,8 +6,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ascpo.experience.memory import MAXIMA, NOTHING, cost_increment, running_maximum
+from ascpo.experience import memory
+from ascpo.experience.memory import MAXIMA, NOTHING, cost_increment
 
+# Compiled once for all examples.
+running_maximum = jax.jit(memory.running_maximum)
 COSTS = hnp.arrays(np.float32, (7, 3, 2), elements=st.floats(0, 1, width=32))
 ENDS = hnp.arrays(bool, (7, 3))
 
@@ -35,10 +39,11 @@ def test_the_increments_of_an_episode_sum_to_its_largest_cost(C):
 def test_memories_kept_step_by_step_are_those_worked_out_afterwards(C, ends):
     M, _ = running_maximum(jnp.asarray(C), jnp.asarray(ends), jnp.zeros((3, 2)))
     for env in range(3):
-        memory = jnp.array(MAXIMA.start(2))
+        remembered = jnp.array(MAXIMA.start(2))
         for t in range(len(C)):
-            assert_allclose(M[t, env], memory)
-            memory = jnp.array(MAXIMA.start(2)) if ends[t, env] else MAXIMA.after(memory, jnp.asarray(C[t, env]))
+            assert_allclose(M[t, env], remembered)
+            after = MAXIMA.after(remembered, jnp.asarray(C[t, env]))
+            remembered = jnp.array(MAXIMA.start(2)) if ends[t, env] else after
 
 
 def test_costs_below_zero_count_as_zero():

@@ -1,5 +1,6 @@
 """The tail of the episodes' costs, and the signals that sum to it."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -8,10 +9,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ascpo.experience.memory import LAST, SUMS, running_sum
+from ascpo.experience import memory
+from ascpo.experience.memory import LAST, SUMS
 from ascpo.experience.signals import Costs, excesses
 from ascpo.experience.tail import tail_of
 
+# Compiled once for all examples.
+running_sum = jax.jit(memory.running_sum)
 NOTHING = jnp.zeros(1)
 STEPS, ENVS = 5, 2
 COSTS = hnp.arrays(np.float32, (STEPS, ENVS, 2), elements=st.floats(0, 1, width=32))
@@ -118,9 +122,9 @@ def test_the_excesses_of_an_episode_sum_to_that_of_its_cost(C, ends, nu):
 
 
 def test_policies_may_remember_the_sums_or_the_last_costs():
-    for memory, expected in ((SUMS, [3.0, 0.5]), (LAST, [2.0, 0.0])):
-        remembered = jnp.array(memory.start(2))
+    for kind, expected in ((SUMS, [3.0, 0.5]), (LAST, [2.0, 0.0])):
+        remembered = jnp.array(kind.start(2))
         assert_array_equal(remembered, 0.0)
         for C in ([1.0, 0.5], [2.0, 0.0]):
-            remembered = memory.after(remembered, jnp.array(C))
+            remembered = kind.after(remembered, jnp.array(C))
         assert_allclose(remembered, expected)

@@ -1,11 +1,14 @@
+import jax
 import jax.numpy as jnp
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ascpo.experience.advantages import explained_variance, judge, returns, settled
+from ascpo.experience import advantages
+from ascpo.experience.advantages import explained_variance, returns, settled
 
+judge = jax.jit(advantages.judge, static_argnames=("discount", "decay", "beyond_time_limit"))
 X = jnp.array([1.0, 2.0, 3.0])[:, None]
 V = jnp.array([0.5, 0.25, 0.125])[:, None]
 V_NEXT = jnp.array([0.25, 0.125, 10.0])[:, None]
@@ -46,8 +49,9 @@ def test_without_decay_the_advantage_is_the_residual():
     assert_allclose(out.residual[:, 0], [1 + 0.25 - 0.5, 2 + 0.125 - 0.25, 3 - 0.125])
 
 
+# Every pair of factors is compiled; the numbers differ in every example.
 @settings(deadline=None, max_examples=30)
-@given(st.integers(0, 2**31), st.floats(0.5, 1.0), st.floats(0.0, 1.0))
+@given(st.integers(0, 2**31), st.sampled_from([0.5, 0.97, 1.0]), st.sampled_from([0.0, 0.6, 1.0]))
 def test_advantages_and_returns_equal_their_sums_written_out(seed, gamma, lam):
     rng = np.random.default_rng(seed)
     T, E = 9, 2
@@ -57,6 +61,7 @@ def test_advantages_and_returns_equal_their_sums_written_out(seed, gamma, lam):
     out = judge(
         *map(jnp.asarray, (x, v, v_next, terminated, truncated)), discount=gamma, decay=lam, beyond_time_limit=True
     )
+    advantage, target = np.asarray(out.advantage), np.asarray(out.target)
     for e in range(E):
         for t in range(T):
             A, R = 0.0, 0.0
@@ -67,8 +72,8 @@ def test_advantages_and_returns_equal_their_sums_written_out(seed, gamma, lam):
                 if terminated[i, e] or truncated[i, e] or i == T - 1:
                     R += gamma ** (i - t + 1) * follows
                     break
-            assert_allclose(out.advantage[t, e], A, rtol=1e-3, atol=1e-4)
-            assert_allclose(out.target[t, e], R, rtol=1e-3, atol=1e-4)
+            assert_allclose(advantage[t, e], A, rtol=1e-3, atol=1e-4)
+            assert_allclose(target[t, e], R, rtol=1e-3, atol=1e-4)
 
 
 def test_returns_do_not_leak_from_one_episode_into_the_one_before():

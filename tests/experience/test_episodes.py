@@ -1,5 +1,6 @@
 import jax
 import jax.numpy as jnp
+import numpy as np
 from numpy.testing import assert_allclose
 
 from ascpo.engines.rollout import Rollout
@@ -9,22 +10,27 @@ from ascpo.experience.episodes import follow, none_yet, summarise
 def rollout(reward, cost, terminated=(), truncated=(), envs=1):
     """Of one environment, with the steps named that end an episode."""
     T = len(reward)
-    ends = jnp.zeros((T, envs), bool)
+    step = np.arange(T)[:, None].repeat(envs, axis=1)
     nothing = jnp.zeros((T, envs, 0))
     return Rollout(
         nothing,
         nothing,
         nothing,
-        jnp.asarray(reward, jnp.float32)[:, None],
-        jnp.asarray(cost, jnp.float32)[:, None, None],
-        ends.at[jnp.array(terminated, int)].set(True),
-        ends.at[jnp.array(truncated, int)].set(True),
+        jnp.asarray(np.array(reward, np.float32)[:, None]),
+        jnp.asarray(np.array(cost, np.float32)[:, None, None]),
+        jnp.asarray(np.isin(step, terminated)),
+        jnp.asarray(np.isin(step, truncated)),
     )
 
 
+@jax.jit
+def followed(running, r, limits):
+    running, totals = follow(running, r)
+    return running, summarise(totals, running, r.done, r.truncated, limits)
+
+
 def summary(r, running=None, limit=0.0):
-    running, totals = follow(none_yet(1, 1) if running is None else running, r)
-    return running, summarise(totals, running, r.done, r.truncated, jnp.array([limit]))
+    return followed(none_yet(1, 1) if running is None else running, r, jnp.array([limit]))
 
 
 def test_finished_episodes_are_summed_and_the_running_one_is_left_out():
@@ -62,8 +68,7 @@ def test_one_violated_limit_of_two_makes_an_episode_violating():
     r = rollout([0], [0.0], terminated=[0])
     cost = jnp.array([0.0, 1.0])[None, None]
     r = Rollout(r.view, r.next_view, r.action, r.reward, cost, r.terminated, r.truncated)
-    running, totals = follow(none_yet(1, 2), r)
-    s = summarise(totals, running, r.done, r.truncated, jnp.zeros(2))
+    _, s = followed(none_yet(1, 2), r, jnp.zeros(2))
     assert_allclose(s.exceeding, [0.0, 1.0])
     assert_allclose(s.violating, 1.0)
 

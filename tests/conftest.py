@@ -26,10 +26,10 @@ os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 
 # Programs of tests are compiled once and run for moments: without fused loops and without optimisation XLA needs a
-# quarter of the time for them. With ASCPO_SLOW=1, and in modules marked `optimised`, they are compiled as users' are.
+# quarter of the time for them. With ASCPO_SLOW=1, and in tests marked `optimised`, they are compiled as users' are.
 FLAG = "xla_cpu_use_fusion_emitters"
 if not os.environ.get("ASCPO_SLOW"):
-    os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+    os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
     if FLAG not in os.environ.get("XLA_FLAGS", "") and known(FLAG):
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --{FLAG}=false".strip()
 
@@ -54,21 +54,21 @@ install_import_hook(
 )
 
 
+# They promise the same bits alone and in company, which only optimised programs of different shapes keep.
+SAME_BITS = {"test_threads_and_company_change_no_bit", "test_a_player_in_company_is_what_it_is_alone"}
+
+
 def pytest_configure(config):
-    config.addinivalue_line("markers", "optimised: a module whose programs run long, or are compared bit by bit")
+    config.addinivalue_line("markers", "optimised: its programs run long, or are compared bit by bit across shapes")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def optimisation(request):
-    """Compile as little or as much as the module's mark says; forget what was compiled otherwise."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Compile for this test as it wants. What was compiled otherwise is forgotten."""
     import jax
 
-    wanted = request.node.get_closest_marker("optimised")
-    if not wanted or not jax.config.read("jax_disable_most_optimizations"):
-        yield
-        return
-    jax.clear_caches()
-    jax.config.update("jax_disable_most_optimizations", False)
-    yield
-    jax.config.update("jax_disable_most_optimizations", True)
-    jax.clear_caches()
+    optimised = os.environ.get("ASCPO_SLOW") or item.get_closest_marker("optimised") or item.name in SAME_BITS
+    if bool(optimised) == jax.config.read("jax_disable_most_optimizations"):
+        jax.clear_caches()
+        jax.config.update("jax_disable_most_optimizations", not optimised)
+        os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "0" if optimised else "1"

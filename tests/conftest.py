@@ -1,4 +1,4 @@
-"""Shapes and types of the inner layers are checked at call time; compiled programs are kept and shared."""
+"""Shapes and types of the whole package are checked at call time; compiled programs are kept and shared."""
 
 import gc
 import mmap
@@ -7,11 +7,14 @@ from pathlib import Path
 
 import hypothesis
 import jaxlib
+import pytest
 from jaxtyping import install_import_hook
 
 
 def known(flag: str) -> bool:
     """XLA ends the process at a flag that it does not know, and has no list of those it does."""
+    if tuple(map(int, jaxlib.__version__.split(".")[:2])) >= (0, 11):
+        return False  # It has the name still, and ends all the same.
     library = Path(jaxlib.__file__).with_name("libjax_common.so")
     if not library.exists():
         return False
@@ -24,11 +27,13 @@ os.environ["JAX_COMPILATION_CACHE_DIR"] = str(Path(__file__).parents[1] / ".jax_
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 
-# Programs of tests are compiled once and run for moments: without fused loops XLA needs half the time for them.
-# With ASCPO_SLOW=1 they are compiled as users' are.
+# Programs of tests are compiled once and run for moments: without fused loops and without optimisation XLA needs a
+# quarter of the time for them. With ASCPO_SLOW=1, and in tests marked `optimised`, they are compiled as users' are.
 FLAG = "xla_cpu_use_fusion_emitters"
-if FLAG not in os.environ.get("XLA_FLAGS", "") and not os.environ.get("ASCPO_SLOW") and known(FLAG):
-    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --{FLAG}=false".strip()
+if not os.environ.get("ASCPO_SLOW"):
+    os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
+    if FLAG not in os.environ.get("XLA_FLAGS", "") and known(FLAG):
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --{FLAG}=false".strip()
 
 # Tracing makes millions of objects, most of which stay: looking among them for rubbish took a third of the time.
 gc.set_threshold(50_000, 20, 50)
@@ -37,15 +42,24 @@ gc.set_threshold(50_000, 20, 50)
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
-install_import_hook(
-    [
-        "ascpo.engines",
-        "ascpo.experience",
-        "ascpo.guard",
-        "ascpo.networks",
-        "ascpo.surrogates",
-        "ascpo.theory",
-        "ascpo.trust_region",
-    ],
-    "beartype.beartype",
-)
+install_import_hook("ascpo", "beartype.beartype")
+
+
+# They promise the same bits alone and in company, which only optimised programs of different shapes keep.
+SAME_BITS = {"test_threads_and_company_change_no_bit", "test_a_run_in_company_is_what_it_is_alone"}
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "optimised: its programs run long, or are compared bit by bit across shapes")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Compile for this test as it wants. What was compiled otherwise is forgotten."""
+    import jax
+
+    optimised = os.environ.get("ASCPO_SLOW") or item.get_closest_marker("optimised") or item.name in SAME_BITS
+    if bool(optimised) == jax.config.read("jax_disable_most_optimizations"):
+        jax.clear_caches()
+        jax.config.update("jax_disable_most_optimizations", not optimised)
+        os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "0" if optimised else "1"

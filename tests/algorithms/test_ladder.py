@@ -23,6 +23,8 @@ from ascpo.trust_region.step import TrustRegion
 from tests.slow import slow
 from tests.toys import Corridor, OneStep
 
+# Every agent runs for hundreds of epochs.
+pytestmark = pytest.mark.optimised
 SMALL = FitSettings(iterations=20, batch_size=256)
 SMALL_OF_COSTS = CostFitSettings(iterations=20, batch_size=256, balance="none", window=1)
 OF_THE_SPREAD = {f"ascpo-{mode}": ASCPO(mode=mode) for mode in ("moment", "cantelli")}

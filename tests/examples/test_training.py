@@ -2,10 +2,14 @@
 
 import gymnasium
 import numpy as np
+import pytest
 
 import ascpo
 from examples.pendulum import make as make_pendulum
 from tests.slow import slow
+
+# Twenty epochs of steps in Python and a training that must learn: the time is theirs, not the compiler's.
+pytestmark = pytest.mark.optimised
 
 
 class SpeedLimit(gymnasium.Wrapper):

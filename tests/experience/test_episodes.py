@@ -1,8 +1,8 @@
 import jax
 import jax.numpy as jnp
-from ascpo.engines.contract import Rollout
 from numpy.testing import assert_allclose
 
+from ascpo.engines.contract import Rollout
 from ascpo.experience.episodes import accumulate_totals, episode_statistics, no_totals
 
 
@@ -22,9 +22,14 @@ def rollout(reward, cost, terminated=(), truncated=(), envs=1):
     )
 
 
+@jax.jit
+def summarised(running, r, limits):
+    running, totals = accumulate_totals(running, r)
+    return running, episode_statistics(totals, running, r.done, r.truncated, limits)
+
+
 def summary(r, running=None, limit=0.0):
-    running, totals = accumulate_totals(no_totals(1, 1) if running is None else running, r)
-    return running, episode_statistics(totals, running, r.done, r.truncated, jnp.array([limit]))
+    return summarised(no_totals(1, 1) if running is None else running, r, jnp.array([limit]))
 
 
 def test_finished_episodes_are_summed_and_the_running_one_is_left_out():
@@ -62,8 +67,7 @@ def test_one_violated_limit_of_two_makes_an_episode_violating():
     r = rollout([0], [0.0], terminated=[0])
     cost = jnp.array([0.0, 1.0])[None, None]
     r = Rollout(r.observation, r.next_observation, r.action, r.reward, cost, r.terminated, r.truncated)
-    running, totals = accumulate_totals(no_totals(1, 2), r)
-    s = episode_statistics(totals, running, r.done, r.truncated, jnp.zeros(2))
+    _, s = summarised(no_totals(1, 2), r, jnp.zeros(2))
     assert_allclose(s.violation_rates, [0.0, 1.0])
     assert_allclose(s.violation_rate, 1.0)
 

@@ -1,11 +1,14 @@
+import jax
 import jax.numpy as jnp
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ascpo.experience.gae import ends_within, explained_variance, gae, relative_bias, returns
+from ascpo.experience import gae as module
+from ascpo.experience.gae import ends_within, explained_variance, relative_bias, returns
 
+gae = jax.jit(module.gae, static_argnames="bootstrap_on_timeout")
 X = jnp.array([1.0, 2.0, 3.0])[:, None]
 V = jnp.array([0.5, 0.25, 0.125])[:, None]
 V_NEXT = jnp.array([0.25, 0.125, 10.0])[:, None]

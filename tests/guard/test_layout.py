@@ -44,6 +44,8 @@ START_DISTANCES = {
     "Arm3-8-Hazard": (1.78, 1500),
 }
 
+# A hundred thousand layouts are drawn.
+pytestmark = pytest.mark.optimised
 every_suite = pytest.mark.parametrize("name", PAPER_SUITES)
 
 

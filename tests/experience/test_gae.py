@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from ascpo.experience import gae as module
 from ascpo.experience.gae import ends_within, explained_variance, relative_bias, returns
 
-gae = jax.jit(module.gae, static_argnames="bootstrap_on_timeout")
+gae = jax.jit(module.gae, static_argnames=("discount", "gae_lambda", "bootstrap_on_timeout"))
 X = jnp.array([1.0, 2.0, 3.0])[:, None]
 V = jnp.array([0.5, 0.25, 0.125])[:, None]
 V_NEXT = jnp.array([0.25, 0.125, 10.0])[:, None]
@@ -57,7 +57,7 @@ def test_with_lambda_zero_the_advantage_is_the_td_error():
 
 
 @settings(deadline=None, max_examples=30)
-@given(st.integers(0, 2**31), st.floats(0.5, 1.0), st.floats(0.0, 1.0))
+@given(st.integers(0, 2**31), st.sampled_from([0.5, 0.9, 1.0]), st.sampled_from([0.0, 0.7, 1.0]))
 def test_advantages_and_returns_equal_their_sums_written_out(seed, gamma, lam):
     rng = np.random.default_rng(seed)
     T, E = 9, 2

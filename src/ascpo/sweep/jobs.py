@@ -101,9 +101,9 @@ def run_batch(
 
 
 def _train(jobs: Sequence[Job], threads: int, display: bool, on_epoch: Callable[[], None] | None) -> None:
+    from ascpo.runs.active_run import Run
     from ascpo.runs.api import Options, relaunch
     from ascpo.runs.environment import is_suite
-    from ascpo.runs.trainer import Run
 
     first = jobs[0]
     # Only a suite on the host has threads to choose.

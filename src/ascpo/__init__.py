@@ -5,7 +5,7 @@ is imported when it is first used, so that the command line answers at once.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ascpo.environments.registration import register
 
@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'ascpo' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

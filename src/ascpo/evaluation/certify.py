@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
@@ -91,13 +91,14 @@ def make_plans(policies: Sequence[PolicyFile], request: Request) -> list[Certifi
     plans = []
     for policy in policies:
         config, names = policy.config, policy.cost_names
+        limits = config.settings.limits if request.limits is None else request.limits
         of_policy = {
             "env": config.env,
             "world": world_of(config.env),
             "policy": policy.digest,
             "family": family,
             "cost_names": names,
-            "limits": config.settings.limits_for(names) if request.limits is None else _limits(request.limits, names),
+            "limits": replace(config.settings, limits=limits).limits_for(names),
             "num_envs": side_by_side(config.env, request.episodes),
             "k": float(getattr(config.method, "k", PAPER_K)),
         }
@@ -189,12 +190,6 @@ def _keep_earlier(place: Path, plan: CertificatePlan) -> None:
         before = read_certificate(place)
         if before.plan.policy == plan.policy and before.plan.experiment != plan.experiment:
             place.rename(place.with_name(f"certificate-{before.plan.experiment[:8]}.json"))
-
-
-def _limits(limits: tuple[float, ...], names: tuple[str, ...]) -> tuple[float, ...]:
-    if len(limits) not in {1, len(names)}:
-        raise BadSetting(f"{len(limits)} limits for {len(names)} constraints ({', '.join(names)}). Give one for each.")
-    return limits * len(names) if len(limits) == 1 else limits
 
 
 def _after(report: Report, before: int) -> Report:

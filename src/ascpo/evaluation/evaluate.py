@@ -86,12 +86,11 @@ def records_of(
     episodes = played.episodes
     return [
         Record(
-            env=env,
-            cost_names=cost_names,
-            limits=limits,
-            seed=origins[kept.row][0],
-            episode=origins[kept.row][1],
-            actions=kept.actions,
+            env,
+            cost_names,
+            limits,
+            *origins[kept.row],
+            kept.actions,
             reward=float(episodes.reward[kept.row]),
             maximum=tuple(episodes.maximum[kept.row].tolist()),
             first_violation=tuple(episodes.first_violation[kept.row].tolist()),

@@ -25,7 +25,7 @@ from ascpo.runs.environment import Environment, engine_name, name_of, open_engin
 from ascpo.runs.serialization import BadSetting, Plain, changed, only
 from ascpo.runs.tables import read_table
 from ascpo.runs.trained_policy import TrainedPolicy, load
-from ascpo.runs.trainer import check_can_share, check_engine, train_runs
+from ascpo.runs.trainer import check_can_share, train_runs
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,8 @@ def relaunch(
     check_can_share(configs)
     options.check(configs[0])
     with _engine_for(len(runs), env, configs[0], options) as engine:
-        check_engine(engine, len(runs))
+        if engine.max_runs is not None and len(runs) > engine.max_runs:
+            raise BadSetting("Your own environments train one seed at a time. Use --seed instead of --seeds.")
         check_memory([agent_of(config, engine) for config in configs], options.devices)
         callbacks = [*_callbacks(options, [run.directory.path for run in runs]), *callbacks]
         for run in runs:

@@ -47,7 +47,6 @@ class Config:
 
     @property
     def algo(self) -> str:
-        """The algorithm's name."""
         return next(name for name, kind in ALGORITHMS.items() if kind is type(self.method))
 
     @property

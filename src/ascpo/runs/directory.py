@@ -53,7 +53,6 @@ class RunDirectory:
     policy = _Inside("policy.safetensors")
 
     def check_free(self) -> None:
-        """Refuse a new run where there is one already."""
         if self.config_file.exists():
             raise NoRun(
                 f"{self.path} holds a run already. Continue it with --resume {self.path}, or choose another --name or "
@@ -91,7 +90,6 @@ class RunDirectory:
 
 
 def create(out: Path, config: Config, name: str | None = None) -> RunDirectory:
-    """Make the directory of a new run."""
     directory = RunDirectory(out / (name or config.name()))
     directory.check_free()
     directory.path.mkdir(parents=True, exist_ok=True)
@@ -113,7 +111,6 @@ def find(path: Path) -> RunDirectory:
 
 
 def runs_in(directory: Path) -> list[RunDirectory]:
-    """The runs below a directory."""
     return [RunDirectory(file.parent) for file in sorted(directory.glob("**/config.json"))]
 
 

@@ -85,7 +85,6 @@ def open_engine(env: Environment, num_envs: int, *, threads: int = 0, processes:
 
 
 def is_suite(env: Environment) -> bool:
-    """Whether the environment is one of this package."""
     with contextlib.suppress(UnknownSuite):
         return isinstance(env, str) and suite(_short(env)) is not None
     return False

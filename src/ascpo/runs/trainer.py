@@ -5,7 +5,7 @@ those behind come first, until all are level.
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from ascpo.engines.contract import Engine
 from ascpo.runs.active_run import ActiveRun, Run
@@ -15,7 +15,7 @@ from ascpo.runs.config import Config
 from ascpo.runs.description import describe
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.stopping import Stopping
-from ascpo.training.loop import Epoch, continue_training, start
+from ascpo.training.loop import continue_training, start
 from ascpo.training.state import TrainingState
 
 OpenEngine = Callable[[int], contextlib.AbstractContextManager[Engine]]
@@ -37,7 +37,11 @@ def train_runs(
         with stopping.work():
             for run, state in zip(active, _start(engine, active), strict=True):
                 run.load(state)
-        stack.enter_context(_listening(callbacks, _plan(active, engine)))
+        plan = _plan(active, engine)
+        for callback in reversed(callbacks):
+            stack.callback(callback.on_training_end)
+        for callback in callbacks:
+            callback.on_training_start(plan)
         while len(levels := sorted({run.epochs for run in active} | {end})) > 1:
             # A process that was killed may have saved some runs and not yet the others: those behind come first.
             behind = [run for run in active if run.epochs == levels[0]]
@@ -56,7 +60,10 @@ def _train_until(
     """Train until so many epochs are done."""
     try:
         with stopping.work():
-            epochs = _continue_training(engine, runs, end)
+            states = [run.state() for run in runs]
+            if states[0].epochs > 0:
+                engine.restore([state.engine for state in states])
+            epochs = continue_training(engine, [run.training for run in runs], states, end)
         while runs[0].epochs < end:
             with stopping.work():
                 now = next(epochs)
@@ -90,17 +97,6 @@ def _plan(runs: Sequence[ActiveRun], engine: Engine) -> TrainingPlan:
     )
 
 
-@contextlib.contextmanager
-def _listening(callbacks: Sequence[Callback], plan: TrainingPlan) -> Iterator[None]:
-    try:
-        for callback in callbacks:
-            callback.on_training_start(plan)
-        yield
-    finally:
-        for callback in callbacks:
-            callback.on_training_end()
-
-
 def check_can_share(configs: Sequence[Config]) -> None:
     """Runs can share an engine if they take the same steps at the same time."""
     first, *others = configs
@@ -114,20 +110,6 @@ def check_can_share(configs: Sequence[Config]) -> None:
                 )
 
 
-def check_engine(engine: Engine, runs: int) -> None:
-    """Refuse more runs than the engine can take."""
-    if engine.max_runs is not None and runs > engine.max_runs:
-        raise BadSetting("Your own environments train one seed at a time. Use --seed instead of --seeds.")
-
-
 def _start(engine: Engine, runs: Sequence[ActiveRun]) -> list[TrainingState]:
     """The training states before the first epoch."""
     return start(engine, [run.training for run in runs], runs[0].config.epochs)
-
-
-def _continue_training(engine: Engine, runs: Sequence[ActiveRun], end: int) -> Iterator[list[Epoch]]:
-    """Epochs of all runs, from their states on."""
-    states = [run.state() for run in runs]
-    if states[0].epochs > 0:
-        engine.restore([state.engine for state in states])
-    return continue_training(engine, [run.training for run in runs], states, end)

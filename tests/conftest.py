@@ -49,3 +49,12 @@ install_import_hook(
     ],
     "beartype.beartype",
 )
+
+
+def pytest_sessionfinish() -> None:
+    """Keep the last garbage collection short.
+
+    pytest collects garbage once more at the end. Among the millions of objects that stay this may take longer than the
+    five seconds after which xdist's worker interrupts itself, with a traceback of a KeyboardInterrupt.
+    """
+    gc.freeze()

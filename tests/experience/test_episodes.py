@@ -1,8 +1,8 @@
 import jax
 import jax.numpy as jnp
+from ascpo.engines.contract import Rollout
 from numpy.testing import assert_allclose
 
-from ascpo.engines.contract import Rollout
 from ascpo.experience.episodes import accumulate_totals, episode_statistics, no_totals
 
 

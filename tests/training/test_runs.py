@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import jaxtyping
 import numpy as np
 import pytest
+from ascpo.engines.contract import RunBatch
 
 from ascpo.algorithms import CPO
-from ascpo.engines.contract import RunBatch
 from ascpo.engines.functional import FunctionalEngine
 from ascpo.networks.fit import FitSettings
 from ascpo.training.agent import agent_for

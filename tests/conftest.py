@@ -45,10 +45,6 @@ hypothesis.settings.load_profile("patient")
 install_import_hook("ascpo", "beartype.beartype")
 
 
-# They promise the same bits alone and in company, which only optimised programs of different shapes keep.
-SAME_BITS = {"test_threads_and_company_change_no_bit", "test_a_run_in_company_is_what_it_is_alone"}
-
-
 def pytest_configure(config):
     config.addinivalue_line("markers", "optimised: its programs run long, or are compared bit by bit across shapes")
 
@@ -58,8 +54,17 @@ def pytest_runtest_setup(item):
     """Compile for this test as it wants. What was compiled otherwise is forgotten."""
     import jax
 
-    optimised = os.environ.get("ASCPO_SLOW") or item.get_closest_marker("optimised") or item.name in SAME_BITS
+    optimised = os.environ.get("ASCPO_SLOW") or item.get_closest_marker("optimised")
     if bool(optimised) == jax.config.read("jax_disable_most_optimizations"):
         jax.clear_caches()
         jax.config.update("jax_disable_most_optimizations", not optimised)
         os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "0" if optimised else "1"
+
+
+def pytest_sessionfinish() -> None:
+    """Keep the last garbage collection short.
+
+    pytest collects garbage once more at the end. Among the millions of objects that stay this may take longer than the
+    five seconds after which xdist's worker interrupts itself, with a traceback of a KeyboardInterrupt.
+    """
+    gc.freeze()

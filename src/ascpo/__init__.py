@@ -5,7 +5,7 @@ is imported when it is first used, so that the command line answers at once.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ascpo.environments.registration import register
 
@@ -18,19 +18,14 @@ if TYPE_CHECKING:
     from ascpo.runs.api import resume, train, train_many, train_together
     from ascpo.runs.trained_policy import load
 
-_HOMES = {
-    "GuardEnv": "ascpo.environments.single",
-    "GuardVectorEnv": "ascpo.environments.vector",
-    "PAPER_SUITES": "ascpo.guard.suites",
-    "load": "ascpo.runs.trained_policy",
-    "make": "ascpo.environments.registration",
-    "make_model": "ascpo.guard.model",
-    "make_vec": "ascpo.environments.registration",
-    "resume": "ascpo.runs.api",
-    "suite": "ascpo.guard.suites",
-    "train": "ascpo.runs.api",
-    "train_many": "ascpo.runs.api",
-    "train_together": "ascpo.runs.api",
+_CONTENT = {
+    "ascpo.environments.registration": ("make", "make_vec"),
+    "ascpo.environments.single": ("GuardEnv",),
+    "ascpo.environments.vector": ("GuardVectorEnv",),
+    "ascpo.guard.model": ("make_model",),
+    "ascpo.guard.suites": ("PAPER_SUITES", "suite"),
+    "ascpo.runs.api": ("resume", "train", "train_many", "train_together"),
+    "ascpo.runs.trained_policy": ("load",),
 }
 
 register()
@@ -51,10 +46,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'ascpo' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+def __getattr__(name: str) -> object:
+    for module, names in _CONTENT.items():
+        if name in names:
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module 'ascpo' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

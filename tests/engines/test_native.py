@@ -104,6 +104,7 @@ def test_an_episode_that_ends_begins_anew_in_the_same_step():
     np.testing.assert_array_equal(envs.episodes, 1)
 
 
+@pytest.mark.optimised
 def test_threads_and_company_change_no_bit():
     alone = NativeEnvironments(task_of("Point-8-Ghost", max_episode_steps=7), 1, num_threads=1)
     together = NativeEnvironments(task_of("Point-8-Ghost", max_episode_steps=7), 20, num_threads=2)

@@ -73,6 +73,7 @@ def assert_same(one, two):
         assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("suite", SUITES)
 def test_a_run_in_company_is_to_the_bit_what_it_is_alone(suite):
     together, alone = together_of(suite), [alone_of(suite, run) for run in range(3)]
@@ -99,6 +100,7 @@ def test_rollouts_of_a_batch_have_its_runs_first():
     assert_array_equal(two.taken, jnp.clip(two.action, -0.5, 0.5))
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("suite", SUITES[:2])
 def test_runs_go_on_from_snapshots_in_company_or_alone(suite):
     together = together_of(suite)

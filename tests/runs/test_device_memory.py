@@ -3,9 +3,9 @@ import pytest
 from ascpo.engines.native.engine import NativeEngine
 from ascpo.environments.spaces import make_task
 from ascpo.runs import device_memory
+from ascpo.runs.active_run import agent_of
 from ascpo.runs.config import configure
 from ascpo.runs.serialization import BadSetting
-from ascpo.runs.trainer import agent_of
 
 
 def agent(**settings):

@@ -8,12 +8,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 import ascpo
+from ascpo.runs.active_run import Run
 from ascpo.runs.api import Options, relaunch, train_many, with_length
 from ascpo.runs.directory import find
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import read_table
 from ascpo.runs.trained_policy import read_policy
-from ascpo.runs.trainer import Run
 from tests.own import make as make_cart
 from tests.runs.helpers import EPOCH, POINT, TINY
 

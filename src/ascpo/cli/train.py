@@ -12,13 +12,13 @@ import tyro
 
 from ascpo.algorithms import Method
 from ascpo.cli.show import show_evaluation
+from ascpo.runs.active_run import Run
 from ascpo.runs.api import Options, Result, launch, relaunch
 from ascpo.runs.config import Config, method_class
 from ascpo.runs.directory import NoRun, RunDirectory, find
 from ascpo.runs.environment import engine_name, name_of
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.stopping import Stopped
-from ascpo.runs.trainer import Run
 from ascpo.sweep.overrides import differences
 from ascpo.training.settings import Settings
 

@@ -9,6 +9,7 @@ is above it in at most a share 1 − c of all such experiments, if N was fixed b
 """
 
 import math
+from bisect import bisect_right
 
 
 def lower_bound(violations: int, episodes: int, confidence: float) -> float:
@@ -27,12 +28,8 @@ def lower_bound(violations: int, episodes: int, confidence: float) -> float:
 
 def allowed_violations(episodes: int, probability: float, confidence: float) -> int:
     """The largest number of violations that still shows the probability; -1 if even 0 is too many."""
-    fewest, too_many = -1, episodes + 1
-    while too_many - fewest > 1:
-        middle = (fewest + too_many) // 2
-        shown = middle <= episodes and lower_bound(middle, episodes, confidence) >= probability
-        fewest, too_many = (middle, too_many) if shown else (fewest, middle)
-    return fewest
+    counts = range(episodes + 1)
+    return bisect_right(counts, -probability, key=lambda count: -lower_bound(count, episodes, confidence)) - 1
 
 
 def episodes_needed(probability: float, confidence: float) -> int:

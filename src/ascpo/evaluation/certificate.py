@@ -9,14 +9,13 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from ascpo.evaluation.bound import allowed_violations, each_of, episodes_needed, lower_bound
 from ascpo.evaluation.episodes import Episodes
-from ascpo.runs.directory import write_whole
-from ascpo.runs.serialization import BadSetting, from_plain, to_plain
+from ascpo.runs.serialization import BadSetting, Plain, from_plain, to_plain
 from ascpo.theory.cantelli import PAPER_K, confidence_of_variance, variance_bound
 
 _FORMAT = "ascpo certificate 1"
@@ -183,10 +182,6 @@ def read_certificate(path: Path) -> Certificate:
     return Certificate.from_json(path.read_text())
 
 
-def write_certificate(path: Path, certificate: Certificate) -> None:
-    write_whole(path, certificate.to_json())
-
-
 def certificate_of(plan: CertificatePlan, episodes: Episodes) -> Certificate:
     """The certificate that the episodes of a plan give."""
     if len(episodes) != plan.episodes:
@@ -212,9 +207,8 @@ def _agrees(certificate: Certificate) -> bool:
 
 def theory_of(maximum: np.ndarray, limit: float, plan: CertificatePlan) -> Theory:
     """Tested on other episodes than those it comes from: on the same ones Cantelli's inequality cannot fail."""
-    fitted, tested = maximum[::2], maximum[1::2]
-    if len(tested) == 0:
-        tested = fitted
+    fitted = maximum[::2]
+    tested = maximum[1::2] if len(maximum) > 1 else fitted
     mean, variance = float(fitted.mean()), float(fitted.var())
     bound = variance_bound(mean, variance, plan.k)
     promised = confidence_of_variance(variance, plan.k)
@@ -222,15 +216,8 @@ def theory_of(maximum: np.ndarray, limit: float, plan: CertificatePlan) -> Theor
     # The share itself is uncertain: the inequality fails only if the upper end of its interval is below p.
     upper = 1.0 - lower_bound(within, len(tested), plan.confidence)
     gap = max(limit - mean, 0.0)
-    return Theory(
-        mean=mean,
-        variance=variance,
-        bound=bound,
-        promised=promised,
-        within=within / len(tested),
-        held=upper >= promised,
-        at_the_limit=gap**2 / (variance + gap**2) if gap > 0 else 0.0,
-    )
+    at_the_limit = gap**2 / (variance + gap**2) if gap > 0 else 0.0
+    return Theory(mean, variance, bound, promised, within / len(tested), upper >= promised, at_the_limit)
 
 
 def statement(certificate: Certificate) -> list[str]:
@@ -274,9 +261,8 @@ def meaning(confidence: float) -> list[str]:
 
 
 def _down(probability: float) -> str:
-    """Rounded down."""
     return f"{np.floor(probability * 1e4) / 1e4:.4f}"
 
 
-def _digest(plain: dict[str, Any]) -> str:
+def _digest(plain: Plain) -> str:
     return hashlib.sha256(json.dumps(plain, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

@@ -1,26 +1,20 @@
 """Certify policies, check a certificate from scratch, and compare policies on the same scenes."""
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
 from typing import Literal
 
 from ascpo.evaluation.bound import each_of
-from ascpo.evaluation.certificate import (
-    BadCertificate,
-    Certificate,
-    CertificatePlan,
-    certificate_of,
-    read_certificate,
-    write_certificate,
-)
-from ascpo.evaluation.episodes import Episodes, play, seeded
+from ascpo.evaluation.certificate import BadCertificate, Certificate, CertificatePlan, certificate_of, read_certificate
+from ascpo.evaluation.episodes import Episodes, Report, play, say_nothing, seeded
 from ascpo.guard.model import SUBSTEPS, mjcf
 from ascpo.guard.suites import UnknownSuite, suite
-from ascpo.runs.directory import find
+from ascpo.runs.directory import find, write_whole
 from ascpo.runs.environment import Environment, open_engine, side_by_side
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.trained_policy import PolicyFile, read_policy
@@ -70,7 +64,7 @@ class Comparison:
 
 
 def certify(
-    runs: Sequence[Path], request: Request, *, threads: int = 0, report: Callable[[int], None] | None = None
+    runs: Sequence[Path], request: Request, *, threads: int = 0, report: Report = say_nothing
 ) -> tuple[list[Certificate], list[Comparison]]:
     """Certify every policy, write the certificates beside them, and compare each pair on the same scenes."""
     policies = [read_policy(run) for run in runs]
@@ -79,11 +73,10 @@ def certify(
         _refuse_another_look(_place(run), plan)
     certificates, found = [], []
     for number, (run, policy, plan) in enumerate(zip(runs, policies, plans, strict=True)):
-        counted = None if report is None else _after(report, number * plan.episodes)
-        found.append(_episodes(policy, plan, threads=threads, report=counted))
+        found.append(_episodes(policy, plan, plan.env, threads, _after(report, number * plan.episodes)))
         certificates.append(certificate_of(plan, found[-1]))
         _keep_earlier(_place(run), plan)
-        write_certificate(_place(run), certificates[-1])
+        write_whole(_place(run), certificates[-1].to_json())
     names = [str(run) for run in runs]
     return certificates, compare(names, found, 1.0 - request.confidence)
 
@@ -97,29 +90,21 @@ def make_plans(policies: Sequence[PolicyFile], request: Request) -> list[Certifi
     family = tuple(sorted(policy.digest for policy in policies))
     plans = []
     for policy in policies:
-        names, settings = policy.cost_names, policy.config.settings
-        limits = settings.limits_for(names) if request.limits is None else _limits(request.limits, names)
-        plans.append(
-            CertificatePlan(
-                env=policy.config.env,
-                world=world_of(policy.config.env),
-                policy=policy.digest,
-                family=family,
-                looks=request.looks,
-                cost_names=names,
-                limits=limits,
-                actions=request.actions,
-                probability=request.probability,
-                confidence=request.confidence,
-                episodes=request.episodes,
-                num_envs=side_by_side(policy.config.env, request.episodes),
-                k=float(getattr(policy.config.method, "k", PAPER_K)),
-            )
-        )
+        config, names = policy.config, policy.cost_names
+        limits = config.settings.limits if request.limits is None else request.limits
+        of_policy = {
+            "env": config.env,
+            "world": world_of(config.env),
+            "policy": policy.digest,
+            "family": family,
+            "cost_names": names,
+            "limits": replace(config.settings, limits=limits).limits_for(names),
+            "num_envs": side_by_side(config.env, request.episodes),
+            "k": float(getattr(config.method, "k", PAPER_K)),
+        }
+        plans.append(CertificatePlan(**(vars(request) | of_policy)))
     if len({plan.limits for plan in plans}) > 1:
-        raise BadSetting(
-            "The policies were trained with different limits. Give --limits to hold all to the same limits."
-        )
+        raise BadSetting("The policies were trained with different limits. Give --limits to hold all to the same ones.")
     return plans
 
 
@@ -135,7 +120,7 @@ def check(path: Path, policy: Path | None = None, *, env: Environment | None = N
         )
     if found.config.env != plan.env or found.cost_names != plan.cost_names:
         raise BadCertificate(f"The certificate is for {plan.env}, and the policy for {found.config.env}.")
-    again = certificate_of(plan, _episodes(found, plan, env=env, threads=threads))
+    again = certificate_of(plan, _episodes(found, plan, env or plan.env, threads))
     if again != certificate:
         here = world_of(plan.env)
         why = f"It was made with {plan.world}, and this machine has {here}. " if here != plan.world else ""
@@ -171,25 +156,12 @@ def world_of(env: str) -> str:
 
 
 def _episodes(
-    policy: PolicyFile,
-    plan: CertificatePlan,
-    *,
-    env: Environment | None = None,
-    threads: int = 0,
-    report: Callable[[int], None] | None = None,
+    policy: PolicyFile, plan: CertificatePlan, env: Environment, threads: int, report: Report = say_nothing
 ) -> Episodes:
-    engine = open_engine(env or plan.env, plan.num_envs, threads=threads)
-    played = play(
-        engine,
-        policy.actor(),
-        policy.theta,
-        seeded(plan.seed, plan.episodes),
-        limits=plan.limits,
-        mean_action=plan.actions == "mean",
-        report=report,
-    )
-    engine.close()
-    return played.episodes
+    origins, mean = seeded(plan.seed, plan.episodes), plan.actions == "mean"
+    with closing(open_engine(env, plan.num_envs, threads=threads)) as engine:
+        actor, theta = policy.actor(), policy.theta
+        return play(engine, actor, theta, origins, limits=plan.limits, mean_action=mean, report=report).episodes
 
 
 def _place(run: Path) -> Path:
@@ -198,18 +170,13 @@ def _place(run: Path) -> Path:
 
 def _earlier(place: Path, plan: CertificatePlan) -> set[str]:
     """Other experiments with the same policy."""
-    found = set()
-    for path in place.parent.glob("certificate*.json"):
-        certificate = read_certificate(path)
-        if certificate.plan.policy == plan.policy:
-            found.add(certificate.plan.experiment)
-    return found - {plan.experiment}
+    found = [read_certificate(path).plan for path in place.parent.glob("certificate*.json")]
+    return {other.experiment for other in found if other.policy == plan.policy} - {plan.experiment}
 
 
 def _refuse_another_look(place: Path, plan: CertificatePlan) -> None:
     """Refuse a further plan: testing until a result fits shows nothing."""
-    earlier = len(_earlier(place, plan))
-    if earlier >= plan.looks:
+    if (earlier := len(_earlier(place, plan))) >= plan.looks:
         raise BadSetting(
             f"This policy has {earlier} certificate{'s' if earlier > 1 else ''} with another plan already (see "
             f"{place.parent}). Testing until a result fits shows nothing. Use --looks {earlier + 1}: the confidence is "
@@ -225,11 +192,5 @@ def _keep_earlier(place: Path, plan: CertificatePlan) -> None:
             place.rename(place.with_name(f"certificate-{before.plan.experiment[:8]}.json"))
 
 
-def _limits(limits: tuple[float, ...], names: tuple[str, ...]) -> tuple[float, ...]:
-    if len(limits) not in {1, len(names)}:
-        raise BadSetting(f"{len(limits)} limits for {len(names)} constraints ({', '.join(names)}). Give one for each.")
-    return limits * len(names) if len(limits) == 1 else limits
-
-
-def _after(report: Callable[[int], None], before: int) -> Callable[[int], None]:
+def _after(report: Report, before: int) -> Report:
     return lambda done: report(before + done)

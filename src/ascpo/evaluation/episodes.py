@@ -2,7 +2,7 @@
 
 import heapq
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import jax
 import numpy as np
@@ -13,6 +13,8 @@ from ascpo.engines.contract import EpisodeId, EpisodePlayer, Rollout
 from ascpo.engines.playlist import Playlist
 from ascpo.guard.layout import AnyArray
 
+Report = Callable[[int], object]
+"""Hears how many episodes have ended."""
 _CHANGED = 1e-6
 """A shield counts as active where it moves an action by more than this."""
 
@@ -61,6 +63,9 @@ class Played:
     worst: tuple[Kept, ...]
 
 
+def say_nothing(_: int) -> None: ...
+
+
 def play(
     engine: EpisodePlayer,
     actor: Actor,
@@ -70,24 +75,19 @@ def play(
     limits: tuple[float, ...],
     mean_action: bool = False,
     keep: int = 0,
-    report: Callable[[int], None] | None = None,
+    report: Report = say_nothing,
 ) -> Played:
-    """Play a list of episodes, fixed before the first step, and keep the actions of the worst.
-
-    `report` gets the number of finished episodes.
-    """
+    """Play a list of episodes, fixed before the first step, and keep the actions of the worst."""
     engine.start_at(actor, origins)
     score = _Score(len(origins), engine.envs_per_run, engine.action_size, np.array(limits, float), keep)
     parameters = np.asarray(theta)[None]
     rng, chunk = np.random.default_rng(origins[0][0]), 25
     while (finished := score.finished) < len(origins):
-        if report is not None:
-            report(finished)
+        report(finished)
         noise = rng.standard_normal((chunk, engine.envs_per_run, engine.action_size)).astype(np.float32)
         (rollout,) = engine.collect([parameters], [(np.zeros_like(noise) if mean_action else noise)[None]])
         score.add(jax.tree.map(lambda x: np.asarray(x)[0], rollout))
-    if report is not None:
-        report(len(origins))
+    report(len(origins))
     return score.played()
 
 
@@ -141,27 +141,23 @@ class _Score:
         """Copy the finished episodes, and reset their sums."""
         rows = self._playlist.current[envs]
         counting, rows = envs[rows < self._wanted], rows[rows < self._wanted]
-        blank = _blank(1, len(self._limits))
-        for field in fields(Episodes):
-            getattr(self._rows, field.name)[rows] = getattr(self._running, field.name)[counting]
-        for env, row in zip(counting, rows, strict=True):
+        for env, row in zip(counting, rows, strict=True) if self._keep else ():
             self._consider(int(env), int(row))
-        for field in fields(Episodes):
-            getattr(self._running, field.name)[envs] = getattr(blank, field.name)
+        for name, blank in vars(_blank(1, len(self._limits))).items():
+            running = getattr(self._running, name)
+            getattr(self._rows, name)[rows] = running[counting]
+            running[envs] = blank
         self._playlist.end(envs)
         self.finished += len(rows)
 
     def _consider(self, env: int, row: int) -> None:
         """Keep the episode if it is one of the worst: by its excess over a limit, then by cost and return."""
-        if not self._keep:
-            return
         now = self._running
         badness = (float(np.max(now.maximum[env] - self._limits)), float(now.cost[env].sum()), -float(now.reward[env]))
         item = (badness, row, self._actions[env, : now.length[env]].copy())
-        if len(self._worst) < self._keep:
-            heapq.heappush(self._worst, item)
-        elif (badness, row) > self._worst[0][:2]:
-            heapq.heapreplace(self._worst, item)
+        # Rows differ, so that arrays are never compared.
+        add = heapq.heappush if len(self._worst) < self._keep else heapq.heappushpop
+        add(self._worst, item)
 
 
 def _blank(n: int, m: int) -> Episodes:

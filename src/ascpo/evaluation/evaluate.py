@@ -8,19 +8,20 @@ The star is `sampled` or `mean`: whether the policy's actions were sampled, or i
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from ascpo.engines.contract import EpisodeId
-from ascpo.evaluation.episodes import Played, play, seeded
+from ascpo.evaluation.episodes import Played, Report, play, say_nothing, seeded
 from ascpo.evaluation.metrics import Figures, measure, table
 from ascpo.evaluation.records import Record, write_records
-from ascpo.runs.directory import RunDirectory, find, write_whole
+from ascpo.runs.directory import find, write_whole
 from ascpo.runs.environment import Environment, open_engine, side_by_side
 from ascpo.runs.serialization import BadSetting
-from ascpo.runs.tables import Table
-from ascpo.runs.trained_policy import PolicyFile, read_policy
+from ascpo.runs.tables import Row, Table
+from ascpo.runs.trained_policy import read_policy
 
 Actions = Literal["sampled", "mean", "both"]
 _FIRST_SEED = 2**30
@@ -39,12 +40,9 @@ def evaluate_run(
     threads: int = 0,
     actions: Actions = "sampled",
     keep: int = 10,
-    report: Callable[[int], None] | None = None,
-) -> dict[str, Any]:
-    """Figures for each kind of actions. The run's directory keeps them, with the worst episodes.
-
-    `report` gets the number of finished episodes.
-    """
+    report: Report = say_nothing,
+) -> Figures:
+    """Figures for each kind of actions. The run's directory keeps them, with the worst episodes."""
     if not 1 <= episodes <= _STRIDE or keep < 0:
         raise BadSetting(f"episodes={episodes}, keep={keep}: use 1 to {_STRIDE} episodes, and keep at least 0 of them.")
     if not 0 <= seed < _SEEDS:
@@ -55,20 +53,21 @@ def evaluate_run(
     file = directory.path / "evaluation.json"
     about = {"policy": policy.digest, "cost_names": list(policy.cost_names), "limits": list(limits), "seed": seed}
     found = _earlier(file, about)
-    engine = open_engine(env or policy.config.env, side_by_side(policy.config.env, episodes), threads=threads)
     actor, origins = policy.actor(), seeded(_FIRST_SEED + seed * _STRIDE, episodes)
-    for kind in ("sampled", "mean") if actions == "both" else (actions,):
-        mean_action = kind == "mean"
-        played = play(
-            engine, actor, policy.theta, origins, limits=limits, mean_action=mean_action, keep=keep, report=report
-        )
-        found[kind] = _write(directory, policy, origins, played, kind)
-    engine.close()
+    num_envs = side_by_side(policy.config.env, episodes)
+    with closing(open_engine(env or policy.config.env, num_envs, threads=threads)) as engine:
+        for kind in ("sampled", "mean") if actions == "both" else (actions,):
+            how = {"limits": limits, "mean_action": kind == "mean"}
+            played = play(engine, actor, policy.theta, origins, **how, keep=keep, report=report)
+            records = records_of(played, origins, env=policy.config.env, cost_names=policy.cost_names, **how)
+            write_records(directory.path / f"worst-{kind}.safetensors", records)
+            _write_table(directory.path / f"episodes-{kind}.csv", table(played.episodes, policy.cost_names, origins))
+            found[kind] = measure(played.episodes, policy.cost_names)
     write_whole(file, json.dumps(found, indent=2) + "\n")
     return found
 
 
-def _earlier(file: Path, about: dict[str, Any]) -> dict[str, Any]:
+def _earlier(file: Path, about: Figures) -> Figures:
     """Earlier figures of the same policy: sampled and mean actions may be evaluated one after the other."""
     before = json.loads(file.read_text()) if file.exists() else {}
     return before if {name: before.get(name) for name in about} == about else dict(about)
@@ -87,12 +86,11 @@ def records_of(
     episodes = played.episodes
     return [
         Record(
-            env=env,
-            cost_names=cost_names,
-            limits=limits,
-            seed=origins[kept.row][0],
-            episode=origins[kept.row][1],
-            actions=kept.actions,
+            env,
+            cost_names,
+            limits,
+            *origins[kept.row],
+            kept.actions,
             reward=float(episodes.reward[kept.row]),
             maximum=tuple(episodes.maximum[kept.row].tolist()),
             first_violation=tuple(episodes.first_violation[kept.row].tolist()),
@@ -102,22 +100,7 @@ def records_of(
     ]
 
 
-def _write(
-    directory: RunDirectory, policy: PolicyFile, origins: Sequence[EpisodeId], played: Played, kind: str
-) -> Figures:
-    """Write the episodes' files. Returns their figures."""
-    episodes, names = played.episodes, policy.cost_names
-    rows = Table(directory.path / f"episodes-{kind}.csv")
-    for row in table(episodes, names, origins):
-        rows.write(row)
-    rows.close()
-    records = records_of(
-        played,
-        origins,
-        env=policy.config.env,
-        cost_names=names,
-        limits=policy.config.settings.limits_for(names),
-        mean_action=kind == "mean",
-    )
-    write_records(directory.path / f"worst-{kind}.safetensors", records)
-    return measure(episodes, names)
+def _write_table(path: Path, rows: Sequence[Row]) -> None:
+    with closing(Table(path)) as file:
+        for row in rows:
+            file.write(row)

@@ -5,13 +5,14 @@ say how much worse it may get.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from ascpo.engines.contract import EpisodeId
 from ascpo.evaluation.episodes import Episodes
+from ascpo.runs.serialization import Plain
+from ascpo.runs.tables import Row
 
 LEVEL = 0.95
 """The level of the intervals."""
@@ -35,7 +36,8 @@ MEANINGS = {
     "Interventions": "share of the steps whose action a shield changed",
 }
 
-Figures = dict[str, Any]
+Figures = Plain
+Statistic = Callable[..., np.ndarray]
 
 
 def measure(episodes: Episodes, names: tuple[str, ...]) -> Figures:
@@ -44,7 +46,7 @@ def measure(episodes: Episodes, names: tuple[str, ...]) -> Figures:
     intervals: dict[str, list[float]] = {}
     from scipy import stats  # Imported here because it takes a second.
 
-    def note(name: str, statistic: Callable[..., Any], *samples: Float[np.ndarray, " n"]) -> None:
+    def note(name: str, statistic: Statistic, *samples: Float[np.ndarray, " n"]) -> None:
         found[name] = float(statistic(*samples, axis=-1))
         intervals[name] = _bootstrap(statistic, samples, found[name])
 
@@ -81,34 +83,27 @@ def measure(episodes: Episodes, names: tuple[str, ...]) -> Figures:
     return found | {"intervals": intervals}
 
 
-def table(episodes: Episodes, names: tuple[str, ...], origins: Sequence[EpisodeId]) -> list[dict[str, float]]:
+def table(episodes: Episodes, names: tuple[str, ...], origins: Sequence[EpisodeId]) -> list[Row]:
     """A row per episode, for `episodes-*.csv`."""
-    rows = []
-    for i, (seed, number) in enumerate(origins):
-        row: dict[str, float] = {
-            "Seed": seed,
-            "Episode": number,
-            "EpRet": float(episodes.reward[i]),
-            "EpLen": int(episodes.length[i]),
-            "Timeout": int(episodes.time_limited[i]),
-            "Safe": int(episodes.safe[i]),
-            "Interventions": int(episodes.interventions[i]),
-        }
-        for j, name in enumerate(names):
-            tail = f"_{name}" if len(names) > 1 else ""
-            row |= {
-                f"EpCost{tail}": float(episodes.cost[i, j]),
-                f"EpMaxCost{tail}": float(episodes.maximum[i, j]),
-                f"FirstViolation{tail}": int(episodes.first_violation[i, j]),
-                f"ViolatingSteps{tail}": int(episodes.violating[i, j]),
-            }
-        rows.append(row)
-    return rows
+    columns = {
+        "EpRet": episodes.reward,
+        "EpLen": episodes.length,
+        "Timeout": episodes.time_limited.astype(int),
+        "Safe": episodes.safe.astype(int),
+        "Interventions": episodes.interventions,
+    }
+    for j, name in enumerate(names):
+        suffix = f"_{name}" if len(names) > 1 else ""
+        columns[f"EpCost{suffix}"] = episodes.cost[:, j]
+        columns[f"EpMaxCost{suffix}"] = episodes.maximum[:, j]
+        columns[f"FirstViolation{suffix}"] = episodes.first_violation[:, j]
+        columns[f"ViolatingSteps{suffix}"] = episodes.violating[:, j]
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    names = ("Seed", "Episode", *columns)
+    return [dict(zip(names, (*origin, *row), strict=True)) for origin, row in zip(origins, rows, strict=True)]
 
 
-def _bootstrap(
-    statistic: Callable[..., Any], samples: tuple[Float[np.ndarray, " n"], ...], value: float
-) -> list[float]:
+def _bootstrap(statistic: Statistic, samples: tuple[Float[np.ndarray, " n"], ...], value: float) -> list[float]:
     if len(samples[0]) < 2 or all(np.ptp(sample) == 0 for sample in samples):
         return [value, value]
     from scipy import stats
@@ -132,6 +127,6 @@ def _rate(amount: np.ndarray, steps: np.ndarray, axis: int = -1) -> np.ndarray:
     return amount.sum(axis=axis) / steps.sum(axis=axis)
 
 
-def _quantile(share: float) -> Callable[..., Any]:
+def _quantile(share: float) -> Statistic:
     # A value of the sample: no episode had a value between two of them.
     return lambda sample, axis=-1: np.quantile(sample, share, axis=axis, method="inverted_cdf")

@@ -43,7 +43,7 @@ class Record:
     def violated(self) -> tuple[str, ...]:
         """The violated constraints, the first violation first."""
         steps = {name: step for name, step in zip(self.cost_names, self.first_violation, strict=True) if step >= 0}
-        return tuple(sorted(steps, key=lambda name: steps[name]))
+        return tuple(sorted(steps, key=steps.__getitem__))
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -53,7 +53,8 @@ def write_records(path: Path, records: list[Record]) -> None:
     """Write all records into one file of some kilobytes."""
     from safetensors.numpy import save
 
-    about = {"format": _FORMAT, "episodes": [_plain(record) for record in records]}
+    plain = [{name: value for name, value in vars(record).items() if name != "actions"} for record in records]
+    about = {"format": _FORMAT, "episodes": plain}
     arrays = {f"actions{i}": np.ascontiguousarray(record.actions, np.float32) for i, record in enumerate(records)}
     write_whole(path, save(arrays, {"ascpo": json.dumps(about)}))
 
@@ -72,10 +73,6 @@ def read_records(path: Path) -> list[Record]:
             return [_record(data, opened.get_tensor(f"actions{i}")) for i, data in enumerate(about["episodes"])]
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise NoRun(f"{path} holds no episodes of this program, or it is damaged: {error}.") from error
-
-
-def _plain(record: Record) -> dict[str, object]:
-    return {name: value for name, value in vars(record).items() if name != "actions"}
 
 
 def _record(data: dict[str, object], actions: Float[np.ndarray, "time act"]) -> Record:

@@ -4,27 +4,28 @@ A run that was stopped continues from its last checkpoint. It ends with the same
 bit, as if it had never been stopped.
 """
 
-import contextlib
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ascpo.engines.contract import Engine
+from ascpo.runs.active_run import Run, agent_of
 from ascpo.runs.callbacks.callback import Callback
 from ascpo.runs.compilation_cache import keep_compiled_programs
 from ascpo.runs.config import Config, configure, configure_each
 from ascpo.runs.device_memory import check_memory
 from ascpo.runs.directory import RunDirectory, create, find
 from ascpo.runs.environment import Environment, engine_name, name_of, open_engine, open_mjx
-from ascpo.runs.serialization import BadSetting, changed
+from ascpo.runs.serialization import BadSetting, Plain, changed, only
 from ascpo.runs.tables import read_table
 from ascpo.runs.trained_policy import TrainedPolicy, load
-from ascpo.runs.trainer import Run, agent_of, check_can_share, check_engine, train_runs
+from ascpo.runs.trainer import check_can_share, train_runs
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,8 @@ def train_many(
     All other arguments are as in `train`. Each algorithm takes the settings that act on it.
     """
     options, chosen = _options(chosen)
-    chosen = _with_engine(chosen, env)
-    configs = configure_each(name_of(env), algos, seeds, total_steps=total_steps, **chosen)
+    chosen = _with_engine(chosen, env) | {"total_steps": total_steps}
+    configs = configure_each(name_of(env), algos, seeds, chosen)
     return launch(configs, env, options, out=Path(out))
 
 
@@ -137,12 +138,7 @@ def resume(
 
 
 def launch(
-    configs: Sequence[Config],
-    env: Environment,
-    options: Options,
-    *,
-    out: Path,
-    names: Sequence[str | None] = (),
+    configs: Sequence[Config], env: Environment, options: Options, *, out: Path, names: Sequence[str | None] = ()
 ) -> list[Result]:
     """Train new runs, all at the same time."""
     names = [name or config.name() for name, config in zip(names or [None] * len(configs), configs, strict=True)]
@@ -166,39 +162,28 @@ def relaunch(
     check_can_share(configs)
     options.check(configs[0])
     with _engine_for(len(runs), env, configs[0], options) as engine:
-        check_engine(engine, len(runs))
+        if engine.max_runs is not None and len(runs) > engine.max_runs:
+            raise BadSetting("Your own environments train one seed at a time. Use --seed instead of --seeds.")
         check_memory([agent_of(config, engine) for config in configs], options.devices)
         callbacks = [*_callbacks(options, [run.directory.path for run in runs]), *callbacks]
         for run in runs:
             if not run.directory.config_file.exists():
                 create(run.directory.path.parent, run.config, run.directory.path.name)
-
-        @contextlib.contextmanager
-        def opened(count: int) -> Iterator[Engine]:
-            if count == len(runs):
-                yield engine
-            else:
-                with _engine_for(count, env, configs[0], options) as smaller:
-                    yield smaller
-
-        train_runs(runs, opened, options.checkpoint_every, callbacks)
+        smaller = partial(_engine_for, env=env, config=configs[0], options=options)
+        train_runs(runs, engine, smaller, options.checkpoint_every, callbacks)
     return [Result(run.directory.path) for run in runs]
 
 
-@contextlib.contextmanager
-def _engine_for(runs: int, env: Environment, config: Config, options: Options) -> Iterator[Engine]:
+def _engine_for(runs: int, env: Environment, config: Config, options: Options) -> AbstractContextManager[Engine]:
     num_envs = config.settings.num_envs
     if config.engine == "native":
         engine: Engine = open_engine(env, num_envs * runs, threads=options.threads, processes=options.processes)
     else:
         engine = open_mjx(env, num_envs, config.engine, options.devices)
-    try:
-        yield engine
-    finally:
-        engine.close()
+    return closing(engine)
 
 
-def _with_engine(chosen: dict[str, Any], env: Environment) -> dict[str, Any]:
+def _with_engine(chosen: Plain, env: Environment) -> Plain:
     return chosen | {"engine": engine_name(chosen.get("engine", "native"), env)}
 
 
@@ -207,10 +192,10 @@ def with_length(config: Config, total_steps: float) -> Config:
     return dataclasses.replace(config, total_steps=configure(config.env, total_steps=total_steps).total_steps)
 
 
-def _options(chosen: dict[str, Any]) -> tuple[Options, dict[str, Any]]:
-    names = {f.name for f in dataclasses.fields(Options)}
-    mine = {name: value for name, value in chosen.items() if name in names}
-    return changed(Options(), mine), {name: value for name, value in chosen.items() if name not in names}
+def _options(chosen: Plain) -> tuple[Options, Plain]:
+    """The options among the settings, and the others."""
+    mine = only(chosen, Options)
+    return changed(Options(), mine), {name: value for name, value in chosen.items() if name not in mine}
 
 
 def _callbacks(options: Options, directories: Sequence[Path]) -> list[Callback]:

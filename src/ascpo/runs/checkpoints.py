@@ -8,11 +8,11 @@ import logging
 import zlib
 from collections.abc import Mapping, Set
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.tree_util import KeyPath
 
 from ascpo.training.state import TrainingState
 
@@ -106,26 +106,20 @@ class Checkpoints:
             arrays |= {name: np.zeros(shape, dtype) for name, (dtype, shape) in about["empty"].items()}
             changed = sorted(name for name, sum_ in about["checksums"].items() if _checksum(arrays[name]) != sum_)
         except Exception as error:
-            raise BadCheckpoint(f"{self._unreadable(latest)} ({_brief(error)}). {self._way_out(latest)}") from error
+            raise self._bad(latest, f"is damaged, or another program wrote it ({_brief(error)})") from error
         if changed:
-            raise BadCheckpoint(f"{self._unreadable(latest)} ({changed[0]} was changed). {self._way_out(latest)}")
+            raise self._bad(latest, f"is damaged, or another program wrote it ({changed[0]} was changed)")
         if about["fingerprint"] != self._fingerprint:
-            raise BadCheckpoint(
-                f"The checkpoint {self._path / str(latest)} belongs to a run with other settings than this directory's "
-                f"config.json. {self._way_out(latest)}"
-            )
+            raise self._bad(latest, "belongs to a run with other settings than this directory's config.json")
         return _rebuilt(arrays, example)
 
     def close(self) -> None:
         self._manager.close()
 
-    def _unreadable(self, epoch: int) -> str:
-        return f"The checkpoint {self._path / str(epoch)} is damaged, or another program wrote it"
-
-    def _way_out(self, epoch: int) -> str:
+    def _bad(self, epoch: int, why: str) -> BadCheckpoint:
         earlier = [e for e in self.epochs() if e < epoch]
         then = f"continue from the one after epoch {earlier[-1]}" if earlier else "start the run again"
-        return f"Remove that directory to {then}."
+        return BadCheckpoint(f"The checkpoint {self._path / str(epoch)} {why}. Remove that directory to {then}.")
 
 
 def renamed(arrays: Mapping[str, np.ndarray], names: Set[str], table: Mapping[str, str]) -> dict[str, np.ndarray]:
@@ -141,7 +135,7 @@ def renamed(arrays: Mapping[str, np.ndarray], names: Set[str], table: Mapping[st
     return out
 
 
-def _path_name(path: Any) -> str:
+def _path_name(path: KeyPath) -> str:
     return jax.tree_util.keystr(path, simple=True, separator="/")
 
 
@@ -149,7 +143,7 @@ def _named(state: TrainingState) -> dict[str, np.ndarray]:
     return {_path_name(path): _array(leaf) for path, leaf in jax.tree_util.tree_flatten_with_path(state)[0]}
 
 
-def _array(leaf: Any) -> np.ndarray:
+def _array(leaf: object) -> np.ndarray:
     if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         leaf = jax.random.key_data(leaf)
     return np.asarray(leaf)

@@ -1,6 +1,5 @@
 """A run's configuration, as frozen data: the same configuration gives the same numbers."""
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from ascpo.algorithms import ALGORITHMS, Algorithm, Method
 from ascpo.errors import InertSetting
 from ascpo.runs.migration import RENAMED, migrate
-from ascpo.runs.serialization import BadSetting, changed, from_plain, nearest, to_plain
+from ascpo.runs.serialization import BadSetting, Plain, changed, from_plain, nearest, only, to_plain
 from ascpo.training.settings import Settings, inert_settings, refuse_inert
 
 EngineName = Literal["native", "mjx-jax", "mjx-warp"]
@@ -48,7 +47,6 @@ class Config:
 
     @property
     def algo(self) -> str:
-        """The algorithm's name."""
         return next(name for name, kind in ALGORITHMS.items() if kind is type(self.method))
 
     @property
@@ -80,7 +78,7 @@ class Config:
         env = "".join(letter if letter.isalnum() or letter in "-+._" else "-" for letter in self.env)
         return "-".join([env.strip("-"), self.algo, *modes, f"seed{self.seed}"])
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> Plain:
         """Plain data for JSON. `native` is left out: configs from before there were other engines have no engine."""
         plain = {"env": self.env, "algo": self.algo, **to_plain(self)}
         return {name: value for name, value in plain.items() if (name, value) != ("engine", "native")}
@@ -89,7 +87,7 @@ class Config:
         return to_json(self.plain())
 
     @staticmethod
-    def from_plain(plain: Mapping[str, Any]) -> "Config":
+    def from_plain(plain: Plain) -> "Config":
         """Read the plain data of this version or of an earlier one."""
         if not isinstance(plain, Mapping):
             raise BadSetting("the settings are no dictionary.")
@@ -103,7 +101,7 @@ class Config:
         return Config.from_plain(json.loads(text))
 
 
-def _method(kind: type[Method], stored: Mapping[str, Any]) -> Method:
+def _method(kind: type[Method], stored: Mapping[str, object]) -> Method:
     """The stored settings of an algorithm. Earlier versions let settings be changed that change nothing."""
     try:
         return from_plain(kind, stored)
@@ -113,17 +111,17 @@ def _method(kind: type[Method], stored: Mapping[str, Any]) -> Method:
         return _method(kind, {name: value for name, value in stored.items() if name != inert.name})
 
 
-def to_json(plain: Mapping[str, Any]) -> str:
+def to_json(plain: Mapping[str, object]) -> str:
     """The text of a config.json."""
     return json.dumps(plain, indent=2) + "\n"
 
 
-def fingerprint_of(plain: Mapping[str, Any]) -> str:
+def fingerprint_of(plain: Mapping[str, object]) -> str:
     """A checksum of a config's plain data. The length does not count: a run may be made longer."""
     return hashlib.sha256(json.dumps({**plain, "total_steps": None}, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def configure_each(env: str, algos: Sequence[str], seeds: Sequence[int], **chosen: Any) -> list[Config]:
+def configure_each(env: str, algos: Sequence[str], seeds: Sequence[int], chosen: Plain) -> list[Config]:
     """Configs of several algorithms with common settings. Each algorithm takes those of them that act on it.
 
     A setting that acts on none of the algorithms is refused.
@@ -135,11 +133,9 @@ def configure_each(env: str, algos: Sequence[str], seeds: Sequence[int], **chose
     return [configure(env, algo, seed=seed, **acting[algo]) for algo in algos for seed in seeds]
 
 
-def acting_settings(algo: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+def acting_settings(algo: str, chosen: Plain) -> Plain:
     """The settings that change something for an algorithm, of those that several algorithms share."""
-    shared = _only(chosen, {field.name for field in dataclasses.fields(Settings)})
-    own = _only(chosen, {field.name for field in dataclasses.fields(method_class(algo))})
-    settings, method = changed(Settings(), shared), changed(method_class(algo)(), own)
+    settings, method = _parts(algo, chosen)
     inert = inert_settings(settings, method.build(settings.probability))
     return {name: value for name, value in chosen.items() if name not in inert}
 
@@ -154,19 +150,18 @@ def configure(
     **chosen: Any,
 ) -> Config:
     """A config from flat settings: those that all algorithms share, and the algorithm's own, by their names."""
-    method = method_class(algo)()
-    shared, own = {f.name for f in dataclasses.fields(Settings)}, {f.name for f in dataclasses.fields(method)}
+    known = Settings.__dataclass_fields__.keys() | method_class(algo).__dataclass_fields__.keys()
     for name in chosen:
-        if name not in shared | own:
-            raise BadSetting(f"{algo} has no setting {name!r}. {_hint(name, shared | own)}")
-    return Config(
-        env=env,
-        seed=_whole("seed", seed),
-        total_steps=_whole("total_steps", total_steps),
-        engine=engine,
-        settings=changed(Settings(), _only(chosen, shared)),
-        method=changed(method, _only(chosen, own)),
-    ).refuse_inert()
+        if name not in known:
+            raise BadSetting(f"{algo} has no setting {name!r}. {_hint(name, known)}")
+    seed, steps = _whole("seed", seed), _whole("total_steps", total_steps)
+    return Config(env, seed, steps, engine, *_parts(algo, chosen)).refuse_inert()
+
+
+def _parts(algo: str, chosen: Mapping[str, object]) -> tuple[Settings, Method]:
+    """The shared settings and the algorithm's own, changed by those that each of them has."""
+    kind = method_class(algo)
+    return changed(Settings(), only(chosen, Settings)), changed(kind(), only(chosen, kind))
 
 
 def method_class(algo: str) -> type[Method]:
@@ -179,18 +174,12 @@ def _hint(name: str, known: set[str]) -> str:
     if RENAMED.get(name) in known:
         return f"It is called {RENAMED[name]} now."
     others = [other for other, kind in ALGORITHMS.items() if name in kind.__dataclass_fields__]
-    return (
-        f"{' and '.join(others)} {'has' if len(others) == 1 else 'have'} it."
-        if others
-        else nearest(name, sorted(known))
-    )
+    if others:
+        return f"{' and '.join(others)} {'has' if len(others) == 1 else 'have'} it."
+    return nearest(name, sorted(known))
 
 
-def _only(chosen: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
-    return {name: value for name, value in chosen.items() if name in names}
-
-
-def _whole(name: str, value: Any) -> int:
+def _whole(name: str, value: object) -> int:
     """6e6 is a whole number too."""
     if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1:
         return int(value)

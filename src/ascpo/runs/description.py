@@ -13,7 +13,6 @@ from ascpo.runs.serialization import BadSetting
 
 if TYPE_CHECKING:
     from ascpo.runs.config import Config
-    from ascpo.trust_region.step import Step
 
 Mechanism = Literal["constraint", "penalty", "shield", "none"]
 StepKind = Literal["constrained", "projected", "clipped"]
@@ -46,16 +45,19 @@ class Description:
 
 def describe(config: "Config") -> Description:
     """The description of a run with these settings."""
+    from ascpo.trust_region.clipped import ClippedStep
+    from ascpo.trust_region.projected import ProjectedStep
+
     algorithm = config.algorithm()
-    step, iterations = _step(algorithm.step)
+    kinds: dict[type, StepKind] = {ClippedStep: "clipped", ProjectedStep: "projected"}
     return Description(
         algorithm=algorithm.name,
         description=algorithm.description,
         mechanism=algorithm.mechanism,
         quantity=algorithm.quantity,
         target=algorithm.target.description if algorithm.target else "",
-        step=step,
-        iterations=iterations,
+        step=kinds.get(type(algorithm.step), "constrained"),
+        iterations=getattr(algorithm.step, "iterations", 0),
     )
 
 
@@ -78,16 +80,3 @@ def read(directory: Path) -> Description:
         raise BadSetting(
             f"{file} does not describe a run: {error} Delete it, and the description comes from config.json."
         ) from error
-
-
-def _step(step: "Step") -> tuple[StepKind, int]:
-    from ascpo.trust_region.clipped import ClippedStep
-    from ascpo.trust_region.projected import ProjectedStep
-
-    match step:
-        case ClippedStep():
-            return "clipped", step.iterations
-        case ProjectedStep():
-            return "projected", 0
-        case _:
-            return "constrained", 0

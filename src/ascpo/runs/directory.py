@@ -17,13 +17,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 import filelock
 
 from ascpo.runs import description
 from ascpo.runs.config import Config
-from ascpo.runs.serialization import nearest
+from ascpo.runs.serialization import Plain, nearest
 
 _PACKAGES = ("ascpo", "equinox", "gymnasium", "jax", "jaxlib", "mujoco", "numpy", "optax", "orbax-checkpoint")
 
@@ -32,34 +31,28 @@ class NoRun(ValueError):
     """A directory that holds no run, or one that may not be written to."""
 
 
+class _Inside:
+    """The path of a file in a run's directory."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, run: "RunDirectory", _: type) -> Path:
+        return run.path / self._name
+
+
 @dataclass(frozen=True)
 class RunDirectory:
     """Where a run keeps its files."""
 
     path: Path
-
-    @property
-    def config_file(self) -> Path:
-        return self.path / "config.json"
-
-    @property
-    def metrics(self) -> Path:
-        return self.path / "metrics.csv"
-
-    @property
-    def timing(self) -> Path:
-        return self.path / "timing.csv"
-
-    @property
-    def checkpoints(self) -> Path:
-        return self.path / "checkpoints"
-
-    @property
-    def policy(self) -> Path:
-        return self.path / "policy.safetensors"
+    config_file = _Inside("config.json")
+    metrics = _Inside("metrics.csv")
+    timing = _Inside("timing.csv")
+    checkpoints = _Inside("checkpoints")
+    policy = _Inside("policy.safetensors")
 
     def check_free(self) -> None:
-        """Refuse a new run where there is one already."""
         if self.config_file.exists():
             raise NoRun(
                 f"{self.path} holds a run already. Continue it with --resume {self.path}, or choose another --name or "
@@ -72,7 +65,7 @@ class RunDirectory:
         except ValueError as error:
             raise NoRun(f"{self.config_file} cannot be used: {error}") from error
 
-    def plain_config(self, config: Config) -> dict[str, Any]:
+    def plain_config(self, config: Config) -> Plain:
         """The config as this directory spells it.
 
         A run that an earlier version began keeps its words: checksums of them are in its checkpoints and certificates.
@@ -81,27 +74,22 @@ class RunDirectory:
             return self._stored() | {"total_steps": config.total_steps}
         return config.plain()
 
-    def _stored(self) -> dict[str, Any]:
+    def _stored(self) -> Plain:
         return json.loads(self.config_file.read_text())
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes from writing here. The lock of a process that dies is gone with it."""
-        lock = filelock.FileLock(self.path / ".lock")
         try:
-            lock.acquire(timeout=0)
+            lock = filelock.FileLock(self.path / ".lock").acquire(timeout=0)
         except filelock.Timeout:
-            raise NoRun(
-                f"Another training is writing to {self.path}. Wait for it, stop it, or choose another --out."
-            ) from None
-        try:
+            message = f"Another training is writing to {self.path}. Wait for it, stop it, or choose another --out."
+            raise NoRun(message) from None
+        with lock:
             yield
-        finally:
-            lock.release()
 
 
 def create(out: Path, config: Config, name: str | None = None) -> RunDirectory:
-    """Make the directory of a new run."""
     directory = RunDirectory(out / (name or config.name()))
     directory.check_free()
     directory.path.mkdir(parents=True, exist_ok=True)
@@ -123,7 +111,6 @@ def find(path: Path) -> RunDirectory:
 
 
 def runs_in(directory: Path) -> list[RunDirectory]:
-    """The runs below a directory."""
     return [RunDirectory(file.parent) for file in sorted(directory.glob("**/config.json"))]
 
 

@@ -1,9 +1,9 @@
 """From an environment's name to an engine: a suite of this package, a Gymnasium id, or your own factory."""
 
+import contextlib
 import difflib
 import importlib.util
 from collections.abc import Callable
-from typing import Any
 
 import gymnasium
 
@@ -18,7 +18,7 @@ from ascpo.guard.task import Task
 from ascpo.runs.config import EngineName
 from ascpo.runs.serialization import BadSetting
 
-Environment = str | Callable[[], gymnasium.Env[Any, Any]]
+Environment = str | Callable[[], gymnasium.Env]
 
 
 def name_of(env: Environment) -> str:
@@ -85,14 +85,9 @@ def open_engine(env: Environment, num_envs: int, *, threads: int = 0, processes:
 
 
 def is_suite(env: Environment) -> bool:
-    """Whether the environment is one of this package."""
-    if not isinstance(env, str):
-        return False
-    try:
-        suite(_short(env))
-    except UnknownSuite:
-        return False
-    return True
+    with contextlib.suppress(UnknownSuite):
+        return isinstance(env, str) and suite(_short(env)) is not None
+    return False
 
 
 def _short(env: str) -> str:

@@ -4,12 +4,11 @@ A step applies only where today's dataclass lacks the old name and has the new o
 unchanged, and a config can be migrated twice.
 """
 
-import dataclasses
 from collections.abc import Mapping
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 from ascpo.algorithms import ALGORITHMS
-from ascpo.runs.serialization import BadSetting
+from ascpo.runs.serialization import BadSetting, Plain
 from ascpo.training.settings import Settings
 
 RENAMED = {"decay": "gae_lambda", "cost_decay": "cost_gae_lambda"}
@@ -20,9 +19,7 @@ _TARGET = {"share": "share", "relief": "timeout_relief", "patience": "timeout_sh
 """Names within the shared setting `ask` → names within the algorithm's own setting `target`."""
 
 
-def migrate(
-    plain: Mapping[str, Any], settings: type = Settings, methods: Mapping[str, type] = ALGORITHMS
-) -> dict[str, Any]:
+def migrate(plain: Plain, settings: type = Settings, methods: Mapping[str, type] = ALGORITHMS) -> Plain:
     """The config as today's version spells it. `settings` and `methods` are today's dataclasses."""
     shared, own = dict(plain.get("settings", {})), dict(plain.get("method", {}))
     known = get_type_hints(settings)
@@ -35,15 +32,15 @@ def migrate(
     if "ask" in shared and "ask" not in known:
         ask = shared.pop("ask")
         method = methods.get(plain.get("algo", "ascpo"))
-        if method is not None and "target" in _names(method):
-            own.setdefault("target", _target(ask, projected="projection" in _names(method)))
+        if method is not None and "target" in (fields := get_type_hints(method)):
+            own.setdefault("target", _target(ask, projected="projection" in fields))
     return {**plain, "settings": shared, "method": own}
 
 
-def _without_inert(group: str, given: Mapping[str, Any], defaults: Mapping[str, Any], kind: type) -> dict[str, Any]:
-    inert = {name: value for name, value in given.items() if name in defaults and name not in _names(kind)}
-    for name, value in inert.items():
-        if value != defaults[name]:
+def _without_inert(group: str, given: Plain, defaults: Plain, kind: type) -> Plain:
+    inert = defaults.keys() - get_type_hints(kind)
+    for name, value in given.items():
+        if name in inert and value != defaults[name]:
             raise BadSetting(
                 f"{group}.{name}={value!r} was a setting of an earlier version that this version does not have. Train "
                 f"anew without it, or use the version that wrote this config."
@@ -51,7 +48,7 @@ def _without_inert(group: str, given: Mapping[str, Any], defaults: Mapping[str, 
     return {name: value for name, value in given.items() if name not in inert}
 
 
-def _target(ask: Mapping[str, Any], *, projected: bool) -> dict[str, Any]:
+def _target(ask: Plain, *, projected: bool) -> Plain:
     """`closed` followed the measured violations; without a share, or where steps are projected, the bound decided."""
     if ask.get("closed", True):
         kind = "feedback"
@@ -60,7 +57,3 @@ def _target(ask: Mapping[str, Any], *, projected: bool) -> dict[str, Any]:
     else:
         kind = "capped"
     return {"kind": kind} | {new: ask[old] for old, new in _TARGET.items() if old in ask}
-
-
-def _names(kind: type) -> set[str]:
-    return {field.name for field in dataclasses.fields(kind)}

@@ -25,7 +25,7 @@ from ascpo.runs import api
 from ascpo.runs.api import Result
 from ascpo.runs.directory import find
 from ascpo.runs.environment import Environment
-from ascpo.runs.serialization import BadSetting
+from ascpo.runs.serialization import BadSetting, Plain
 from ascpo.runs.stopping import Stopped
 
 _NEVER = 1e12
@@ -44,7 +44,7 @@ def join(coordinator: str, processes: int, number: int) -> None:
 
 def train(env: Environment, algo: str = "ascpo", *, out: str | Path = "runs", **chosen: Any) -> Result | None:
     """Like `ascpo.train` with MJX, on all devices of all hosts. The first process gets the result."""
-    with _output(Path(out)) as mine, _exit_when_stopped():
+    with _output(out) as mine, _exit_when_stopped():
         result = api.train(env, algo, out=mine, **_with_devices(chosen | {"engine": chosen.get("engine", "mjx")}))
     return result if _first() else None
 
@@ -60,7 +60,7 @@ def _first() -> bool:
     return jax.process_index() == 0
 
 
-def _with_devices(chosen: dict[str, Any]) -> dict[str, Any]:
+def _with_devices(chosen: Plain) -> Plain:
     chosen = {"devices": 0} | chosen
     return chosen if _first() else chosen | {"progress": False, "tensorboard": False, "checkpoint_every": _NEVER}
 
@@ -75,18 +75,13 @@ def _exit_when_stopped() -> Iterator[None]:
         os._exit(128 + stopped.number)
 
 
-@contextlib.contextmanager
-def _output(out: Path) -> Iterator[Path]:
+def _output(out: str | Path) -> contextlib.AbstractContextManager[str]:
     """The directory that this process writes to."""
-    if _first():
-        yield out
-        return
-    with tempfile.TemporaryDirectory() as scratch:
-        yield Path(scratch)
+    return contextlib.nullcontext(str(out)) if _first() else tempfile.TemporaryDirectory()
 
 
 @contextlib.contextmanager
-def _copied(run: str | Path) -> Iterator[Path]:
+def _copied(run: str | Path) -> Iterator[str]:
     """The run's directory. The first process sends it to the others."""
     content = b""
     if _first():
@@ -96,7 +91,7 @@ def _copied(run: str | Path) -> Iterator[Path]:
                 archive.add(find(Path(run)).path / name, name)
         content = packed.getvalue()
     content = _broadcast(content)
-    with _output(Path(run)) as mine:
+    with _output(run) as mine:
         if not _first():
             with tarfile.open(fileobj=io.BytesIO(content)) as archive:
                 archive.extractall(mine, filter="data")

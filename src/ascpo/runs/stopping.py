@@ -5,7 +5,6 @@ import signal
 import threading
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any
 
 
 class Stopped(KeyboardInterrupt):
@@ -22,18 +21,18 @@ class Stopping:
     def __init__(self) -> None:
         self._asked: int | None = None
         self._working = False
-        self._before: dict[int, Any] = {}
+        self._handlers = contextlib.ExitStack()
+        """Puts back what the signals meant before."""
 
     def __enter__(self) -> "Stopping":
         # Only the main thread receives signals. A training in another thread stops with that thread.
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
-                self._before[number] = signal.signal(number, self._receive)
+                self._handlers.callback(signal.signal, number, signal.signal(number, self._receive))
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        self._handlers.close()
         if kind is None and self._asked is not None:
             # The signal came after the last work: whatever follows must not begin.
             raise Stopped(self._asked)

@@ -17,12 +17,11 @@ class Table:
             _cut(path, rows)
         self._file = path.open("a" if rows else "w", newline="")
         self._writer: csv.DictWriter[str] | None = None
-        self._has_header = rows > 0
 
     def write(self, row: Row) -> None:
         if self._writer is None:
             self._writer = csv.DictWriter(self._file, list(row))
-            if not self._has_header:
+            if self._file.tell() == 0:
                 self._writer.writeheader()
         self._writer.writerow({name: _short(value) for name, value in row.items()})
         self._file.flush()

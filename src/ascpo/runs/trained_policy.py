@@ -14,21 +14,23 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
 
 from ascpo.engines.actor import Actor, augment
 from ascpo.engines.contract import Engine, scaled
 from ascpo.runs.config import Config
 from ascpo.runs.directory import NoRun, find, write_whole
+from ascpo.runs.serialization import Plain
 from ascpo.training.agent import Agent
 from ascpo.training.state import Sizes
 
 _FORMAT = "ascpo policy 1"
+Info = Mapping[str, object]
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class PolicyFile:
     """The content of a file."""
 
     config: Config
-    plain_config: Mapping[str, Any]
+    plain_config: Plain
     """The config as the file spells it."""
     theta: Float[Array, " p"]
     epochs: int
@@ -66,9 +68,7 @@ class PolicyFile:
         return Agent(self.config.algorithm(), settings, sizes, settings.limits_for(self.cost_names)).actor
 
 
-def save_policy(
-    path: Path, plain_config: Mapping[str, Any], engine: Engine, theta: Float[Array, " p"], epochs: int
-) -> None:
+def save_policy(path: Path, plain_config: Plain, engine: Engine, theta: Float[Array, " p"], epochs: int) -> None:
     from safetensors.numpy import save
 
     low, high = engine.action_bounds
@@ -125,7 +125,7 @@ class TrainedPolicy:
         self._augmentation = self._initial
 
     def act(
-        self, observation: Any, info: Mapping[str, Any] | None = None, *, rng: np.random.Generator | None = None
+        self, observation: ArrayLike, info: Info | None = None, *, rng: np.random.Generator | None = None
     ) -> Float[np.ndarray, " act"]:
         """The action. `info` comes from the last step and holds its costs; with `rng` the action is sampled."""
         seen = np.ravel(np.asarray(observation, np.float32))
@@ -140,7 +140,7 @@ class TrainedPolicy:
         decision = self._decide(self._file.theta, augment(jnp.asarray(seen), self._augmentation), noise)
         return scaled(np.asarray(decision.taken), self._file.low, self._file.high)
 
-    def _costs(self, info: Mapping[str, Any]) -> Float[Array, " m"]:
+    def _costs(self, info: Info) -> Float[Array, " m"]:
         given = info["costs"] if "costs" in info else info.get("cost", 0.0)
         costs = np.ravel(np.asarray(given, np.float32))
         if costs.size != len(self.cost_names):
@@ -154,6 +154,6 @@ class TrainedPolicy:
         return f"TrainedPolicy({self.config.algo} on {self.config.env}, {self._file.epochs} epochs)"
 
 
-def load(run: "str | Path") -> TrainedPolicy:
+def load(run: str | Path) -> TrainedPolicy:
     """The policy of a run's directory, or of a file `policy.safetensors`."""
     return TrainedPolicy(read_policy(Path(run)))

@@ -99,7 +99,6 @@ def run_batch(
     """Train and evaluate what is missing of a batch, in this process. Runs that were stopped resume."""
     from ascpo.runs.api import Options, relaunch
     from ascpo.runs.environment import is_suite
-    from ascpo.runs.trainer import Run
 
     for job in batch:
         job.check()

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from ascpo.runs.callbacks.callback import EpochRecord, TrainingPlan
 
@@ -18,8 +17,8 @@ class TensorBoard:
                 "TensorBoard's files need the package tensorboardX: pip install 'ascpo[tensorboard]'."
             ) from None
         self._directory = directory
-        self._open: Any = SummaryWriter
-        self._writer: Any = None
+        self._open = SummaryWriter
+        self._writer: SummaryWriter | None = None
 
     def on_training_start(self, plan: TrainingPlan) -> None:
         # TensorBoard hides what was written after the checkpoint that the run continues from.
@@ -29,7 +28,7 @@ class TensorBoard:
 
     def on_epoch_end(self, epochs: Sequence[EpochRecord]) -> None:
         for epoch in epochs:
-            if epoch.directory == self._directory:
+            if self._writer is not None and epoch.directory == self._directory:
                 for name, value in (epoch.metrics | epoch.timing).items():
                     self._writer.add_scalar(name, value, int(epoch.metrics["TotalEnvInteracts"]))
 

@@ -1,0 +1,96 @@
+"""A run in training and its files: tables, checkpoints and the latest policy, in step with each other."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ascpo.engines.contract import Engine
+from ascpo.runs.callbacks.callback import EpochRecord
+from ascpo.runs.checkpoints import Checkpoints
+from ascpo.runs.config import Config, fingerprint_of, to_json
+from ascpo.runs.directory import RunDirectory, write_whole
+from ascpo.runs.serialization import BadSetting
+from ascpo.runs.tables import Table, read_table
+from ascpo.runs.trained_policy import save_policy
+from ascpo.training.agent import Agent, agent_for
+from ascpo.training.loop import Epoch, TrainingRun
+from ascpo.training.state import TrainingState
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run to train, and the directory that keeps it."""
+
+    config: Config
+    directory: RunDirectory
+
+
+def agent_of(config: Config, engine: Engine) -> Agent:
+    return agent_for(engine, config.algorithm(), config.settings)
+
+
+class ActiveRun:
+    """A run in training."""
+
+    epochs = 0
+    """Done so far."""
+    state: Callable[[], TrainingState]
+    """The training state after these epochs."""
+
+    def __init__(self, run: Run, engine: Engine, checkpoint_every: float) -> None:
+        self.config, self.directory = run.config, run.directory
+        self.training = TrainingRun(agent_of(run.config, engine), run.config.seed)
+        self._engine, self._checkpoint_every = engine, checkpoint_every
+        self._plain = run.directory.plain_config(run.config)
+        self._checkpoints = Checkpoints(run.directory.checkpoints, fingerprint_of(self._plain))
+        self._tables: list[Table] = []
+        self._saved_epochs, self._saved_at, self._seconds_saving = 0, time.perf_counter(), 0.0
+
+    def load(self, start: TrainingState) -> None:
+        """Take the state of the last checkpoint, or the start. Tables are cut back to it."""
+        state = self._checkpoints.load(start) if self._checkpoints.epochs() else start
+        if state.epochs > self.config.epochs:
+            raise BadSetting(
+                f"{self.directory.path} is {state.epochs} epochs long already, and you asked for {self.config.epochs}. "
+                f"Ask for more --total-steps."
+            )
+        write_whole(self.directory.config_file, to_json(self._plain))
+        self.epochs, self.state, self._saved_epochs = state.epochs, lambda: state, state.epochs
+        self._tables = [Table(file, state.epochs) for file in (self.directory.metrics, self.directory.timing)]
+        before = read_table(self.directory.timing)["WallClock"] if state.epochs else [0.0]
+        self._began = time.perf_counter() - float(before[-1])
+        if state.epochs:
+            self._save_policy(state)
+
+    def record(self, epoch: Epoch) -> EpochRecord:
+        """Write an epoch's rows. The record's timing has also the columns that only this class knows."""
+        self.epochs, self.state = epoch.epochs, lambda: epoch.state
+        began = time.perf_counter()
+        timing = epoch.timing | {"TimeSaved": self._seconds_saving, "WallClock": began - self._began}
+        for table, row in zip(self._tables, (epoch.row, timing), strict=True):
+            table.write(row)
+        self._seconds_saving = time.perf_counter() - began
+        return EpochRecord(self.directory.path, epoch.row, timing)
+
+    def save_if_due(self) -> None:
+        if time.perf_counter() - self._saved_at >= self._checkpoint_every:
+            self.save()
+
+    def save(self) -> None:
+        """Save the checkpoint and the policy, unless they are saved already."""
+        if self.epochs == self._saved_epochs:
+            return
+        began, state = time.perf_counter(), self.state()
+        self._checkpoints.save(state)
+        self._save_policy(state)
+        self._saved_epochs, self._saved_at = state.epochs, time.perf_counter()
+        self._seconds_saving += self._saved_at - began
+
+    def _save_policy(self, state: TrainingState) -> None:
+        theta = self.training.agent.acting(state.learner)
+        save_policy(self.directory.policy, self._plain, self._engine, theta, state.epochs)
+
+    def close(self) -> None:
+        for table in self._tables:
+            table.close()
+        self._checkpoints.close()

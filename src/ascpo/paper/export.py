@@ -78,7 +78,7 @@ def _curve(log: Mapping[str, np.ndarray]) -> list[Row]:
 
 
 def _figures(log: Mapping[str, np.ndarray], epochs: slice) -> Row:
-    means = {name: _short(np.mean(log[column][epochs])) for name, column in _MEANS.items()}
+    means: Row = {name: _short(np.mean(log[column][epochs])) for name, column in _MEANS.items()}
     return means | {"rho_c": _short(log[RHO_C.column][epochs][-1])}
 
 

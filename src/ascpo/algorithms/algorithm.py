@@ -2,7 +2,7 @@
 
 from dataclasses import Field, dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from ascpo.errors import InertSetting
 from ascpo.experience.augmentation import Augmentation, NoAugmentation
@@ -115,6 +115,7 @@ class PPOSettings:
         return RatioClip(self.clip, self.clip if self.clip_costs else None)
 
 
+@runtime_checkable
 class Method(Protocol):
     """An algorithm's own settings: a frozen dataclass whose fields all have defaults."""
 
@@ -128,6 +129,7 @@ class Method(Protocol):
 FIXED_BY_PRESET = "the preset reference has a value of its own for it"
 
 
+@runtime_checkable
 class OfWorstEpisodes(Method, Protocol):
     """Settings of an algorithm that speaks of the worst episodes."""
 

@@ -99,6 +99,7 @@ EpisodeId = tuple[int, int]
 """Where to find an episode again: a seed, and the number of the episode among those of the seed."""
 
 
+@runtime_checkable
 class HasSizes(Protocol):
     """What a learner has to know of an environment before it can build its networks. Observations are raw."""
 

@@ -7,7 +7,7 @@ that pictures look as from a camera that stands still in the world.
 import math
 import os
 import sys
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import mujoco
 import numpy as np
@@ -31,6 +31,7 @@ TINT = np.array([255.0, 0.0, 0.0])
 TINT_SHARE = 0.35
 
 
+@runtime_checkable
 class _Context(Protocol):
     """What MuJoCo's three kinds of OpenGL contexts have in common."""
 

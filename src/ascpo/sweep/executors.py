@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import jax
 
@@ -21,6 +21,7 @@ _MOST_KINDS = 16
 """A kind of compiled programs takes some fifty megabytes."""
 
 
+@runtime_checkable
 class Executor(Protocol):
     """Trains batches. Another kind of machine needs no more than this."""
 

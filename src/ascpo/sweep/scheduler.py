@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from ascpo.sweep.executors import Executor
 from ascpo.sweep.jobs import Batch, Job, can_share_engine
@@ -27,6 +27,7 @@ class Outcome:
     error: str = ""
 
 
+@runtime_checkable
 class Progress(Protocol):
     """Hears what happens in a sweep."""
 

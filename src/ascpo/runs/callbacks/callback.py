@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ascpo.runs.config import Config
 from ascpo.runs.tables import Row
@@ -54,6 +54,7 @@ class EpochRecord:
     timing: Row
 
 
+@runtime_checkable
 class Callback(Protocol):
     """Listens to a training."""
 

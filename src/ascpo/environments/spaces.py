@@ -4,7 +4,6 @@ from typing import Any, TypeAlias, get_args
 
 import gymnasium
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ascpo.guard.costs import Overlap
 from ascpo.guard.observation import Observer, Preset
@@ -61,7 +60,7 @@ def action_space(task: Task) -> gymnasium.spaces.Box:
     return gymnasium.spaces.Box(-1.0, 1.0, (task.suite.robot.actions,), np.float32)
 
 
-def checked_actions(actions: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
+def checked_actions(actions: object, shape: tuple[int, ...]) -> np.ndarray:
     """The actions as an array. Values beyond [-1, 1] are fine, the simulator clips them."""
     array = np.asarray(actions, np.float32)
     if array.shape != shape:

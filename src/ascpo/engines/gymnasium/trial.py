@@ -69,7 +69,7 @@ class Trial:
         self.faults.append(sentence)
         return False
 
-    def _step(self, seen: list[np.ndarray], action: np.ndarray, *, first: bool) -> bool:
+    def _step(self, seen: list[np.ndarray], action: object, *, first: bool) -> bool:
         """Whether the episode is over."""
         try:
             result: object = self._env.step(action)

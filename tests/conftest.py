@@ -10,6 +10,8 @@ import jaxlib
 import pytest
 from jaxtyping import install_import_hook
 
+import tests.shapes  # noqa: F401 (the hook below finds it by its name)
+
 
 def known(flag: str) -> bool:
     """XLA ends the process at a flag that it does not know, and has no list of those it does."""
@@ -42,7 +44,10 @@ gc.set_threshold(50_000, 20, 50)
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
-install_import_hook("ascpo", "beartype.beartype")
+INNER = ("engines", "experience", "guard", "networks", "surrogates", "theory", "training", "trust_region")
+OUTER = ("algorithms", "cli", "environments", "evaluation", "paper", "replay", "report", "runs", "sweep")
+install_import_hook([f"ascpo.{layer}" for layer in INNER], "beartype.beartype")
+install_import_hook([f"ascpo.{layer}" for layer in OUTER], "tests.shapes.check_arrays")
 
 
 def pytest_configure(config):

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from ascpo.engines.contract import Rollout
 from ascpo.engines.gathering import here
@@ -34,11 +34,11 @@ def nth(tree: Tree, i: int) -> Tree:
     leaves = jax.tree.leaves(tree)
     if all(isinstance(leaf, np.ndarray) for leaf in leaves):
         return jax.tree.map(lambda leaf: leaf[i], tree)
-    return _nth(tree, i)
+    return _nth(tree, jnp.int32(i))
 
 
 @jax.jit
-def _nth(tree: Tree, i: int) -> Tree:
+def _nth(tree: Tree, i: Int[Array, ""]) -> Tree:
     return jax.tree.map(lambda leaf: jnp.asarray(leaf)[i], tree)
 
 

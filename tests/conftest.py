@@ -44,8 +44,8 @@ gc.set_threshold(50_000, 20, 50)
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
-INNER = ("engines", "experience", "guard", "networks", "surrogates", "theory", "training", "trust_region")
-OUTER = ("algorithms", "cli", "environments", "evaluation", "paper", "replay", "report", "runs", "sweep")
+INNER = ("engines", "experience", "guard", "networks", "surrogates", "theory", "trust_region")
+OUTER = ("algorithms", "cli", "environments", "evaluation", "paper", "replay", "report", "runs", "sweep", "training")
 install_import_hook([f"ascpo.{layer}" for layer in INNER], "beartype.beartype")
 install_import_hook([f"ascpo.{layer}" for layer in OUTER], "tests.shapes.check_arrays")
 

@@ -21,9 +21,9 @@ class Path3D:
     """Positions in an episode of a suite: at its start, then after every step."""
 
     task: Task
-    qpos: Float[np.ndarray, "time+1 nq"]
+    qpos: Float[np.ndarray, "states nq"]
     """The robot's, in the frame of its start."""
-    mocap_pos: Float[np.ndarray, "time+1 pillars 3"]
+    mocap_pos: Float[np.ndarray, "states pillars 3"]
     """The pillars', in the same frame."""
     layouts: tuple[Layout, ...]
     """The scene in the world's frame: the robot's start, the goal and the obstacles. Ghosts move."""

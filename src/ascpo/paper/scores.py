@@ -115,7 +115,7 @@ def measured(samples: Samples, algorithms: Iterable[str], seed: int = 0) -> Grid
 
 
 def _above(samples: Samples, better: str, other: str) -> Assessment | None:
-    both = {key: value for key, value in samples.items() if {(key[0], better), (key[0], other)} <= set(samples)}
+    both = {key: seeds for key, seeds in samples.items() if {(key[0], better), (key[0], other)} <= set(samples)}
     grid = measured(both, [better, other])
     if grid is None or not {better, other} <= set(grid.algorithms):
         return None

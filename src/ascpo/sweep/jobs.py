@@ -97,6 +97,7 @@ def run_batch(
     batch: Batch, *, threads: int = 0, display: bool = False, on_epoch: Callable[[], None] | None = None
 ) -> None:
     """Train and evaluate what is missing of a batch, in this process. Runs that were stopped resume."""
+    from ascpo.runs.active_run import Run
     from ascpo.runs.api import Options, relaunch
     from ascpo.runs.environment import is_suite
 

@@ -5,6 +5,7 @@ and gremlins, which no suite has, as zeros. `compact` follows the benchmark's ow
 two-valued compass on the ground. Results under one are not comparable with results under the other.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -83,7 +84,7 @@ class Observer:
         scan = sensing.lidar3d if spatial else sensing.lidar
         joints, components = jnp.array(self._joints, dtype=int), 3 if self._paper or spatial else 2
 
-        def from_each_lidar_frame(sense) -> Float[Array, " n"]:  # noqa: ANN001
+        def from_each_lidar_frame(sense: Callable[..., Float[Array, " n"]]) -> Float[Array, " n"]:
             return jnp.concatenate([sense(position[i], R[i]) for i in self.lidar_frames])
 
         blocks = {

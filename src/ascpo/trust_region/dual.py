@@ -84,12 +84,7 @@ def solve(
     `cap` bounds what is asked for: constraints that need more than this share of the region's radius ask for less, by
     one common factor, so that 1 − cap² of the region is left to the objective.
     """
-    m = len(c)
-    if m > MOST_CONSTRAINTS:
-        raise ValueError(
-            f"{m} constraints: all subsets are tried, so at most {MOST_CONSTRAINTS} are possible. Add some of the "
-            f"costs up before they become constraints."
-        )
+    _check_number(len(c))
     g_norm, radius = jnp.sqrt(jnp.maximum(q, 0.0)), np.sqrt(2 * delta)
     b_norm = jnp.sqrt(jnp.maximum(jnp.diagonal(S), 0.0))
     known, works = g_norm > _SMALL, b_norm > _SMALL
@@ -124,6 +119,14 @@ def solve(
         against=jnp.where(lost, recovery, against) * b_unit * radius,
         asked=jnp.where(works, jnp.where(lost, c, asked) * back, 0.0),
     )
+
+
+def _check_number(m: int) -> None:
+    if m > MOST_CONSTRAINTS:
+        raise ValueError(
+            f"{m} constraints: all subsets are tried, so at most {MOST_CONSTRAINTS} are possible. Add some of the "
+            f"costs up before they become constraints."
+        )
 
 
 def _subsets(m: int) -> np.ndarray:

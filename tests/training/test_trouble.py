@@ -68,7 +68,10 @@ class TestEveryAlgorithmSurvives:
 
     def test_a_cost_that_nothing_changes(self, algorithm):
         """Every start is infeasible, and no step could mend it."""
-        assert rows(algorithm, Trouble(reward=1.0, cost=1.0))[-1]["SafeRate"] == 0.0
+        last = rows(algorithm, Trouble(reward=1.0, cost=1.0))[-1]
+        assert last["SafeRate"] == 0.0
+        # Every step costs 1, so that is the rate of this epoch and of all, and the worst state's cost.
+        assert (last["CostRate"], last["EpochCostRate"], last["WorstCost"]) == (1.0, 1.0, 1.0)
 
     def test_no_episode_that_ever_finishes(self, algorithm):
         last = rows(algorithm, Trouble(reward=1.0, of_action=1.0, length=0))[-1]

@@ -124,9 +124,16 @@ class Page:
             self._viewer.set_episode(episode.poses, episode.violated)
         if episode.frames and self._frame is None:
             self._frame = self._gui.add_image(episode.frame(0), format="jpeg")
+        shown = curves(episode)
+        # Plots are kept where they fit: what is still on its way to a plot that is gone is an error in the browser.
+        if [curve.name for curve, _ in self._plots] == [curve.name for curve in shown]:
+            self._plots = [(curve, plot) for curve, (_, plot) in zip(shown, self._plots, strict=True)]
+            for curve, plot in self._plots:
+                plot.scales = _scales(curve)
+            return
         for _, plot in self._plots:
             plot.remove()
-        self._plots = [(curve, self._plot(curve)) for curve in curves(episode)]
+        self._plots = [(curve, self._plot(curve)) for curve in shown]
 
     def _plot(self, curve: Curve) -> "viser.GuiUplotHandle":
         series: list[uplot.Series] = [
@@ -135,9 +142,13 @@ class Page:
             {"label": "now", "stroke": _RED, "points": {"show": True, "size": 9, "fill": _RED}},
             {"label": "limit", "stroke": _RED, "dash": (6, 4), "width": 1.5, "points": {"show": False}},
         ]
-        columns, scales = curve.columns(0), {"x": {"time": False}, "y": {"range": curve.range}}
+        columns, scales = curve.columns(0), _scales(curve)
         look = {"legend": {"show": False}, "height": 150, "padding": (12, 20, 0, 0)}
         return self._gui.add_uplot(columns, tuple(series[: len(columns)]), title=curve.name, scales=scales, **look)
+
+
+def _scales(curve: Curve) -> dict[str, "uplot.Scale"]:
+    return {"x": {"time": False}, "y": {"range": curve.range}}
 
 
 def _html(lines: Iterable[Line]) -> str:

@@ -7,7 +7,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.experience import augmentation
-from ascpo.experience.augmentation import NoAugmentation, RunningMaximum, cost_increment
+from ascpo.experience.augmentation import LastCost, NoAugmentation, RunningMaximum, RunningSum, cost_increment
 
 running_maximum = jax.jit(augmentation.running_maximum)
 update = jax.jit(RunningMaximum().update)
@@ -57,3 +57,22 @@ def test_a_maximum_goes_on_from_the_last_rollout():
 
 def test_without_an_augmentation_nothing_is_added():
     assert NoAugmentation().initial(3) == ()
+
+
+def test_each_augmentation_begins_with_nothing_for_every_constraint():
+    for kind in (RunningMaximum(), RunningSum(), LastCost()):
+        assert kind.initial(3) == (0.0, 0.0, 0.0)
+
+
+def test_a_sum_adds_up_and_a_last_cost_forgets():
+    before, cost = jnp.array([0.5, 0.25]), jnp.array([0.25, 0.0])
+    assert_array_equal(RunningSum().update(before, cost), [0.75, 0.25])
+    assert_array_equal(LastCost().update(before, cost), [0.25, 0.0])
+    assert_array_equal(NoAugmentation().update(before, cost), before)
+
+
+def test_a_sum_goes_on_from_the_last_rollout_and_ends_with_its_episode():
+    ends = jnp.array([False, True, False])[:, None]
+    Z, Z_next = augmentation.running_sum(jnp.array([0.5, 0.25, 1.0])[:, None, None], ends, jnp.array([[2.0]]))
+    assert_array_equal(Z[:, 0, 0], [2.0, 2.5, 0.0])
+    assert_array_equal(Z_next[:, 0, 0], [2.5, 2.75, 1.0])

@@ -89,3 +89,27 @@ def test_quantiles_are_those_of_the_finished_episodes():
 def test_without_a_finished_episode_quantiles_are_of_the_running_ones():
     _, s = summary(rollout([1, 1], [0.5, 0.2]))
     assert_allclose(s.quantiles[:, 0], 0.5)
+
+
+def test_totals_begin_at_nothing():
+    totals = no_totals(2, 3)
+    assert_allclose(totals.reward, [0.0, 0.0])
+    assert_allclose(totals.length, [0, 0])
+    assert_allclose(totals.cost, jnp.zeros((2, 3)))
+    assert_allclose(totals.max_cost, jnp.zeros((2, 3)))
+
+
+def test_without_a_finished_episode_every_running_one_counts_and_none_timed_out():
+    """Of two environments: means over both, and quantiles of both."""
+    cost = jnp.array([[[0.5], [0.0]], [[0.25], [0.125]]])
+    r = Rollout(*[jnp.zeros((2, 2, 0))] * 3, jnp.array([[1.0, 2.0], [3.0, 4.0]]), cost, *[jnp.zeros((2, 2), bool)] * 2)
+    _, s = summarised(no_totals(2, 1), r, jnp.array([0.25]))
+    assert_allclose([s.count, s.reward, s.length, s.timeout_rate], [2.0, 5.0, 2.0, 0.0])
+    assert_allclose([s.cost[0], s.max_cost[0], s.max_cost_squared[0]], [0.4375, 0.3125, (0.25 + 0.015625) / 2])
+    assert_allclose([s.violation_rate, s.violation_rates[0]], [0.5, 0.5])
+    assert_allclose(s.quantiles[:, 0], [0.125, 0.5, 0.5, 0.5, 0.5])
+
+
+def test_a_variance_is_never_below_zero():
+    _, s = summary(rollout([0.0] * 3, [0.1, 0.1, 0.1], terminated=[0, 1, 2]))
+    assert float(s.variance[0]) >= 0.0

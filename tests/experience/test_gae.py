@@ -110,3 +110,21 @@ def test_the_bias_is_by_how_much_predictions_are_too_large_where_the_truth_is_kn
     prediction, truth = jnp.array([1.0, 2.0, 9.0])[:, None, None], jnp.array([1.0, 1.0, 1.0])[:, None, None]
     known = jnp.array([True, True, False])[:, None]
     assert_allclose(relative_bias(prediction, truth, known), [0.5], rtol=1e-6)
+
+
+def test_explained_variance_looks_at_known_steps_alone():
+    """Of known targets 1 and 3 (variance 1) predictions are off by 0.5 and −0.5 (variance ¼)."""
+    target, prediction = jnp.array([1.0, 3.0, 99.0])[:, None], jnp.array([0.5, 3.5, 0.0])[:, None]
+    known = jnp.array([True, True, False])[:, None]
+    assert_allclose(explained_variance(prediction, target, known), 0.75, rtol=1e-6)
+
+
+def test_small_spreads_are_explained_too():
+    target = jnp.array([0.0, 1e-4])[:, None]
+    assert_allclose(explained_variance(jnp.zeros((2, 1)), target, jnp.ones((2, 1), bool)), 0.0, atol=1e-5)
+    assert_allclose(explained_variance(target, target, jnp.ones((2, 1), bool)), 1.0)
+
+
+def test_where_the_truth_is_nothing_the_bias_is_against_a_billionth():
+    nothing, known = jnp.zeros((2, 1, 1)), jnp.ones((2, 1), bool)
+    assert_allclose(relative_bias(nothing + 1e-9, nothing, known), [1.0], rtol=1e-4)

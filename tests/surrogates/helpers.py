@@ -24,7 +24,8 @@ def statistics(m=None, **given):
         "timeout_rate": nothing,
         "quantiles": jnp.tile(nothings, (5, 1)),
     }
-    return EpisodeStatistics(**(plain | given))
+    finished = {"finished": given["finished"].astype(int)} if "finished" in given else {}
+    return EpisodeStatistics(**(plain | given | finished))
 
 
 def evidence(cost_advantage, *, advantage=None, cost=None, count=1.0, length=1.0, cost_tail=None):

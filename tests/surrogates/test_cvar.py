@@ -55,3 +55,16 @@ def test_the_surrogate_sums_over_an_episode_and_divides_by_the_tails_share():
 def test_without_a_tail_there_is_nothing_to_bound():
     with pytest.raises(ValueError, match="tail"):
         CVaR(ALPHA).offset(evidence([[[1.0]]]), jnp.zeros(1))
+
+
+def test_what_is_bounded_is_said_in_percent():
+    assert CVaR(0.9).quantity == "the mean cost of the worst 10 % of the episodes"
+
+
+@pytest.mark.parametrize(("alpha", "allowed"), [(-0.1, False), (0.0, True), (0.999, True), (1.0, False)])
+def test_a_tail_is_a_part_of_the_episodes(alpha, allowed):
+    if allowed:
+        assert CVaR(alpha).alpha == alpha
+    else:
+        with pytest.raises(ValueError, match="alpha="):
+            CVaR(alpha)

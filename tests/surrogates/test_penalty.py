@@ -140,3 +140,15 @@ def test_without_a_multiplier_only_prices_that_need_none_add_to_the_loss(rescale
     added = lambda price: Penalty(price, rescaled=rescaled).added_to(jnp.array(-8.0), TWO, WEIGHTS, None, LIMITS)  # noqa: E731
     assert_allclose(added(Lagrangian(1.0)), -8.0)
     assert_allclose(added(lambda evidence, weights, lam, limits: jnp.array(3.0)), -5.0)
+
+
+def test_a_price_without_a_strength_is_as_it_is():
+    assert Lagrangian().strength == PricedBound(ExpectedMaximum()).strength == 1.0
+
+
+def test_prices_of_states_divide_by_their_mean():
+    """Σλ is 1 in the first state and 2 in the second: the loss is divided by 1 + 1.5."""
+    lam = jnp.array([[[1.0, 0.0]], [[0.0, 2.0]]])
+    free = lambda evidence, weights, lam, limits: jnp.array(0.0)  # noqa: E731
+    whole = Penalty(free, rescaled=True).added_to(jnp.array(-5.0), TWO, WEIGHTS, lam, LIMITS)
+    assert_allclose(whole, -5.0 / 2.5, rtol=1e-6)

@@ -204,3 +204,53 @@ def test_advantages_are_normalised_and_equal_ones_vanish():
     assert_allclose(jnp.std(normalised(x)), 1.0, rtol=1e-5)
     assert_allclose(jnp.mean(centred(x[..., None])), 0.0, atol=1e-6)
     assert_allclose(normalised(jnp.full((2, 2), 5.0)), 0.0)
+
+
+def test_the_paper_bounds_second_weight_counts_twice_the_size_of_every_surprise():
+    """X = Σ ξ·A + k·ω₁·Σ (ξ−1)·(δ² + 2·ω₂·|δ|), on two steps of one episode that are written down."""
+    A, delta, xi = jnp.array([[[0.5]], [[-0.25]]]), jnp.array([[[0.3]], [[-0.4]]]), jnp.array([[1.5], [0.5]])
+    some = Evidence(jnp.zeros((2, 1)), A, delta, statistics(1))
+    change = 0.5 * (0.09 + 2 * 0.2 * 0.3) - 0.5 * (0.16 + 2 * 0.2 * 0.4)
+    assert_allclose(PaperBound(7.0, 0.1, 0.2).surrogate(some, Weights(xi)), [0.75 - 0.125 + 0.7 * change], rtol=1e-5)
+
+
+def test_the_reference_bound_centres_its_surprises_and_takes_their_size():
+    """δ − mean is ±0.35: X = Σ ξ·A + k·ω₁·Σ |(ξ−1)·δ² + 2·ξ·δ·ω₂|."""
+    A, delta, xi = jnp.array([[[0.5]], [[-0.25]]]), jnp.array([[[0.3]], [[-0.4]]]), jnp.array([[1.5], [0.5]])
+    some = Evidence(jnp.zeros((2, 1)), A, delta, statistics(1))
+    sizes = abs(0.5 * 0.35**2 + 2 * 1.5 * 0.35 * 0.2) + abs(-0.5 * 0.35**2 - 2 * 0.5 * 0.35 * 0.2)
+    expected = [0.75 - 0.125 + 0.7 * sizes]
+    assert_allclose(ReferenceBound(7.0, 0.1, 0.2).surrogate(some, Weights(xi)), expected, rtol=1e-5)
+
+
+def test_a_spread_of_nothing_divides_nothing():
+    """All episodes cost 0.4: σ counts as 10⁻⁶, A has no weight and A₂ a finite one."""
+    some = Evidence(
+        jnp.zeros((1, 1)),
+        jnp.array([[[1.0, 2e-6]]]),
+        jnp.zeros((1, 1, 2)),
+        statistics(1, max_cost=[0.4], max_cost_squared=[0.16]),
+    )
+    assert_allclose(CantelliBound(0.5).surrogate(some, Weights(jnp.ones((1, 1)))), [1.0], rtol=1e-4)
+
+
+def test_sums_of_an_episode_and_means_of_steps_are_told_apart():
+    """Three steps in two episodes of mean length 1.5 and mean cost 0.7."""
+    A = jnp.array([[[1.0]], [[2.0]], [[6.0]]])
+    some = Evidence(jnp.zeros((3, 1)), A, A, statistics(1, count=2.0, cost=[0.7], length=1.5))
+    as_it_was = Weights(jnp.ones((3, 1)))
+    assert_allclose(ExpectedMaximum().surrogate(some, as_it_was), [4.5])
+    assert_allclose(ExpectedCost().surrogate(some, as_it_was), [3.0])
+    assert_allclose(ExpectedCost().offset(some, jnp.array([0.1])), [0.6 / 1.5], rtol=1e-5)
+
+
+def test_episodes_shorter_than_a_step_are_one_step_long():
+    some = Evidence(
+        jnp.zeros((1, 1)), jnp.zeros((1, 1, 1)), jnp.zeros((1, 1, 1)), statistics(1, cost=[2.0], length=0.5)
+    )
+    assert_allclose(ExpectedCost().offset(some, jnp.zeros(1)), [2.0])
+
+
+def test_advantages_that_differ_by_rounding_alone_vanish_and_small_ones_do_not():
+    assert_allclose(normalised(jnp.array([[0.0, 1e-9]])), 0.0)
+    assert_allclose(normalised(jnp.array([[0.0, 1e-6]])), [[-1.0, 1.0]], rtol=1e-4)

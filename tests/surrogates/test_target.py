@@ -104,3 +104,38 @@ def test_settings_that_make_no_sense_are_refused(wrong):
 def test_the_bounds_own_target_has_no_settings(inert):
     with pytest.raises(ValueError, match=f"{next(iter(inert))}=0.5 changes nothing"):
         TargetSettings("own", **inert)
+
+
+def test_the_defaults_are_those_that_the_results_were_measured_with():
+    usual = TargetSettings()
+    assert (usual.kind, usual.share) == ("feedback", 0.97)
+    assert (usual.timeout_relief, usual.timeout_share, usual.smoothing) == (0.25, 0.1, 0.7)
+
+
+@pytest.mark.parametrize("edge", [{"share": 1.0}, {"smoothing": 0.0}, {"timeout_relief": 0.0}, {"timeout_share": 1e-3}])
+def test_what_lies_on_the_edge_of_sense_is_allowed(edge):
+    name, value = next(iter(edge.items()))
+    assert getattr(TargetSettings(**edge), name) == value
+
+
+@pytest.mark.parametrize("wrong", [{"smoothing": -0.1}, {"timeout_relief": -0.1}, {"share": 1.001}])
+def test_what_lies_beyond_it_is_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        TargetSettings(**wrong)
+
+
+@pytest.mark.parametrize("kind", ["feedback", "capped"])
+def test_before_any_epoch_was_measured_there_is_nothing_to_demand(kind):
+    target = TargetSettings(kind).build(0.9)
+    with pytest.raises(ValueError, match="init"):
+        target.demand(None, C)
+
+
+def test_measured_rates_weigh_the_latest_epoch_by_what_smoothing_leaves():
+    target = TargetSettings(smoothing=0.75).build(0.9)
+    state = target.init(2)
+    for epoch in (episodes([0.4, 0.8], timeout_rate=0.2), episodes([0.0, 0.4], timeout_rate=0.6)):
+        state = target.update(state, epoch)
+    # ¼ of the latest, and ¾ · ¼ of the one before.
+    assert_allclose(state.violation_rates, [0.075, 0.25], rtol=1e-5)
+    assert_allclose([state.timeout_rate, state.weight], [0.1875, 0.4375], rtol=1e-5)

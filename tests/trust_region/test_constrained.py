@@ -217,3 +217,51 @@ def test_constraints_that_ask_for_too_much_together_get_the_cap():
     """Each asks for 0.9 of the radius, at right angles; together they get 0.9, so 0.9/√2 each."""
     d, _ = take(g=(0, 0), b=((1, 0), (0, 1)), bend=((0, 0), (0, 0)), c=(1.0, 1.0), fraction=(0.9, 0.9), cap=0.9)
     assert_allclose(d, [-0.9 / 2**0.5] * 2, rtol=1e-4)
+
+
+# --- the settings of the region ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "edge",
+    [{"damping": 0.0}, {"cg_iterations": 1}, {"fisher_stride": 1}, {"backtracks": 1}, {"backtracking": 0.999}],
+)
+def test_what_lies_on_the_edge_of_sense_is_allowed(edge):
+    name, value = next(iter(edge.items()))
+    assert getattr(TrustRegion(**edge), name) == value
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"delta": 0.0},
+        {"delta": -1.0},
+        {"delta": float("nan")},
+        {"damping": -0.001},
+        {"cg_iterations": 0},
+        {"fisher_stride": 0},
+        {"backtracks": 0},
+        {"backtracking": 0.0},
+        {"backtracking": 1.0},
+    ],
+)
+def test_what_lies_beyond_it_is_refused_by_name(wrong):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))}="):
+        TrustRegion(**wrong)
+
+
+def test_cases_have_the_numbers_that_logs_have():
+    assert [int(case) for case in (Case.INFEASIBLE, Case.RECOVERING, Case.BOUNDED, Case.FREE, Case.NO_GRADIENT)] == [
+        0,
+        1,
+        2,
+        3,
+        4,
+    ]
+
+
+def test_a_held_constraint_may_rise_by_a_thousandth_of_what_the_region_could_lower_it_by():
+    """c = 0 and ½·bend·t² of rise: bend 0.0018 rises by 0.0009 and passes, bend 0.0024 by 0.0012 is cut once."""
+    for bend, exponent in ((0.0018, 0), (0.0024, 1)):
+        _, report = take(bend=((bend, 0),), c=(0.0,))
+        assert int(report.exponent) == exponent

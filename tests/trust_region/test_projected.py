@@ -212,3 +212,24 @@ def test_a_fraction_is_had_within_the_region_and_in_full(fraction):
     assert int(report.exponent) == 0
     assert_allclose(report.actual, [-fraction], rtol=1e-5)
     assert d @ d == pytest.approx(1.0, rel=1e-5)
+
+
+def test_without_a_slope_of_the_loss_only_the_constraint_moves_the_step():
+    """g = 0, so that the natural step has no length: what is left is the way to d₂ ≤ −0.5."""
+    theta, report = _take(jnp.zeros(2), jnp.array([[0.0, 1.0]]), jnp.array([0.5]), 0.9999, None, ProjectedStep())
+    assert_allclose(theta - CENTRE, [0.0, -0.5], atol=1e-6)
+    assert float(report.lam) == 0.0
+    assert int(report.case) == Case.BOUNDED
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_the_size_of_the_losss_slope_changes_its_multiplier_alone(size):
+    g = size * jnp.array([-0.6, -0.8])
+    theta, report = _take(g, jnp.array([[0.0, 1.0]]), jnp.array([-5.0]), 0.9999, None, ProjectedStep())
+    assert_allclose(theta - CENTRE, [0.6, 0.8], atol=1e-5)
+    assert float(report.lam) == pytest.approx(size, rel=1e-4)
+
+
+def test_a_fraction_below_zero_keeps_nothing_free():
+    d, _ = take(b=(0.0, 1.0), fraction=-0.5)
+    assert_allclose(d, [0.6, 0.5], atol=1e-5)

@@ -1,0 +1,121 @@
+"""One step of the policy, and of what decides the price of costs: its parts, against formulas written out."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from ascpo.algorithms import ASCPO
+from ascpo.surrogates.target import Demand, TargetSettings
+from ascpo.training.estimate import estimate
+from ascpo.training.update import _problem, update
+from ascpo.trust_region.step import TrustRegion
+from tests.training.made import TIME, agent_of, rollout_of
+
+
+def an_epoch(agent, **given):
+    state, rollout = agent.init(0), rollout_of(agent, **given)
+    return state, rollout, estimate(agent, state, rollout)
+
+
+def log_prob(agent, theta, rollout):
+    at = agent.policy(theta)(rollout.observation)
+    mean, std = np.asarray(at.mean, float), np.exp(np.asarray(at.log_std, float))
+    z = (np.asarray(rollout.action) - mean) / std
+    return -0.5 * np.sum(z**2, axis=-1) - np.log(std).sum() - np.log(2 * np.pi)
+
+
+def problem_of(agent, state, rollout, estimates, demand=Demand(jnp.zeros(0))):  # noqa: B008
+    return _problem(agent, state.policy, rollout.observation, rollout.action, estimates.evidence, demand)
+
+
+def away(theta):
+    return theta + 0.1 * jax.random.normal(jax.random.key(7), theta.shape)
+
+
+@pytest.mark.parametrize("clip", [None, 0.2])
+def test_the_loss_of_another_policy_is_weighed_by_how_much_likelier_it_makes_each_action(clip):
+    agent = agent_of("trpo" if clip is None else "pascpo")
+    state, rollout, estimates = an_epoch(agent)
+    theta = away(state.policy.theta)
+    at = problem_of(agent, state, rollout, estimates).evaluate(theta)
+    xi = np.exp(log_prob(agent, theta, rollout) - log_prob(agent, state.policy.theta, rollout))
+    A = np.asarray(estimates.evidence.advantage)
+    gains = xi * A if clip is None else np.minimum(xi * A, np.clip(xi, 1 - clip, 1 + clip) * A)
+    # The multiplier of PASCPO is 0 at first, so that its costs add nothing yet.
+    assert_allclose(at.loss, -gains.mean(), rtol=1e-3, atol=1e-5)
+    assert at.divergence > 0
+
+
+def test_constraints_are_those_of_the_algorithm_and_ask_for_what_its_target_says():
+    agent = agent_of(ASCPO(mode="moment", k=2.0, target=TargetSettings("own")), margin=0.05)
+    state, rollout, estimates = an_epoch(agent)
+    theta = away(state.policy.theta)
+    problem = _problem(
+        agent, state.policy, rollout.observation, rollout.action, estimates.evidence, Demand(jnp.ones(2))
+    )
+    xi = np.exp(log_prob(agent, theta, rollout) - log_prob(agent, state.policy.theta, rollout))
+    A = np.asarray(estimates.evidence.cost_advantage)
+    X = np.sum(xi[..., None] * (A[..., :2] + 2.0 * A[..., 2:]), axis=(0, 1)) / estimates.evidence.episodes.count
+    assert_allclose(problem.evaluate(theta).constraints, X, rtol=1e-3, atol=1e-5)
+    assert_array_equal(problem.offset, [1.0, 1.0])
+    _, report, cap = update(agent, state, rollout, estimates)
+    episodes = estimates.evidence.episodes
+    c = np.asarray(episodes.max_cost + 2.0 * episodes.max_cost_squared) - (np.array(agent.limits) - 0.05)
+    assert_allclose(report.asked, c, rtol=1e-3)
+    assert np.isnan(cap)
+
+
+def test_the_cap_of_a_target_is_reported():
+    agent = agent_of("ascpo")
+    state, rollout, estimates = an_epoch(agent, truncated=jnp.zeros((TIME, 3), bool))
+    after, _, cap = update(agent, state, rollout, estimates)
+    assert_allclose(cap, 0.97, rtol=1e-5)
+    assert_allclose(after.policy.target.weight, 0.3, rtol=1e-5)
+    assert not np.array_equal(after.policy.theta, state.policy.theta)
+
+
+def test_the_fisher_matrix_is_estimated_from_every_so_many_steps():
+    agent = agent_of("trpo", trust_region=TrustRegion(fisher_stride=3))
+    state, rollout, estimates = an_epoch(agent)
+    problem = _problem(
+        agent, state.policy, rollout.observation, rollout.action, estimates.evidence, Demand(jnp.zeros(0))
+    )
+    assert_allclose(
+        problem.outputs(state.policy.theta).mean, agent.policy(state.policy.theta)(rollout.observation).mean[::3]
+    )
+
+
+def test_a_price_rises_with_the_mean_cost_over_the_limit_that_learning_sees():
+    agent = agent_of("trpo-lagrangian", margin=0.05)
+    state, rollout, estimates = an_epoch(agent)
+    after, _, _ = update(agent, state, rollout, estimates)
+    rate = agent.multiplier.rate
+    over = np.asarray(estimates.evidence.episodes.cost) - (np.array(agent.limits) - 0.05)
+    assert_allclose(after.policy.multiplier, np.maximum(rate * over, 0.0), rtol=1e-4)
+
+
+def test_a_price_of_states_ascends_where_the_cost_that_followed_is_over_the_limit():
+    """The same step as by hand: `ascend` on the cost that followed, less the limit."""
+    agent = agent_of("trpo-fac", margin=0.05)
+    state, rollout, estimates = an_epoch(agent)
+    after, _, _ = update(agent, state, rollout, estimates)
+    over = estimates.evidence.cost_to_go - (jnp.array(agent.limits) - 0.05)
+    expected = agent.multiplier.ascend(state.policy.multiplier, rollout.observation, jnp.zeros(2), over)
+    before = agent.multiplier.value(state.policy.multiplier, rollout.observation)
+    raised = agent.multiplier.value(after.policy.multiplier, rollout.observation)
+    assert_allclose(raised, agent.multiplier.value(expected, rollout.observation), rtol=1e-4)
+    assert not np.allclose(raised, before, rtol=1e-6)
+
+
+def test_the_value_at_risk_follows_the_quantile_with_a_weight_of_three_tenths():
+    agent = agent_of("trpo-cvar")
+    state, rollout, _ = an_epoch(agent)
+    state = replace(state, policy=replace(state.policy, nu=jnp.array([1.0, 2.0])))
+    estimates = estimate(agent, state, rollout)
+    after, _, _ = update(agent, state, rollout, estimates)
+    quantile = np.asarray(estimates.evidence.cost_tail.quantile)
+    assert_allclose(after.policy.nu, 0.7 * np.array([1.0, 2.0]) + 0.3 * quantile, rtol=1e-5)

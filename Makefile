@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
 
-.PHONY: test lint types imports unit demo docs pictures throughput clean
+.PHONY: test test-long lint types imports unit demo docs pictures throughput clean
 
 # Side by side: the tests keep both workers busy, the checks take what is left.
 test: $(READY)
@@ -18,6 +18,10 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
 	touch $@
+
+# Everything: also what compiles or learns for minutes.
+test-long: $(READY)
+	ASCPO_SLOW=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import hypothesis
 import jaxlib
+import jaxtyping
 import pytest
 from jaxtyping import install_import_hook
 
@@ -73,3 +74,11 @@ def pytest_sessionfinish() -> None:
     five seconds after which xdist's worker interrupts itself, with a traceback of a KeyboardInterrupt.
     """
     gc.freeze()
+
+
+@pytest.fixture
+def unchecked_shapes():
+    """Records of several runs have an axis more than annotations say, and checks of hundreds of epochs take long."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)

@@ -1,4 +1,4 @@
-"""Tests that take long are run with ASCPO_SLOW=1."""
+"""Tests that take long run with ASCPO_SLOW=1, as `make test-long` does."""
 
 import os
 
@@ -7,3 +7,8 @@ import pytest
 
 def slow(why):
     return pytest.mark.skipif(not os.environ.get("ASCPO_SLOW"), reason=f"{why}: ASCPO_SLOW=1")
+
+
+def always(names, *chosen):
+    """The names as parameters of a test: these of them always, and the others in the long run."""
+    return [name if name in chosen else pytest.param(name, marks=slow("in the long run")) for name in names]

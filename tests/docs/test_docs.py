@@ -10,6 +10,7 @@ import tyro
 
 from ascpo.cli import main
 from tests.runs.helpers import EPOCH, tiny, words
+from tests.slow import slow
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -44,7 +45,14 @@ def small(command):
 WITH_COMMANDS = [page for page in PAGES if commands(page)]
 
 
-@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.stem)
+TRAINS_MUCH = {"recipes", "resuming", "report"}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=slow("in the long run") if page.stem in TRAINS_MUCH else ()) for page in WITH_COMMANDS],
+    ids=lambda page: page.stem,
+)
 def test_every_command_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")

@@ -119,6 +119,7 @@ def test_the_same_sensors_mean_the_same_to_the_bit(engine):
         assert_array_equal(now.augmentation, pairs(augmentations))
 
 
+@slow("compiles with optimisation")
 @pytest.mark.optimised
 def test_a_run_in_company_is_what_it_is_alone(engine):
     alone = MjxEngine(engine.task, ENVS, "jax")

@@ -10,6 +10,7 @@ from ascpo.engines.contract import RunBatch
 from ascpo.engines.native.engine import NativeEngine
 from ascpo.environments.spaces import make_task
 from tests.actors import ToyActor
+from tests.slow import always
 
 ENVS = 2
 """Of each run."""
@@ -74,7 +75,7 @@ def assert_same(one, two):
 
 
 @pytest.mark.optimised
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("suite", always(SUITES, "Point-4-Ghost"))
 def test_a_run_in_company_is_to_the_bit_what_it_is_alone(suite):
     together, alone = together_of(suite), [alone_of(suite, run) for run in range(3)]
     for number, steps in enumerate((50, 130, 20)):
@@ -101,7 +102,7 @@ def test_rollouts_of_a_batch_have_its_runs_first():
 
 
 @pytest.mark.optimised
-@pytest.mark.parametrize("suite", SUITES[:2])
+@pytest.mark.parametrize("suite", always(SUITES[:2], "Point-4-Pillar"))
 def test_runs_go_on_from_snapshots_in_company_or_alone(suite):
     together = together_of(suite)
     together.collect(THETAS, noises(0, 155))

@@ -2,14 +2,10 @@
 
 import gymnasium
 import numpy as np
-import pytest
 
 import ascpo
 from examples.pendulum import make as make_pendulum
 from tests.slow import slow
-
-# Twenty epochs of steps in Python and a training that must learn: the time is theirs, not the compiler's.
-pytestmark = pytest.mark.optimised
 
 
 class SpeedLimit(gymnasium.Wrapper):
@@ -25,6 +21,7 @@ def half_cheetah():
     return SpeedLimit(gymnasium.make("HalfCheetah-v5", max_episode_steps=100))
 
 
+@slow("it learns for minutes")
 def test_the_example_with_two_limits_learns_to_keep_both(tmp_path):
     """A sixth of the training that the documentation describes: at first both limits are broken all the time."""
     result = ascpo.train(make_pendulum, num_envs=16, horizon=250, total_steps=64e3, out=tmp_path, progress=False)
@@ -35,7 +32,6 @@ def test_the_example_with_two_limits_learns_to_keep_both(tmp_path):
     assert history["EpRet"][-4:].mean() > 65, "more than standing upright earns"
 
 
-@slow("the pendulum is trained always")
 def test_an_environment_that_nobody_here_wrote_trains(tmp_path):
     result = ascpo.train(
         half_cheetah, num_envs=4, horizon=100, total_steps=1200, hidden=(16, 16), out=tmp_path, progress=False

@@ -18,6 +18,7 @@ from ascpo.guard.geometry import apply, turn
 from ascpo.guard.kinds import HAZARD3D
 from ascpo.guard.layout import Layout, LayoutError, draw, draw_many
 from ascpo.guard.suites import PAPER_SUITES, suite
+from tests.slow import always, slow
 
 from .helpers import task_of
 
@@ -46,7 +47,15 @@ START_DISTANCES = {
 
 # A hundred thousand layouts are drawn.
 pytestmark = pytest.mark.optimised
-every_suite = pytest.mark.parametrize("name", PAPER_SUITES)
+MOST_DIFFERENT = (
+    "Point-1-Hazard",
+    "Point-8-Ghost",
+    "Point-8-Pillar",
+    "Drone-8-3DHazard",
+    "Arm3-8-Hazard",
+    "Ant-8-Hazard",
+)
+every_suite = pytest.mark.parametrize("name", always(PAPER_SUITES, *MOST_DIFFERENT))
 
 
 def keys(count: int = COUNT, seed: int = 0) -> np.ndarray:
@@ -235,6 +244,7 @@ def test_an_arena_too_full_is_reported_and_not_searched_for_ever(monkeypatch):
     assert np.isnan(jax.jit(partial(draw, task_of("Point-9-Ghost").rules))(jnp.asarray(keys(1)[0])).heading)
 
 
+@slow("draws ten thousand layouts")
 def test_ten_thousand_layouts_of_the_fullest_suite_take_seconds(monkeypatch):
     layouts("Point-8-Ghost")  # compiles
     # Only tests check types at call time, so that time does not count.

@@ -106,7 +106,8 @@ def assert_alike(one, two, steps, rounded):
     assert_allclose(one["EpLen"], two["EpLen"])
 
 
-@pytest.mark.parametrize("still", [True, pytest.param(False, marks=SLOW)])
+@SLOW
+@pytest.mark.parametrize("still", [True, False])
 def test_several_devices_train_the_same_policy_up_to_rounding(tmp_path, still):
     (said,) = ended(started((STILL if still else "") + BY_DEVICES, tmp_path, devices=4))
     assert "on one device" in said

@@ -69,12 +69,17 @@ def make(sample: int, out: Path, seed: int) -> None:
 def run(mutants: list[Mutant], jobs: int, seconds: float) -> None:
     """Try mutants side by side until the time is over."""
     end, cache = time.monotonic() + seconds, tempfile.mkdtemp()
-    for package in PACKAGES:
-        if _noticed({"package": package}, cache):
-            sys.exit(f"tests/{package} fail without any mutant.")
+    tried: list[tuple[Mutant, bool]] = []
+
+    def attempt(mutant: Mutant) -> None:
+        if time.monotonic() < end:
+            tried.append((mutant, _noticed(mutant, cache)))
+            print(f"{len(tried)} {'noticed' if tried[-1][1] else 'SURVIVED'} {_place(mutant)}", flush=True)
+
     with ThreadPoolExecutor(jobs) as pool:
-        results = list(pool.map(lambda mutant: None if time.monotonic() > end else _noticed(mutant, cache), mutants))
-    tried = [(mutant, noticed) for mutant, noticed in zip(mutants, results, strict=True) if noticed is not None]
+        if any(pool.map(lambda package: _noticed({"package": package}, cache), PACKAGES)):
+            sys.exit(f"Some tests of {', '.join(PACKAGES)} fail without any mutant.")
+        list(pool.map(attempt, mutants))
     print("\n| package | mutants tried | noticed | share |\n|---|---|---|---|")
     for package in (*PACKAGES, "all"):
         mine = [noticed for mutant, noticed in tried if package in ("all", mutant["package"])]
@@ -82,7 +87,11 @@ def run(mutants: list[Mutant], jobs: int, seconds: float) -> None:
     print("\nNot noticed:")
     for mutant, noticed in tried:
         if not noticed:
-            print(f"{mutant['file']}:{mutant['line']}: {mutant['now']}")
+            print(_place(mutant))
+
+
+def _place(mutant: Mutant) -> str:
+    return f"{mutant['file']}:{mutant['line']}: {mutant['now']}"
 
 
 def _noticed(mutant: Mutant, cache: str) -> bool:

@@ -105,8 +105,8 @@ class PPOSettings:
     clip_costs: bool = True
     """Clip what costs add to the loss as well."""
     optimistic_costs: bool = False
-    """Of the clipped and the unclipped cost, take the smaller one, as the released PASCPO does. Then nothing stops a
-    step that makes a costly action much more likely."""
+    """Of the clipped and the unclipped cost, take the smaller one, as the released PASCPO does. Then the loss no
+    longer resists once a costly action has become much more likely."""
     descent: ClippedStep = field(default_factory=ClippedStep)
     """How the policy descends."""
 

@@ -120,8 +120,8 @@ _RELEASED: dict[str, _Entries] = {
 }
 
 SOURCES: Mapping[PresetName, Mapping[str, Mapping[str, Entry]]] = {
-    name: {algo: shared | own.get(algo, {}) for algo, shared in _BOTH.items()}
-    for name, own in (("published", _PUBLISHED), ("released", _RELEASED))
+    "published": {algo: shared | _PUBLISHED.get(algo, {}) for algo, shared in _BOTH.items()},
+    "released": {algo: shared | _RELEASED.get(algo, {}) for algo, shared in _BOTH.items()},
 }
 """Every entry of every preset, with its reason."""
 

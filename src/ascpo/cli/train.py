@@ -72,7 +72,7 @@ class Train(Generic[M]):
     out: Path = Path("runs")
     """The directory in which the run's directory is made."""
     name: str | None = None
-    """The name of the run's directory. The default is made of environment, algorithm and seed."""
+    """The name of the run's directory. The default is made of environment, algorithm, preset and seed."""
     resume: tuple[Path, ...] = ()
     """Continue the run in this directory, or several runs at the same time. Only --total-steps may be changed."""
     config: Path | None = None

@@ -31,6 +31,8 @@ def settings_page() -> str:
         'Python `target={"share": 0.9}`. A switch is turned on with `--carry` and off with `--no-carry`.',
         "A setting that changes nothing for the chosen algorithm is an error, and the message says why. For example, "
         "`--cost-fit.window 5` is refused for `trpo`, which has no cost critics.",
+        "The defaults below are our own. [Presets](training.md#presets) have others: `--preset published` those of the "
+        "paper, `--preset released` those of its released code.",
         "## The run",
         *_tables(Train, skip=("method", "options", "settings")),
         "## Options that change no number",

@@ -58,7 +58,7 @@ def test_a_training_that_diverges_leaves_the_others_alone_and_shows_in_the_exit_
 def test_a_setting_that_one_algorithm_lacks_fails_that_algorithm_alone(run):
     out, code = run("--algos", "trpo", "ascpo", "--set", "mode=paper")
     assert (code, Training.batches) == (1, [["ascpo-seed0"]])
-    assert "Point-1-Hazard-trpo-seed0: trpo has no setting 'mode'. ascpo has it." in out
+    assert "Point-1-Hazard-trpo-seed0: trpo has no setting 'mode'. ascpo and pascpo have it." in out
     assert run("--algos", "trpo", "ascpo", "--set", "ascpo.mode=paper")[1] == 0
 
 

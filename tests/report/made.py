@@ -46,13 +46,16 @@ SETTINGS = {
 }
 
 
-def made(path, *, env="Point-1-Hazard", algo="ascpo", seed=0, epochs=4, method=None, settings=None, **columns):
+def made(
+    path, *, env="Point-1-Hazard", algo="ascpo", seed=0, epochs=4, method=None, settings=None, preset=None, **columns
+):
     """The directory of a run, with a log of this many epochs. Returns the path."""
     path.mkdir(parents=True)
     own = {"mode": "chance", "k": 7.0} if algo == "ascpo" else {}
     config = {
         "env": env,
         "algo": algo,
+        **({"preset": preset} if preset else {}),
         "seed": seed,
         "total_steps": 100 * epochs,
         "settings": SETTINGS | (settings or {}),

@@ -120,6 +120,20 @@ def test_a_label_says_what_differs_among_runs_of_the_same_algorithm_and_no_more(
     assert [group.slug for group in groups] == ["ascpo-chance-k-7", "ascpo-paper-k-7", "ascpo-paper-k-3", "trpo"]
 
 
+def test_a_label_names_the_preset_and_not_every_setting_that_it_changes(tmp_path):
+    settings = {"carry": False, "margin": 0.03}
+    made(tmp_path / "a")
+    made(tmp_path / "b", preset="released", settings=settings)
+    made(tmp_path / "c", preset="released", settings=settings | {"margin": 0.1})
+    runs = find_runs([tmp_path])
+    labels = ["ascpo", "ascpo, preset released, margin 0.03", "ascpo, preset released, margin 0.1"]
+    assert [group.label for group in groups_of(runs)] == labels
+    assert [run.title for run in runs[:2]] == [
+        "Point-1-Hazard, ascpo, seed 0",
+        "Point-1-Hazard, ascpo, preset released, seed 0",
+    ]
+
+
 def test_names_of_files_are_plain_and_differ_even_where_labels_do_not(tmp_path):
     made(tmp_path / "a", env="<a>/..")
     made(tmp_path / "b", env='"a" &')

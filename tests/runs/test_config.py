@@ -39,7 +39,7 @@ def test_no_setting_has_the_name_of_another(algo):
     [
         ({"algo": "asppo"}, "'asppo' is no algorithm. Did you mean ascpo"),
         ({"marign": 0.1}, "no setting 'marign'. Did you mean margin"),
-        ({"algo": "cpo", "mode": "paper"}, "cpo has no setting 'mode'. ascpo has it"),
+        ({"algo": "cpo", "mode": "paper"}, "cpo has no setting 'mode'. ascpo and pascpo have it"),
         ({"total_steps": 0}, "leaves nothing to train"),
         ({"total_steps": 1.5}, "whole number"),
         ({"total_steps": float("nan")}, "whole number"),
@@ -66,6 +66,8 @@ def test_the_name_tells_environment_algorithm_unusual_mode_and_seed():
     assert configure("Point-1-Hazard", mode="paper").name() == "Point-1-Hazard-ascpo-paper-seed0"
     assert configure("package.module:make", "cpo").name() == "package.module-make-cpo-seed0"
     assert configure("../../etc:x", "cpo").name() == "..-..-etc-x-cpo-seed0"
+    assert configure("a", preset="released").name() == "a-ascpo-released-seed0"
+    assert configure("a", preset="released", mode="paper").name() == "a-ascpo-released-paper-seed0"
 
 
 def test_the_same_method_builds_the_same_algorithm():

@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 import ascpo
+from ascpo.algorithms import PASCPO, TRPOIPO, TRPOUSL, CPOCVaR, PPOLagrangian, TRPOCVaR
+from ascpo.algorithms.algorithm import PPOSettings
 from ascpo.evaluation.certificate import read_certificate
 from ascpo.runs.config import Config, configure, fingerprint_of
 from ascpo.runs.directory import RunDirectory
 from ascpo.runs.migration import migrate
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.trained_policy import read_policy
+from ascpo.surrogates.target import TargetSettings
 from tests.runs.helpers import EPOCH, POINT, TINY
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
@@ -108,6 +111,41 @@ def test_inert_settings_of_the_value_critic_are_dropped_if_they_had_no_effect_an
     assert later["settings"]["value_fit"] == {"iterations": 5}
     with pytest.raises(BadSetting, match=r"value_fit\.window=3 was a setting of an earlier version"):
         migrate(config(value_fit=inert | {"window": 3}), **LATER)
+
+
+STORED = {"multiplier_rate": 1.0, "ppo": {"clip": 0.1, "clip_costs": True}}
+REFERENCE = {
+    "trpo-usl": ({"threshold": 0.2, "warm_up": 0.5}, TRPOUSL(threshold=0.0, warm_up=0.5)),
+    "trpo-ipo": ({"t": 20.0, "slope": 0.1}, TRPOIPO(t=0.01, slope=0.0005)),
+    "trpo-cvar": ({"alpha": 0.9, "strength": 0.1}, TRPOCVaR(alpha=0.3, strength=0.1)),
+    "cpo-cvar": ({"target": {"kind": "own"}}, CPOCVaR(alpha=0.3, target=TargetSettings(kind="own"))),
+    "pascpo": (
+        {"k": 3.0},
+        PASCPO(mode="reference", ascent="cost", k=3.0, multiplier_rate=0.005, strength=0.05, rescaled=False),
+    ),
+    "ppo-lagrangian": (
+        STORED,
+        PPOLagrangian(multiplier_rate=0.005, rescaled=False, ppo=PPOSettings(clip=0.1, clip_costs=False)),
+    ),
+}
+"""Algorithm → its settings beside an earlier `preset: reference`, and what they are today."""
+
+
+@pytest.mark.parametrize("algo", REFERENCE)
+def test_the_earlier_preset_reference_becomes_the_settings_that_it_stood_for(algo):
+    stored, today = REFERENCE[algo]
+    plain = config(algo) | {"method": stored | {"preset": "reference"}}
+    found = Config.from_plain(plain)
+    assert found.method == today
+    assert Config.from_json(found.to_json()) == found
+    assert plain["method"]["preset"] == "reference", "the stored config is not changed"
+
+
+@pytest.mark.parametrize("algo", REFERENCE)
+def test_the_earlier_preset_working_was_the_default(algo):
+    stored, _ = REFERENCE[algo]
+    plain = config(algo) | {"method": stored | {"preset": "working"}}
+    assert Config.from_plain(plain) == Config.from_plain(config(algo) | {"method": stored})
 
 
 @pytest.mark.parametrize("run", EVIDENCE, ids=lambda path: path.name)

@@ -39,6 +39,12 @@ def test_a_clipped_estimate_is_the_larger_of_two(z, expected):
     assert_allclose(Weights(RATIO, CLIP).change(weighed)[0], np.array(expected) - z, atol=1e-6)
 
 
+@pytest.mark.parametrize(("z", "expected"), [(2.0, [0.5 * 2, 2.0, 1.2 * 2]), (-2.0, [-0.8 * 2, -2.0, -1.5 * 2])])
+def test_an_optimistic_one_is_the_smaller_of_two(z, expected):
+    weighed = jnp.full((1, 3), z)
+    assert_allclose(Weights(RATIO, CLIP, optimistic=True).times(weighed)[0], expected, rtol=1e-6)
+
+
 @settings(deadline=None, derandomize=True, max_examples=30)
 @given(RATIOS, WEIGHED)
 def test_a_clip_never_promises_more_than_the_ratios_do(ratio, z):

@@ -3,8 +3,8 @@
 import pytest
 
 from ascpo.runs.config import configure
-from ascpo.runs.serialization import BadSetting
-from ascpo.sweep.overrides import differences, nested, read_overrides
+from ascpo.runs.serialization import BadSetting, differences
+from ascpo.sweep.overrides import nested, read_overrides
 
 
 def test_values_are_numbers_lists_or_words():

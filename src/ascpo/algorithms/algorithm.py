@@ -101,18 +101,23 @@ class PPOSettings:
     """The clipped objective of PPO, and how the policy descends on it."""
 
     clip: float = 0.2
-    """ε: ratios beyond 1 ± ε promise nothing more."""
+    """ε: a step gains nothing by moving the ratio of new to old probability of an action beyond 1 ± ε."""
     clip_costs: bool = True
     """Clip what costs add to the loss as well."""
+    optimistic_costs: bool = False
+    """Of the clipped and the unclipped cost, take the smaller one, as the released PASCPO does. Then the loss no
+    longer resists once a costly action has become much more likely."""
     descent: ClippedStep = field(default_factory=ClippedStep)
     """How the policy descends."""
 
     def __post_init__(self) -> None:
         if self.clip <= 0:
             raise ValueError(f"clip={self.clip} must be above 0. Try 0.2.")
+        if self.optimistic_costs and not self.clip_costs:
+            raise InertSetting("optimistic_costs", True, "costs are not clipped")
 
     def ratio_clip(self) -> RatioClip:
-        return RatioClip(self.clip, self.clip if self.clip_costs else None)
+        return RatioClip(self.clip, self.clip if self.clip_costs else None, self.optimistic_costs)
 
 
 @runtime_checkable
@@ -124,28 +129,6 @@ class Method(Protocol):
     def build(self, probability: float) -> Algorithm:
         """The algorithm with which all limits are to be kept with this probability, as far as it goes by one."""
         ...
-
-
-FIXED_BY_PRESET = "the preset reference has a value of its own for it"
-
-
-@runtime_checkable
-class OfWorstEpisodes(Method, Protocol):
-    """Settings of an algorithm that speaks of the worst episodes."""
-
-    @property
-    def alpha(self) -> float: ...
-
-    @property
-    def preset(self) -> Literal["working", "reference"]: ...
-
-
-def cvar_of(method: OfWorstEpisodes) -> CVaR:
-    """The tail of costs that the settings ask for: the released code has the worst 70 % of the episodes."""
-    if method.preset == "reference":
-        refuse_unused(method, FIXED_BY_PRESET, "alpha")
-        return CVaR(0.3)
-    return CVaR(method.alpha)
 
 
 def refuse_unused(method: Method, why: str, *names: str) -> None:

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ascpo.algorithms.algorithm import FIXED_BY_PRESET, Algorithm, PPOSettings, largest_cost, refuse_unused
+from ascpo.algorithms.algorithm import Algorithm, PPOSettings, largest_cost
 from ascpo.experience.augmentation import RunningMaximum
-from ascpo.experience.signals import increments
+from ascpo.experience.signals import expected_cost, increments
 from ascpo.networks.multiplier import ScalarMultiplier
 from ascpo.surrogates.maximum import PaperBound, ReferenceBound
 from ascpo.surrogates.penalty import BoundOverLimit, EpisodeCost, Penalty, PricedBound
@@ -16,8 +16,14 @@ from ascpo.theory.cantelli import PAPER_K
 class PASCPO:
     """Settings of PASCPO."""
 
-    preset: Literal["working", "reference"] = "working"
-    """`reference` has the released code's bound, strength 0.05, and a multiplier that ascends on the mean cost."""
+    mode: Literal["paper", "reference"] = "paper"
+    """The bound that is paid for: ASCPO's of the same name."""
+    signal: Literal["largest", "sum"] = "largest"
+    """What the bound is about: an episode's `largest` cost, or the `sum` of its costs, as in the released code, which
+    never forms the increments of the largest cost."""
+    ascent: Literal["bound", "cost"] = "bound"
+    """What the multiplier ascends on: the `bound` of an episode's largest cost, or the mean `cost` of an episode, over
+    the limit."""
     k: float = PAPER_K
     """Weight of the spread of the largest cost."""
     omega1: float = 0.005
@@ -25,28 +31,29 @@ class PASCPO:
     omega2: float = 0.007
     """ω₂, the paper's |K|max."""
     multiplier_rate: float = 3.0
-    """Rise of the multiplier in an epoch, for each unit that the bound is over the limit."""
+    """Rise of the multiplier in an epoch, for each unit over the limit."""
+    strength: float = 1.0
+    """ρ: factor of the multiplier in the objective."""
+    rescaled: bool = True
+    """Divide the whole loss by 1 + λ: the steps stay as large when the multiplier grows."""
     ppo: PPOSettings = field(default_factory=PPOSettings)
     """The clipped objective, and how the policy descends on it."""
 
-    def __post_init__(self) -> None:
-        if self.preset == "reference":
-            refuse_unused(self, FIXED_BY_PRESET, "multiplier_rate")
-
     def _penalty(self) -> Penalty:
-        if self.preset == "reference":
-            bound = ReferenceBound(self.k, self.omega1, self.omega2)
-            return Penalty(PricedBound(bound, 0.05), ScalarMultiplier(0.005), EpisodeCost())
-        bound = PaperBound(self.k, self.omega1, self.omega2)
-        return Penalty(PricedBound(bound), ScalarMultiplier(self.multiplier_rate), BoundOverLimit(bound), rescaled=True)
+        kind = PaperBound if self.mode == "paper" else ReferenceBound
+        bound = kind(self.k, self.omega1, self.omega2)
+        violation = BoundOverLimit(bound) if self.ascent == "bound" else EpisodeCost()
+        price = PricedBound(bound, self.strength)
+        return Penalty(price, ScalarMultiplier(self.multiplier_rate), violation, self.rescaled)
 
     def build(self, probability: float) -> Algorithm:
+        quantity = "an episode's largest cost" if self.signal == "largest" else "the sum of an episode's costs"
         return Algorithm(
             name="pascpo",
-            description=f"pays for a bound of an episode's largest cost, at a rising price; clipped; k = {self.k:g}",
-            quantity="a bound of an episode's largest cost",
+            description=f"pays for a bound of {quantity}, at a rising price; clipped; k = {self.k:g}",
+            quantity=f"a bound of {quantity}",
             augmentation=RunningMaximum(),
-            cost_critics=largest_cost(increments),
+            cost_critics=largest_cost(increments if self.signal == "largest" else expected_cost),
             penalty=self._penalty(),
             step=self.ppo.descent,
             clip=self.ppo.ratio_clip(),

@@ -1,11 +1,11 @@
 """TRPO-CVaR: the mean cost of the worst episodes is paid for, at a price that rises while it is over the limit."""
 
 from dataclasses import dataclass
-from typing import Literal
 
-from ascpo.algorithms.algorithm import EXCESS_COST, Algorithm, cvar_of
+from ascpo.algorithms.algorithm import EXCESS_COST, Algorithm
 from ascpo.experience.augmentation import RunningSum
 from ascpo.networks.multiplier import ScalarMultiplier
+from ascpo.surrogates.cvar import CVaR
 from ascpo.surrogates.penalty import BoundOverLimit, Penalty, PricedBound
 
 
@@ -13,8 +13,6 @@ from ascpo.surrogates.penalty import BoundOverLimit, Penalty, PricedBound
 class TRPOCVaR:
     """Settings of TRPO-CVaR."""
 
-    preset: Literal["working", "reference"] = "working"
-    """`reference` takes the worst 70 % of the episodes, as the released code does."""
     alpha: float = 0.9
     """α: the worst 1 − α of the episodes count."""
     strength: float = 0.005
@@ -23,10 +21,10 @@ class TRPOCVaR:
     """Rise of the multiplier in an epoch, for each unit that the mean cost of these episodes is over its limit."""
 
     def __post_init__(self) -> None:
-        cvar_of(self)
+        CVaR(self.alpha)
 
     def build(self, probability: float) -> Algorithm:
-        cvar = cvar_of(self)
+        cvar = CVaR(self.alpha)
         price, violation = PricedBound(cvar, self.strength), BoundOverLimit(cvar)
         return Algorithm(
             name="trpo-cvar",

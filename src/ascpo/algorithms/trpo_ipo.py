@@ -1,9 +1,8 @@
 """TRPO-IPO: a logarithmic barrier before the limit, and a slope beyond it (arXiv:1910.09615)."""
 
 from dataclasses import dataclass
-from typing import Literal
 
-from ascpo.algorithms.algorithm import EPISODE_COST, FIXED_BY_PRESET, Algorithm, refuse_unused
+from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
 from ascpo.surrogates.penalty import Barrier, Penalty
 
 
@@ -11,8 +10,6 @@ from ascpo.surrogates.penalty import Barrier, Penalty
 class TRPOIPO:
     """Settings of TRPO-IPO."""
 
-    preset: Literal["working", "reference"] = "working"
-    """`reference` takes t = 0.01 and a slope of 0.0005, as the released code has them."""
     t: float = 20.0
     """Steepness of the barrier: the smaller, the further from the limit it is felt."""
     slope: float = 0.1
@@ -21,15 +18,12 @@ class TRPOIPO:
     def __post_init__(self) -> None:
         if self.t <= 0 or self.slope < 0:
             raise ValueError(f"t={self.t} must be above 0, and slope={self.slope} not below it.")
-        if self.preset == "reference":
-            refuse_unused(self, FIXED_BY_PRESET, "t", "slope")
 
     def build(self, probability: float) -> Algorithm:
-        t, slope = (0.01, 0.0005) if self.preset == "reference" else (self.t, self.slope)
         return Algorithm(
             name="trpo-ipo",
             description="pays for the mean cost of an episode, steeply near the limit",
             quantity="the mean cost of an episode",
             cost_critics=EPISODE_COST,
-            penalty=Penalty(Barrier(t, slope)),
+            penalty=Penalty(Barrier(self.t, self.slope)),
         )

@@ -1,10 +1,11 @@
 """TRPO-SL: a safety layer puts every action where a linear model expects no cost (arXiv:1801.08757)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ascpo.algorithms.algorithm import Algorithm
 from ascpo.experience.augmentation import LastCost
-from ascpo.networks.shield import SafetyLayer
+from ascpo.networks.fit import FitSettings
+from ascpo.networks.shield import SafetyLayer, balanced
 
 
 @dataclass(frozen=True)
@@ -13,6 +14,8 @@ class TRPOSL:
 
     warm_up: float = 1.0 / 3.0
     """Part of the training in which the layer only learns."""
+    shield_fit: FitSettings = field(default_factory=FitSettings)
+    """How the layer's model is fitted, to as many steps without cost as with one."""
 
     def build(self, probability: float) -> Algorithm:
         return Algorithm(
@@ -20,5 +23,5 @@ class TRPOSL:
             description="changes actions whose next cost a linear model expects over the limit",
             quantity="the next cost that a linear model expects",
             augmentation=LastCost(),
-            shield=SafetyLayer(self.warm_up),
+            shield=SafetyLayer(self.warm_up, balanced(self.shield_fit)),
         )

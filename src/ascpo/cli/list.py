@@ -29,7 +29,13 @@ def main(words: list[str]) -> None:
     if asked.what not in lists:
         raise BadSetting(f"There is no list of {asked.what!r}. {nearest(asked.what, lists)}")
     lists[asked.what](table)
-    Console(highlight=False).print(table)
+    console = Console(highlight=False)
+    console.print(table)
+    if asked.what == "algorithms":
+        console.print(
+            "\nEvery algorithm of the paper has two presets beside our defaults, `published` and `released`. "
+            "`ascpo train --algo NAME --preset released --show` lists what a preset changes."
+        )
 
 
 def _algorithms(table: Table) -> None:

@@ -11,15 +11,16 @@ from typing import Annotated, Generic, Literal, TypeVar
 import tyro
 
 from ascpo.algorithms import Method
+from ascpo.algorithms.presets import PresetName
+from ascpo.cli.settings import show_settings
 from ascpo.cli.show import show_evaluation
 from ascpo.runs.active_run import Run
 from ascpo.runs.api import Options, Result, launch, relaunch
-from ascpo.runs.config import Config, method_class
+from ascpo.runs.config import Config, configure, method_class
 from ascpo.runs.directory import NoRun, RunDirectory, find
 from ascpo.runs.environment import engine_name, name_of
-from ascpo.runs.serialization import BadSetting
+from ascpo.runs.serialization import BadSetting, differences
 from ascpo.runs.stopping import Stopped
-from ascpo.sweep.overrides import differences
 from ascpo.training.settings import Settings
 
 M = TypeVar("M", bound=Method)
@@ -53,6 +54,12 @@ class Train(Generic[M]):
     """The environment: a suite (robot-number-obstacles), a Gymnasium id, or package.module:factory."""
     algo: str = "ascpo"
     """The algorithm. `ascpo list algorithms` lists all of them."""
+    preset: PresetName | None = None
+    """Begin with the settings that the paper states (`published`), or with those of the authors' released code
+    (`released`), instead of our defaults. Other flags replace what the preset says."""
+    show: bool = False
+    """Train nothing. With a preset, list the settings in which it differs from our defaults, and why. Without one, list
+    the settings in force."""
     seed: int = 0
     """The seed of everything random. The same seed gives the same numbers."""
     seeds: str = ""
@@ -65,7 +72,7 @@ class Train(Generic[M]):
     out: Path = Path("runs")
     """The directory in which the run's directory is made."""
     name: str | None = None
-    """The name of the run's directory. The default is made of environment, algorithm and seed."""
+    """The name of the run's directory. The default is made of environment, algorithm, preset and seed."""
     resume: tuple[Path, ...] = ()
     """Continue the run in this directory, or several runs at the same time. Only --total-steps may be changed."""
     config: Path | None = None
@@ -85,7 +92,7 @@ class Train(Generic[M]):
             raise BadSetting(f"total_steps={self.total_steps} must be a whole number.")
         env = name_of(self.env)
         engine = engine_name(self.engine, env)
-        first = Config(env, self.seed, int(self.total_steps), engine, self.settings, self.method)
+        first = Config(env, self.seed, int(self.total_steps), engine, self.settings, self.method, self.preset)
         return [dataclasses.replace(first, seed=seed) for seed in seeds_of(self.seeds)] if self.seeds else [first]
 
     def names(self, configs: Sequence[Config]) -> list[str]:
@@ -110,6 +117,8 @@ def seeds_of(text: str) -> list[int]:
 def main(words: list[str]) -> None:
     asked, directories = parse(words)
     configs = asked.as_configs()
+    if asked.show:
+        return show_settings(configs[0].refuse_inert())
     names = asked.names(configs)
     try:
         if directories:
@@ -131,7 +140,7 @@ def main(words: list[str]) -> None:
 def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
     """The command line, and the runs that it continues."""
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    for flag in ("--algo", "--config"):
+    for flag in ("--algo", "--config", "--preset"):
         early.add_argument(flag)
     early.add_argument("--resume", nargs="*", default=[])
     given, _ = early.parse_known_args(words)
@@ -142,9 +151,20 @@ def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
     elif given.config:
         base = _config_of(Path(given.config))
     if given.algo and given.algo != base.algo and not directories:
-        base = dataclasses.replace(base, method=method_class(given.algo)())
+        base = dataclasses.replace(base, method=method_class(given.algo)(), preset=None)
+    if given.preset and not directories:
+        if given.config:
+            raise BadSetting("--preset and --config both say what all settings are. Give one of them.")
+        base = configure(base.env, base.algo, preset=given.preset)
     default = Train(
-        base.method, base.env, base.algo, base.seed, "", base.engine, base.total_steps, settings=base.settings
+        base.method,
+        env=base.env,
+        algo=base.algo,
+        preset=base.preset,
+        seed=base.seed,
+        engine=base.engine,
+        total_steps=base.total_steps,
+        settings=base.settings,
     )
     asked = tyro.cli(Train[type(base.method)], default=default, args=words, prog="ascpo train")
     if directories:
@@ -165,7 +185,7 @@ def _refuse_changes(base: Config, asked: Train[Method]) -> None:
     if asked.seeds:
         raise BadSetting("--seeds is for new runs. To continue several runs, name their directories after --resume.")
     engine = engine_name(asked.engine, base.env)
-    now = Config(asked.env, asked.seed, base.total_steps, engine, asked.settings, asked.method)
+    now = Config(asked.env, asked.seed, base.total_steps, engine, asked.settings, asked.method, asked.preset)
     changed = {"algo": (base.algo, asked.algo)} if asked.algo != base.algo else differences(base, now)
     for name, (before, after) in changed.items():
         raise BadSetting(

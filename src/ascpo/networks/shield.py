@@ -75,12 +75,17 @@ class LinearCost(eqx.Module):
         return observation[..., -self.m :] + jnp.sum(self.g(observation) * action[..., None, :], axis=-1)
 
 
+def balanced(fit: FitSettings) -> CostFitSettings:
+    """The same fit, to as many steps without cost as with one."""
+    return CostFitSettings(fit.iterations, fit.batch_size, fit.learning_rate, balance="subsample", window=1)
+
+
 @dataclass(frozen=True)
 class SafetyLayer:
     """The nearest action that a linear model of the next cost finds good."""
 
     warm_up: float = 1.0 / 3.0
-    fit: FitSettings = CostFitSettings(balance="subsample", window=1)  # noqa: RUF009
+    fit: FitSettings = balanced(FitSettings())  # noqa: RUF009
 
     def network(
         self, observation_size: int, act: int, m: int, hidden: tuple[int, ...], key: Key[Array, ""]

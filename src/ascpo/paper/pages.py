@@ -9,7 +9,7 @@ from ascpo.paper.published import STEPS
 from ascpo.paper.results import PaperStore, gather
 from ascpo.paper.tables import Page
 from ascpo.runs.config import Config
-from ascpo.sweep.overrides import differences
+from ascpo.runs.serialization import differences
 from ascpo.sweep.store import failure_file
 
 

@@ -59,6 +59,11 @@ class RunData:
         return str(self.config.get("algo", ""))
 
     @property
+    def preset(self) -> str:
+        """The preset that the settings began with; empty if they are our own."""
+        return str(self.config.get("preset") or "")
+
+    @property
     def seed(self) -> int:
         return int(self.config.get("seed", 0))
 
@@ -124,7 +129,8 @@ class RunData:
 
     @property
     def title(self) -> str:
-        return f"{self.env}, {self.algo}, seed {self.seed}"
+        preset = f"preset {self.preset}, " if self.preset else ""
+        return f"{self.env}, {self.algo}, {preset}seed {self.seed}"
 
     def suffix(self, constraint: str) -> str:
         """The end of the names of a constraint's columns."""

@@ -86,12 +86,13 @@ _LABELLED = ("env", "algo", "seed")
 
 
 def _labels(firsts: Sequence[RunData]) -> list[str]:
-    """The algorithm, the environment if there are several, and the settings that differ between runs of the two."""
+    """The algorithm, the environment if there are several, the preset, and the settings that differ beyond these."""
     envs = {run.env for run in firsts}
     out = []
     for run in firsts:
-        alike = [other for other in firsts if (other.env, other.algo) == (run.env, run.algo)]
+        alike = [other for other in firsts if (other.env, other.algo, other.preset) == (run.env, run.algo, run.preset)]
         parts = [run.env, run.algo] if len(envs) > 1 else [run.algo]
+        parts += [f"preset {run.preset}"] if run.preset else []
         for name in [name for name in differing(alike) if name not in _LABELLED]:
             value = shown(run.settings.get(name, "–"))
             parts.append(value if name.rsplit(".", 1)[-1] in ("mode", "preset") else f"{name} {value}")

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ascpo.algorithms.presets import PresetName
 from ascpo.engines.contract import Engine
 from ascpo.runs.active_run import Run, agent_of
 from ascpo.runs.callbacks.callback import Callback
@@ -84,6 +85,7 @@ def train(
     env: Environment,
     algo: str = "ascpo",
     *,
+    preset: PresetName | None = None,
     seed: int = 0,
     total_steps: float = 6e6,
     out: str | Path = "runs",
@@ -92,10 +94,12 @@ def train(
 ) -> Result:
     """Train a policy on a suite, a Gymnasium id, or a factory of environments.
 
-    All other arguments are settings by their names: those of `Options`, of `Settings`, and the algorithm's own.
+    All other arguments are settings by their names: those of `Options`, of `Settings`, and the algorithm's own. They
+    replace what a preset says.
     """
     options, chosen = _options(chosen)
-    config = configure(name_of(env), algo, seed=seed, total_steps=total_steps, **_with_engine(chosen, env))
+    chosen = _with_engine(chosen, env)
+    config = configure(name_of(env), algo, preset=preset, seed=seed, total_steps=total_steps, **chosen)
     return launch([config], env, options, out=Path(out), names=[name])[0]
 
 
@@ -103,6 +107,7 @@ def train_many(
     env: Environment,
     algos: Sequence[str] = ("ascpo",),
     *,
+    preset: PresetName | None = None,
     seeds: Sequence[int] = (0,),
     total_steps: float = 6e6,
     out: str | Path = "runs",
@@ -113,7 +118,7 @@ def train_many(
     All other arguments are as in `train`. Each algorithm takes the settings that act on it.
     """
     options, chosen = _options(chosen)
-    chosen = _with_engine(chosen, env) | {"total_steps": total_steps}
+    chosen = _with_engine(chosen, env) | {"total_steps": total_steps, "preset": preset}
     configs = configure_each(name_of(env), algos, seeds, chosen)
     return launch(configs, env, options, out=Path(out))
 

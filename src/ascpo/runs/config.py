@@ -3,18 +3,22 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from ascpo.algorithms import ALGORITHMS, Algorithm, Method
+from ascpo.algorithms.presets import PRESETS, PresetName
 from ascpo.errors import InertSetting
 from ascpo.runs.migration import RENAMED, migrate
-from ascpo.runs.serialization import BadSetting, Plain, changed, from_plain, nearest, only, to_plain
+from ascpo.runs.serialization import BadSetting, Plain, changed, from_plain, nearest, only, to_plain, unflat
 from ascpo.training.settings import Settings, inert_settings, refuse_inert
 
 EngineName = Literal["native", "mjx-jax", "mjx-warp"]
 HELD_OUT = 2**30 - 2**20
 """Seeds from here on are for evaluation: no training sees their episodes, however many environments it has."""
+
+
+_LEFT_OUT = (("engine", "native"), ("preset", None))
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,8 @@ class Config:
     settings: Settings = field(default_factory=Settings)
     method: Method = field(default_factory=ALGORITHMS["ascpo"])
     """The algorithm's own settings. Their class decides which algorithm it is."""
+    preset: PresetName | None = None
+    """The preset that the settings began with. It decides no number: the settings do."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < HELD_OUT:
@@ -44,6 +50,7 @@ class Config:
                 f"method={self.method!r} belongs to no algorithm. Use configure(env, algo), or add its class to "
                 f"ascpo.algorithms.ALGORITHMS."
             )
+        preset_settings(self.preset, self.algo)
 
     @property
     def algo(self) -> str:
@@ -60,28 +67,39 @@ class Config:
         return fingerprint_of(self.plain())
 
     def refuse_inert(self) -> "Config":
-        """The same config, unless some setting changes nothing. New runs are checked, files of earlier ones are not."""
-        refuse_inert(self.settings, self.algorithm())
-        return self
+        """The same config, unless some setting changes nothing. New runs are checked, files of earlier ones are not.
+
+        What a preset has set and other settings make inert goes back to its default.
+        """
+        usual, of_preset = Settings(), _parts(self.algo, {}, self.preset)[0]
+        inert = inert_settings(self.settings, self.algorithm())
+        back = {
+            name: getattr(usual, name) for name in inert if getattr(self.settings, name) == getattr(of_preset, name)
+        }
+        config = replace(self, settings=replace(self.settings, **back)) if back else self
+        refuse_inert(config.settings, config.algorithm())
+        return config
 
     def algorithm(self) -> Algorithm:
         return self.method.build(self.settings.probability)
 
     def name(self) -> str:
-        """The default name of the run's directory: environment, algorithm, its mode if that is unusual, seed."""
-        default, hints = type(self.method)(), get_type_hints(type(self.method))
+        """The default name of the run's directory: environment, algorithm, preset, its mode if unusual, seed."""
+        usual, hints = _parts(self.algo, {}, self.preset)[1], get_type_hints(type(self.method))
         modes = [
             getattr(self.method, name)
             for name, hint in hints.items()
-            if get_origin(hint) is Literal and getattr(self.method, name) != getattr(default, name)
+            if get_origin(hint) is Literal and getattr(self.method, name) != getattr(usual, name)
         ]
         env = "".join(letter if letter.isalnum() or letter in "-+._" else "-" for letter in self.env)
-        return "-".join([env.strip("-"), self.algo, *modes, f"seed{self.seed}"])
+        preset = [self.preset] if self.preset else []
+        return "-".join([env.strip("-"), self.algo, *preset, *modes, f"seed{self.seed}"])
 
     def plain(self) -> Plain:
-        """Plain data for JSON. `native` is left out: configs from before there were other engines have no engine."""
-        plain = {"env": self.env, "algo": self.algo, **to_plain(self)}
-        return {name: value for name, value in plain.items() if (name, value) != ("engine", "native")}
+        """Plain data for JSON. Configs from before there were other engines and presets have neither, so `native` and
+        no preset are left out."""
+        plain = {"env": self.env, "algo": self.algo, "preset": self.preset, **to_plain(self)}
+        return {name: value for name, value in plain.items() if (name, value) not in _LEFT_OUT}
 
     def to_json(self) -> str:
         return to_json(self.plain())
@@ -117,25 +135,26 @@ def to_json(plain: Mapping[str, object]) -> str:
 
 
 def fingerprint_of(plain: Mapping[str, object]) -> str:
-    """A checksum of a config's plain data. The length does not count: a run may be made longer."""
-    return hashlib.sha256(json.dumps({**plain, "total_steps": None}, sort_keys=True).encode()).hexdigest()[:16]
+    """A checksum of what decides the numbers. The length does not count: a run may be made longer."""
+    counted = {name: value for name, value in plain.items() if name != "preset"} | {"total_steps": None}
+    return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def configure_each(env: str, algos: Sequence[str], seeds: Sequence[int], chosen: Plain) -> list[Config]:
     """Configs of several algorithms with common settings. Each algorithm takes those of them that act on it.
 
-    A setting that acts on none of the algorithms is refused.
+    A setting that acts on none of the algorithms is refused. `preset` among the settings is that of all algorithms.
     """
-    acting = {algo: acting_settings(algo, chosen) for algo in algos}
+    acting = {algo: acting_settings(algo, chosen, chosen.get("preset")) for algo in algos}
     for name in chosen:
         if not any(name in settings for settings in acting.values()):
             configure(env, algos[0], **chosen)
     return [configure(env, algo, seed=seed, **acting[algo]) for algo in algos for seed in seeds]
 
 
-def acting_settings(algo: str, chosen: Plain) -> Plain:
+def acting_settings(algo: str, chosen: Plain, preset: PresetName | None = None) -> Plain:
     """The settings that change something for an algorithm, of those that several algorithms share."""
-    settings, method = _parts(algo, chosen)
+    settings, method = _parts(algo, chosen, preset)
     inert = inert_settings(settings, method.build(settings.probability))
     return {name: value for name, value in chosen.items() if name not in inert}
 
@@ -144,24 +163,42 @@ def configure(
     env: str,
     algo: str = "ascpo",
     *,
+    preset: PresetName | None = None,
     seed: int = 0,
     total_steps: float = 6e6,
     engine: EngineName = "native",
     **chosen: Any,
 ) -> Config:
-    """A config from flat settings: those that all algorithms share, and the algorithm's own, by their names."""
+    """A config from flat settings: those that all algorithms share, and the algorithm's own, by their names.
+
+    A preset comes first, and what is chosen replaces what it says.
+    """
     known = Settings.__dataclass_fields__.keys() | method_class(algo).__dataclass_fields__.keys()
     for name in chosen:
         if name not in known:
             raise BadSetting(f"{algo} has no setting {name!r}. {_hint(name, known)}")
     seed, steps = _whole("seed", seed), _whole("total_steps", total_steps)
-    return Config(env, seed, steps, engine, *_parts(algo, chosen)).refuse_inert()
+    return Config(env, seed, steps, engine, *_parts(algo, chosen, preset), preset).refuse_inert()
 
 
-def _parts(algo: str, chosen: Mapping[str, object]) -> tuple[Settings, Method]:
-    """The shared settings and the algorithm's own, changed by those that each of them has."""
+def _parts(algo: str, chosen: Mapping[str, object], preset: PresetName | None) -> tuple[Settings, Method]:
+    """The shared settings and the algorithm's own, changed by a preset and then by those chosen."""
     kind = method_class(algo)
-    return changed(Settings(), only(chosen, Settings)), changed(kind(), only(chosen, kind))
+    settings, method = Settings(), kind()
+    for changes in (preset_settings(preset, algo), chosen):
+        settings, method = changed(settings, only(changes, Settings)), changed(method, only(changes, kind))
+    return settings, method
+
+
+def preset_settings(preset: PresetName | None, algo: str) -> Plain:
+    """What a preset sets for an algorithm; nothing without a preset."""
+    if preset is None:
+        return {}
+    if preset not in PRESETS:
+        raise BadSetting(f"{preset!r} is no preset. {nearest(str(preset), PRESETS)}")
+    if algo not in PRESETS[preset]:
+        raise BadSetting(f"{algo} is not in the preset {preset}: that has the paper's algorithms only. Leave it out.")
+    return unflat(PRESETS[preset][algo])
 
 
 def method_class(algo: str) -> type[Method]:

@@ -18,6 +18,16 @@ _DROPPED = {"value_fit": {"balance": "none", "monotone_weight": 0.0, "window": 1
 _TARGET = {"share": "share", "relief": "timeout_relief", "patience": "timeout_share", "memory": "smoothing"}
 """Names within the shared setting `ask` → names within the algorithm's own setting `target`."""
 
+_REFERENCE: Mapping[str, Plain] = {
+    "trpo-usl": {"threshold": 0.0},
+    "trpo-ipo": {"t": 0.01, "slope": 0.0005},
+    "trpo-cvar": {"alpha": 0.3},
+    "cpo-cvar": {"alpha": 0.3},
+    "pascpo": {"mode": "reference", "ascent": "cost", "multiplier_rate": 0.005, "strength": 0.05, "rescaled": False},
+    "ppo-lagrangian": {"multiplier_rate": 0.005, "rescaled": False, "ppo": {"clip_costs": False}},
+}
+"""What an algorithm's own setting `preset` did where it was `reference`. Where it was `working`, it did nothing."""
+
 
 def migrate(plain: Plain, settings: type = Settings, methods: Mapping[str, type] = ALGORITHMS) -> Plain:
     """The config as today's version spells it. `settings` and `methods` are today's dataclasses."""
@@ -34,7 +44,20 @@ def migrate(plain: Plain, settings: type = Settings, methods: Mapping[str, type]
         method = methods.get(plain.get("algo", "ascpo"))
         if method is not None and "target" in (fields := get_type_hints(method)):
             own.setdefault("target", _target(ask, projected="projection" in fields))
+    algo = plain.get("algo", "ascpo")
+    if "preset" in own and algo in methods and "preset" not in get_type_hints(methods[algo]):
+        own = _without_preset(own, _REFERENCE.get(algo, {}))
     return {**plain, "settings": shared, "method": own}
+
+
+def _without_preset(own: Plain, reference: Plain) -> Plain:
+    """The settings that the preset stood for, instead of the preset."""
+    preset, rest = own["preset"], {name: value for name, value in own.items() if name != "preset"}
+    if preset != "reference":
+        return rest
+    return rest | {
+        name: {**rest.get(name, {}), **value} if isinstance(value, dict) else value for name, value in reference.items()
+    }
 
 
 def _without_inert(group: str, given: Plain, defaults: Plain, kind: type) -> Plain:

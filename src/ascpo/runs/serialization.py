@@ -55,6 +55,24 @@ def flat(plain: Mapping[str, object], prefix: str = "") -> dict[str, object]:
     return out
 
 
+def unflat(named: Mapping[str, object]) -> Plain:
+    """Settings as dictionaries within dictionaries, from their names on the command line."""
+    out: Plain = {}
+    for name, value in named.items():
+        *groups, last = name.split(".")
+        inside = out
+        for group in groups:
+            inside = inside.setdefault(group, {})
+        inside[last] = value
+    return out
+
+
+def differences(usual: object, other: object) -> dict[str, tuple[object, object]]:
+    """The settings that differ: name → (usual, other)."""
+    was, now = flat(to_plain(usual)), flat(to_plain(other))
+    return {name: (was[name], now.get(name)) for name in was if was[name] != now.get(name)}
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """A sentence that offers the closest words, or lists all of them."""
     known = list(known)

@@ -8,12 +8,14 @@ from jaxtyping import Array, Float
 
 @dataclass(frozen=True)
 class RatioClip:
-    """ε of clipped surrogates (PPO): ratios beyond 1 ± ε promise nothing more."""
+    """ε of clipped surrogates (PPO): nothing is gained by ratios beyond 1 ± ε."""
 
     reward: float
     """Of the reward's surrogate."""
     cost: float | None = None
     """Of what costs add to the loss; None leaves that unclipped."""
+    optimistic_costs: bool = False
+    """Whether the smaller of the clipped and the unclipped cost counts, instead of the larger."""
 
 
 @dataclass(frozen=True)
@@ -21,18 +23,20 @@ class Weights:
     """ξ = π(a|ŝ) / πⱼ(a|ŝ), by which what the old policy did says what the new one would.
 
     With `clip` the estimate of a quantity that shall fall is pessimistic: max(ξz, clip(ξ, 1 − ε, 1 + ε)·z). Ratios
-    beyond the clip can promise nothing more.
+    beyond the clip can promise nothing more. An `optimistic` one takes the smaller of the two.
     """
 
     ratio: Float[Array, "time env"]
     clip: float | None = None
+    optimistic: bool = False
 
     def times(self, z: Float[Array, "time env *k"]) -> Float[Array, "time env *k"]:
         """ξz."""
         xi = self._beside(z, self.ratio)
         if self.clip is None:
             return xi * z
-        return jnp.maximum(xi * z, jnp.clip(xi, 1.0 - self.clip, 1.0 + self.clip) * z)
+        chosen = jnp.minimum if self.optimistic else jnp.maximum
+        return chosen(xi * z, jnp.clip(xi, 1.0 - self.clip, 1.0 + self.clip) * z)
 
     def change(self, z: Float[Array, "time env *k"]) -> Float[Array, "time env *k"]:
         """ξz − z."""

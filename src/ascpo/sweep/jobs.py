@@ -8,9 +8,8 @@ from typing import Any
 from ascpo.runs.callbacks.callback import EpochRecord, TrainingPlan
 from ascpo.runs.config import Config
 from ascpo.runs.directory import NoRun, RunDirectory
-from ascpo.runs.serialization import BadSetting
+from ascpo.runs.serialization import BadSetting, differences
 from ascpo.sweep.evaluation import Evaluation, FixedStarts, HeldOutEpisodes, is_evaluated
-from ascpo.sweep.overrides import differences
 from ascpo.sweep.store import epochs_done, epochs_of_policy
 
 

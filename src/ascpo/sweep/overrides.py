@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ascpo.algorithms import ALGORITHMS
-from ascpo.runs.serialization import BadSetting, flat, to_plain
+from ascpo.runs.serialization import BadSetting, unflat
 
 Overrides = Mapping[str, Any]
 """Settings by name. The name of a group or of an algorithm comes before it, with a dot."""
@@ -24,22 +24,9 @@ def read_overrides(typed: Iterable[str]) -> dict[str, object]:
 
 def nested(overrides: Overrides, algo: str) -> dict[str, object]:
     """The overrides for one algorithm, as `configure` takes them: groups are dictionaries."""
-    out: dict[str, Any] = {}
-    for name, value in overrides.items():
-        *groups, last = name.removeprefix(f"{algo}.").split(".")
-        if groups and groups[0] in ALGORITHMS:
-            continue
-        inside = out
-        for group in groups:
-            inside = inside.setdefault(group, {})
-        inside[last] = value
-    return out
-
-
-def differences(usual: object, other: object) -> dict[str, tuple[object, object]]:
-    """The settings that differ: name → (usual, other)."""
-    was, now = flat(to_plain(usual)), flat(to_plain(other))
-    return {name: (was[name], now.get(name)) for name in was if was[name] != now.get(name)}
+    mine = {name.removeprefix(f"{algo}."): value for name, value in overrides.items()}
+    others = tuple(f"{other}." for other in ALGORITHMS)
+    return unflat({name: value for name, value in mine.items() if not name.startswith(others)})
 
 
 def _value(text: str) -> object:

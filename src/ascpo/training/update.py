@@ -74,7 +74,7 @@ def _problem(
         new = agent.policy(theta)(observation)
         ratio = jnp.exp(new.log_prob(action) - old_log_prob)
         loss = reward_loss(evidence, Weights(ratio, clip.reward if clip else None))
-        weights = Weights(ratio, clip.cost if clip else None)
+        weights = Weights(ratio, clip.cost, clip.optimistic_costs) if clip else Weights(ratio)
         if algorithm.penalty:
             loss = algorithm.penalty.added_to(loss, evidence, weights, lam, agent.learning_limits)
         X = algorithm.constraint.surrogate(evidence, weights) if algorithm.constraint else jnp.zeros(0)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from ascpo.runs.config import Config
+from ascpo.runs.presets import MEANINGS, replacements
 from ascpo.runs.tables import Row
 
 
@@ -38,9 +39,10 @@ class TrainingPlan:
             f"in {100 * settings.probability:.4g} % of all episodes",
             f"Method: {config.algo} {self.description}{margin}",
             *([f"Every step aims at: {self.target}"] if self.target else ()),
+            *([f"Preset: {config.preset}, {MEANINGS[config.preset]}"] if config.preset else ()),
             f"Directory: {self.directory}",
             *([f"At the same time: {', '.join(path.name for path in self.other_runs)}"] if self.other_runs else ()),
-            *(f"Note: {note}" for note in self.notes),
+            *(f"Note: {note}" for note in (*replacements(config), *self.notes)),
         ]
         return [*lines, f"Continuing after epoch {self.epochs_done}"] if self.epochs_done else lines
 

@@ -1,0 +1,68 @@
+"""What a preset changes, and what was given instead of it, for a person."""
+
+from dataclasses import dataclass, replace
+
+from ascpo.algorithms.presets import SOURCES, Entry
+from ascpo.runs.config import Config, configure
+from ascpo.runs.serialization import differences, flat, to_plain
+from ascpo.training.settings import Settings, inert_settings
+
+MEANINGS = {
+    "published": "the settings that the paper states",
+    "released": "the settings of the authors' released code",
+}
+"""What each preset is."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A setting that is not our default."""
+
+    name: str
+    default: object
+    value: object
+    reason: str
+
+
+def changes(config: Config) -> list[Change]:
+    """The settings that differ from our defaults, each with the reason."""
+    ours = replace(config, settings=Settings(), method=type(config.method)())
+    return [
+        Change(name, before, now, _reason(config, name, now))
+        for name, (before, now) in differences(ours, config).items()
+    ]
+
+
+def replacements(config: Config) -> list[str]:
+    """A sentence for each setting that is not as the run's preset has it."""
+    if config.preset is None:
+        return []
+    whole = configure(config.env, config.algo, preset=config.preset)
+    as_preset = replace(config, settings=whole.settings, method=whole.method)
+    return [_sentence(config, name, *values) for name, values in differences(as_preset, config).items()]
+
+
+def _sentence(config: Config, name: str, of_preset: object, now: object) -> str:
+    if name in Settings.__dataclass_fields__:
+        whole = replace(config.settings, **{name: of_preset})
+        if now == flat(to_plain(Settings()))[name] and name in (inert := inert_settings(whole, config.algorithm())):
+            return f"The preset's {name}={shown(of_preset)} is left out, because {inert[name]}."
+    return f"{name}={shown(now)} was given and replaces the preset's {shown(of_preset)}."
+
+
+def _reason(config: Config, name: str, now: object) -> str:
+    entry = _entries(config).get(name)
+    if entry is not None and entry.value == now:
+        return entry.reason
+    return f"You gave it instead of the preset's {shown(entry.value)}." if entry is not None else "You gave it."
+
+
+def _entries(config: Config) -> dict[str, Entry]:
+    return dict(SOURCES[config.preset][config.algo]) if config.preset else {}
+
+
+def shown(value: object) -> str:
+    """A setting's value as it is typed."""
+    if isinstance(value, (list, tuple)):
+        return " ".join(map(shown, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

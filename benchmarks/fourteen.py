@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ascpo.algorithms import ALGORITHMS
-from ascpo.paper.published import MEASURES, published
+from ascpo.paper.printed import MEASURES, printed
 from ascpo.runs.tables import read_table
 
 RESULTS = Path(__file__).parent / "results" / "fourteen"
@@ -32,13 +32,13 @@ def main() -> None:
         seconds = np.median(np.sum([column for name, column in times.items() if name.startswith("Time")], axis=0)[2:])
         cells = [f"{last['EpRet']:.3f}", f"{last['EpCost']:.3f}", f"{last['EpMaxCost']:.4f}", f"{last['SafeRate']:.1%}"]
         cells += [f"{last['TimeoutRate']:.1%}", f"{1e4 * log['CostRate'][-1]:.1f}", *_fresh(run), f"{seconds:.2f}"]
-        paper = " / ".join(_published(algo))
+        paper = " / ".join(_printed(algo))
         print(f"| {algo} | " + " | ".join(cells) + f" | {paper} |")
 
 
-def _published(algo: str) -> list[str]:
+def _printed(algo: str) -> list[str]:
     """J_r, M_c and 10⁴ρ_c after 6 million steps."""
-    found = published().get(("Point-8-Hazard", algo))
+    found = printed().get(("Point-8-Hazard", algo))
     return [f"{found.of(one) * one.scale:.4g}" for one in MEASURES] if found else ["–"]
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib import pyplot as plt
 
-from ascpo.paper.published import published
+from ascpo.paper.printed import printed
 
 RESULTS = Path(__file__).parent / "results"
 LAST = 10
@@ -44,7 +44,7 @@ def table(group: str) -> None:
           "fresh: J_r | M_c | safe | timeouts | paper J_r / M_c / ρ_c |")  # fmt: skip
     print("|" + "---|" * 16)
     for name, found in runs.items():
-        paper = published()["Point-8-Hazard", name.split("-")[0]]
+        paper = printed()["Point-8-Hazard", name.split("-")[0]]
         for run in found:
             columns, seed = read(run), json.loads((run / "config.json").read_text())["seed"]
             last = {name: np.nanmedian(x[-LAST:]) if name.startswith("EV") else x[-LAST:].mean() for name, x in columns.items() if name in COLUMNS}  # fmt: skip  # noqa: E501

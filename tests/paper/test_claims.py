@@ -5,7 +5,7 @@ import pytest
 
 from ascpo.paper.claims import CLAIMS, COST, MEMORY, SECONDS, START, Claim, assess, claims_of, claims_of_table
 from ascpo.paper.experiments import BOX_EPISODES, EXPERIMENTS, FIXED_STARTS, TABLE_ALGORITHMS, experiments
-from ascpo.paper.published import COPIES, J_R, M_C, MEASURES, RHO_C, published, published_value
+from ascpo.paper.printed import COPIES, J_R, M_C, MEASURES, RHO_C, printed, printed_value
 
 POINT = "Point-8-Hazard"
 
@@ -20,7 +20,7 @@ def factor(times, spread=0.01, n=3):
     return 0.1 * noise, 0.1 * times * noise
 
 
-# Published: 0.1961 / 0.0413 = 4.75, of which half, in logarithms, is 2.18.
+# Printed: 0.1961 / 0.0413 = 4.75, of which half, in logarithms, is 2.18.
 @pytest.mark.parametrize(
     ("samples", "expected"),
     [
@@ -36,7 +36,7 @@ def factor(times, spread=0.01, n=3):
 def test_seeds_decide_a_claim_about_one_table(samples, expected):
     assessed = assess(Claim("ascpo", "cpo", M_C, POINT), samples)
     assert assessed.verdict == expected
-    assert assessed.published == pytest.approx(0.1961 / 0.0413)
+    assert assessed.printed == pytest.approx(0.1961 / 0.0413)
 
 
 @pytest.mark.parametrize("times", [0.2, 0.7, 1.5, 4.0])
@@ -100,7 +100,7 @@ def test_tables_claim_only_what_they_show():
     for suite in EXPERIMENTS["q1"].suites:
         for claim in claims_of_table(suite):
             if not claim.tolerance:
-                pair = [published_value(suite, name, claim.measure) for name in (claim.better, claim.worse)]
+                pair = [printed_value(suite, name, claim.measure) for name in (claim.better, claim.worse)]
                 assert pair[0] < pair[1]
     assert not any(claims_of_table(suite) for suite in COPIES)
     assert Claim("ascpo", "scpo", RHO_C, "Point-1-Hazard") not in claims_of_table("Point-1-Hazard")
@@ -118,11 +118,11 @@ def test_claims_are_about_what_the_evidence_has(name):
         assert claim.measure in logged | measured | played
 
 
-def test_the_published_figures_reproduce_every_claim_of_their_tables():
+def test_the_printed_figures_reproduce_every_claim_of_their_tables():
     rng = np.random.default_rng(0)
     samples = {
         key: {m.name: figures.of(m) * np.exp(0.001 * rng.normal(size=3)) for m in MEASURES}
-        for key, figures in published().items()
+        for key, figures in printed().items()
     }
     every = [claim for suite in EXPERIMENTS["q1"].suites for claim in claims_of_table(suite)] + list(CLAIMS["q1"])
     assert len(every) == 115 + 2 * (len(TABLE_ALGORITHMS) - 1) + 1

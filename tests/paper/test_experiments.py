@@ -4,7 +4,7 @@ import pytest
 
 from ascpo.guard.suites import PAPER_SUITES, UnknownSuite
 from ascpo.paper.experiments import EXPERIMENTS, FOUR_SUITES, MONOTONE, Training, experiments
-from ascpo.paper.published import STEPS
+from ascpo.paper.printed import STEPS
 from ascpo.runs.serialization import BadSetting
 from tests.paper.helpers import ASCPO
 

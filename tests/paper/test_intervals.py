@@ -12,7 +12,7 @@ NUMBERS = st.floats(-5, 5, allow_nan=False)
 
 
 @pytest.mark.parametrize(
-    ("effect", "published", "expected"),
+    ("effect", "printed", "expected"),
     [
         (Interval(1.0, 0.5, 1.5), 1.0, "reproduced"),
         (Interval(1.0, 0.5, 1.5), 2.0, "reproduced"),  # exactly half
@@ -26,19 +26,19 @@ NUMBERS = st.floats(-5, 5, allow_nan=False)
         (None, 1.0, "undecided"),
     ],
 )
-def test_the_rule(effect, published, expected):
-    assert verdict(effect, published) == expected
+def test_the_rule(effect, printed, expected):
+    assert verdict(effect, printed) == expected
 
 
 @given(st.lists(NUMBERS, min_size=3, max_size=3).map(sorted), st.none() | st.floats(0.01, 5))
-def test_what_is_shown_for_one_side_is_refuted_for_the_other(three, published):
+def test_what_is_shown_for_one_side_is_refuted_for_the_other(three, printed):
     low, value, high = three
     effect = Interval(value, low, high)
     if low > 0:
-        assert verdict(effect, published) in ("reproduced", "weaker")
-        assert verdict(effect.map(lambda x: -x), published) == "not reproduced"
+        assert verdict(effect, printed) in ("reproduced", "weaker")
+        assert verdict(effect.map(lambda x: -x), printed) == "not reproduced"
     if low <= 0 < high:
-        assert verdict(effect, published) in ("undecided", "not reproduced")
+        assert verdict(effect, printed) in ("undecided", "not reproduced")
 
 
 def test_the_difference_of_means_has_welchs_interval():

@@ -9,7 +9,7 @@ import pytest
 from ascpo.cli import paper
 from ascpo.paper.experiments import EXPERIMENTS, Training, Variant, experiments
 from ascpo.paper.pages import page_of
-from ascpo.paper.published import J_R, M_C, RHO_C, published_value
+from ascpo.paper.printed import J_R, M_C, RHO_C, printed_value
 from ascpo.sweep.store import failure_file
 from tests.paper.helpers import ASCPO, CPO, SCPO, TRPO, store_in, write_run
 
@@ -29,11 +29,11 @@ def no_pictures(monkeypatch):
         monkeypatch.setattr(f"ascpo.paper.contents.draw_{name}", lambda *_: [])
 
 
-def write_published(store, suite, variants=(TRPO, CPO, SCPO, ASCPO), seeds=3):
+def write_printed(store, suite, variants=(TRPO, CPO, SCPO, ASCPO), seeds=3):
     """Runs that end where the paper's did, give or take a little."""
     for variant in variants:
         for seed in range(seeds):
-            J_r, M_c, rho_c = (published_value(suite, variant.name, m) * (1 + 0.01 * seed) for m in (J_R, M_C, RHO_C))
+            J_r, M_c, rho_c = (printed_value(suite, variant.name, m) * (1 + 0.01 * seed) for m in (J_R, M_C, RHO_C))
             write_run(store, Q1, Training(suite, variant, seed), J_r, M_c, rho_c)
 
 
@@ -43,8 +43,8 @@ def show(capsys, *words):
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_a_table_has_our_figures_beside_the_published_ones_and_a_dash_where_there_are_none(store, capsys):
-    write_published(store, POINT, [TRPO, ASCPO], seeds=2)
+def test_a_table_has_our_figures_beside_the_printed_ones_and_a_dash_where_there_are_none(store, capsys):
+    write_printed(store, POINT, [TRPO, ASCPO], seeds=2)
     out = show(capsys, f"q1-{POINT}", "--scale", 0.01, "--out", store.out)
     row = next(line.split() for line in out.splitlines() if line.startswith("ascpo "))
     assert " ".join(row) == "ascpo 2 2.492 ± 0.018 2.480 0.0415 ± 0.0003 0.0413 13.1 ± 0.1 13.0"
@@ -55,7 +55,7 @@ def test_a_table_has_our_figures_beside_the_published_ones_and_a_dash_where_ther
 
 
 def test_runs_that_end_where_the_papers_did_reproduce_its_claims(store):
-    write_published(store, POINT)
+    write_printed(store, POINT)
     page = page_of(experiments(f"q1-{POINT}")[0], store)
     assert len(page.claims) == 7
     assert {one.verdict for one in page.claims} == {"reproduced"}
@@ -65,7 +65,7 @@ def test_runs_that_end_where_the_papers_did_reproduce_its_claims(store):
 
 @pytest.mark.usefixtures("no_pictures")
 def test_one_seed_decides_nothing(store):
-    write_published(store, POINT, seeds=1)
+    write_printed(store, POINT, seeds=1)
     page = page_of(experiments(f"q1-{POINT}")[0], store)
     assert {one.verdict for one in page.claims} == {"undecided"}
 
@@ -82,8 +82,8 @@ def test_the_last_ten_epochs_are_steadier_than_the_last_one(tmp_path, capsys):
 
 @pytest.mark.usefixtures("no_pictures")
 def test_tables_that_are_copies_and_seeds_that_failed_are_marked(store, capsys):
-    write_published(store, "Arm3-8-Hazard")
-    write_published(store, "Point-1-Ghost", [SCPO])
+    write_printed(store, "Arm3-8-Hazard")
+    write_printed(store, "Point-1-Ghost", [SCPO])
     out = show(capsys, "q1", "--scale", 0.01, "--out", store.out)
     assert "Arm3-8-Hazard*" in out
     assert "1.460†" in out
@@ -116,7 +116,7 @@ def test_without_any_run_a_page_says_what_to_do(store, capsys, name):
 
 @pytest.mark.usefixtures("no_pictures")
 def test_markdown_and_csv_have_the_same_numbers(store, capsys, tmp_path):
-    write_published(store, POINT, [TRPO], seeds=2)
+    write_printed(store, POINT, [TRPO], seeds=2)
     file = tmp_path / "tables.csv"
     out = show(capsys, f"q1-{POINT}", "--scale", 0.01, "--out", store.out, "--markdown", "--csv", file)
     assert "| trpo | 2 | 2.472 ± 0.017 | 2.460 |" in out
@@ -124,7 +124,7 @@ def test_markdown_and_csv_have_the_same_numbers(store, capsys, tmp_path):
     with file.open() as opened:
         row = next(row for row in csv.DictReader(opened) if row["algorithm"] == "trpo")
     assert float(row["J_r"]) == pytest.approx(2.4723)
-    assert float(row["published 10⁴ρ_c"]) == pytest.approx(73.0)
+    assert float(row["printed 10⁴ρ_c"]) == pytest.approx(73.0)
     assert row["table"] == POINT
 
 
@@ -193,7 +193,7 @@ def test_ablations_have_tables_claims_and_curves(store, name):
 
 
 def test_a_list_tells_what_is_there_and_what_is_left(store, capsys):
-    write_published(store, POINT, seeds=2)
+    write_printed(store, POINT, seeds=2)
     paper.main(["list", "--scale", "0.01", "--out", str(store.out)])
     out = capsys.readouterr().out
     assert re.search(r"q1 .*19 suites × 12 algorithms × 2 seeds +456 +8 +\d", out)

@@ -6,7 +6,7 @@ import pytest
 from ascpo.guard.suites import PAPER_SUITES
 from ascpo.paper.experiments import TABLE_ALGORITHMS
 from ascpo.paper.intervals import Interval
-from ascpo.paper.published import Figures, published
+from ascpo.paper.printed import Figures, printed
 from ascpo.paper.scores import Grid, assess_scores, measured, score
 
 
@@ -41,15 +41,15 @@ def test_what_is_smaller_than_the_floor_counts_as_the_floor():
     ("algorithm", "expected"),
     [("cpo", 1.68), ("trpo-fac", 1.59), ("pcpo", 1.52), ("trpo-lagrangian", 1.36), ("trpo-usl", 1.23)],
 )
-def test_without_zeros_psi_of_the_published_tables_needs_no_floor(algorithm, expected):
+def test_without_zeros_psi_of_the_printed_tables_needs_no_floor(algorithm, expected):
     """All nineteen, the copies among them, as the paper has it."""
-    table = published()
+    table = printed()
     all_suites = [psi(table[suite, algorithm], table[suite, "trpo"]) for suite in PAPER_SUITES]
     assert np.mean(all_suites) == pytest.approx(expected, abs=0.005)
 
 
 def test_trpo_has_a_score_of_one_whatever_the_runs_say():
-    found = {s.algorithm: s for s in score(samples(published(), seeds=3, spread=0.3), TABLE_ALGORITHMS)}
+    found = {s.algorithm: s for s in score(samples(printed(), seeds=3, spread=0.3), TABLE_ALGORITHMS)}
     assert found["trpo"].psi == Interval(1.0, 1.0, 1.0)
     assert found["trpo"].ratio.value == pytest.approx(1.0)
     assert found["ascpo"].suites == 17
@@ -84,14 +84,14 @@ def test_a_suite_without_a_run_is_left_out_of_that_algorithms_mean():
 
 
 def test_the_copied_tables_do_not_count():
-    kept = measured(samples(published()), TABLE_ALGORITHMS)
+    kept = measured(samples(printed()), TABLE_ALGORITHMS)
     assert kept is not None
     assert kept.figures.shape[1] == 17
 
 
-def test_runs_that_repeat_the_published_figures_reproduce_its_scores():
-    assessed = assess_scores(samples(published(), seeds=2, spread=0.05), TABLE_ALGORITHMS)
+def test_runs_that_repeat_the_printed_figures_reproduce_its_scores():
+    assessed = assess_scores(samples(printed(), seeds=2, spread=0.05), TABLE_ALGORITHMS)
     assert len(assessed) == 11
     assert {one.verdict for one in assessed} == {"reproduced"}
     for one in assessed:
-        assert one.ours.value == pytest.approx(one.published, rel=0.2)
+        assert one.ours.value == pytest.approx(one.printed, rel=0.2)

@@ -24,7 +24,7 @@ from ascpo.sweep.estimate import RULE, Estimate, duration
 _VERBS = {
     "list": "list the experiments, the runs that they need, and how long these take",
     "run": "train the runs of an experiment that are missing",
-    "show": "show a table or figure from your runs, beside the published one",
+    "show": "show a table or figure from your runs, beside the figures that the paper prints",
 }
 
 

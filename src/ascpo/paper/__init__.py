@@ -1,1 +1,1 @@
-"""The paper's tables and figures: what they need, what was published, and what of it can be reproduced."""
+"""The paper's tables and figures: what they need, what the article prints, and what of it can be reproduced."""

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from ascpo.paper.experiments import FOUR_SUITES, LAGRANGIANS, TABLE_ALGORITHMS, Experiment
 from ascpo.paper.intervals import VERDICTS, Interval, Verdict, of_difference, of_mean, verdict
-from ascpo.paper.published import COPIES, J_R, M_C, MEASURES, RHO_C, Measure, published_value
+from ascpo.paper.printed import COPIES, J_R, M_C, MEASURES, RHO_C, Measure, printed_value
 from ascpo.paper.results import Samples
 
 COST = Measure("cost", "mean cost of an episode after training", floor=M_C.floor)
@@ -93,7 +93,7 @@ class Assessment:
     verdict: Verdict
     ours: Interval | None = None
     """A factor, or a difference of returns."""
-    published: float | None = None
+    printed: float | None = None
     has_runs: bool = True
     """Whether both sides have runs, enough to decide or not."""
 
@@ -115,12 +115,12 @@ def claims_of(experiment: Experiment) -> list[Claim]:
 
 
 def claims_of_table(suite: str) -> list[Claim]:
-    """The claims that one published table shows. A claim that it does not show cannot be reproduced."""
+    """The claims that one printed table shows. A claim that it does not show cannot be reproduced."""
     if suite in COPIES:
         return []
     costs = [Claim("ascpo", other, m, suite) for m in (M_C, RHO_C) for other in ("trpo", "cpo", "scpo")]
     return [
-        *(claim for claim in costs if (_published_difference(claim, suite) or 0) > 0),
+        *(claim for claim in costs if (_printed_difference(claim, suite) or 0) > 0),
         Claim("ascpo", "trpo", J_R, suite, _HARDLY_LESS),
     ]
 
@@ -176,16 +176,16 @@ def _scaled(measure: Measure, x: ArrayLike) -> np.ndarray:
 
 
 def _expected(claim: Claim, suites: list[str]) -> float | None:
-    """The published difference, over the same suites."""
-    known = [x for suite in suites if (x := _published_difference(claim, suite)) is not None]
-    # Published numbers that do not show the claim say nothing about its size.
+    """The printed difference, over the same suites."""
+    known = [x for suite in suites if (x := _printed_difference(claim, suite)) is not None]
+    # Printed numbers that do not show the claim say nothing about its size.
     return float(np.mean(known)) if known and np.mean(known) > 0 else None
 
 
-def _published_difference(claim: Claim, suite: str) -> float | None:
+def _printed_difference(claim: Claim, suite: str) -> float | None:
     if claim.measure not in MEASURES or suite in COPIES:
         return None
-    better, worse = (published_value(suite, name, claim.measure) for name in (claim.better, claim.worse))
+    better, worse = (printed_value(suite, name, claim.measure) for name in (claim.better, claim.worse))
     if better is None or worse is None:
         return None
     return float(_scaled(claim.measure, better) - _scaled(claim.measure, worse))

@@ -8,9 +8,9 @@ import numpy as np
 from ascpo.paper.claims import assess, claims_of_table, tally
 from ascpo.paper.drawing import draw_bars, draw_boxes, draw_curves, draw_starts
 from ascpo.paper.experiments import BOX_EPISODES, FIXED_STARTS, TABLE_ALGORITHMS, Experiment
-from ascpo.paper.published import COPIES, COPIES_NOTE, FAILED_SEEDS, FLOORS, MEASURES, published_value
+from ascpo.paper.printed import COPIES, COPIES_NOTE, FAILED_SEEDS, FLOORS, MEASURES, printed_value
 from ascpo.paper.results import Numbers, PaperStore, Samples
-from ascpo.paper.scores import assess_scores, score, score_published, usable, value
+from ascpo.paper.scores import assess_scores, score, score_printed, usable, value
 from ascpo.paper.tables import Cell, Page, Table
 from ascpo.runs.directory import RunDirectory
 from ascpo.sweep.evaluation import costs_by_start, episode_costs
@@ -26,7 +26,7 @@ def _tables(page: Page, experiment: Experiment, store: PaperStore, samples: Samp
     if set(COPIES) & set(experiment.suites):
         page.footnotes.append(f"* {COPIES_NOTE[0].upper()}{COPIES_NOTE[1:]}.")
     if any(suite in experiment.suites for suite, _ in FAILED_SEEDS):
-        page.footnotes.append("† The published J_r looks like the mean of a good seed and one that failed.")
+        page.footnotes.append("† The printed J_r looks like the mean of a good seed and one that failed.")
     if len(experiment.suites) == 1:
         _curves(page, experiment, store)
         return
@@ -40,14 +40,14 @@ def _tables(page: Page, experiment: Experiment, store: PaperStore, samples: Samp
 def _figures(experiment: Experiment, suite: str, samples: Samples) -> Table:
     columns = {"algorithm": "", "seeds": "d"}
     for measure, digits in zip(MEASURES, (".3f", ".4f", ".1f"), strict=True):
-        columns |= {measure.title: digits, f"published {measure.title}": digits}
+        columns |= {measure.title: digits, f"printed {measure.title}": digits}
     rows = []
     for variant in experiment.variants:
         numbers = samples.get((suite, variant.name), {})
         row: list[Cell] = [variant.name, len(numbers.get("J_r", ()))]
         for measure in MEASURES:
             row.append(_mean(numbers, measure.name, measure.scale))
-            theirs = published_value(suite, variant.name, measure)
+            theirs = printed_value(suite, variant.name, measure)
             row.append(None if theirs is None else theirs * measure.scale)
         if (suite, variant.name) in FAILED_SEEDS and row[3] is not None:
             row[3] = f"{row[3]:.3f}†"
@@ -66,8 +66,8 @@ def _mean(numbers: Numbers, name: str, scale: float = 1.0) -> Cell:
 def _scores(page: Page, experiment: Experiment, store: PaperStore, samples: Samples) -> None:
     suites = usable(samples)
     ours = score(samples, TABLE_ALGORITHMS)
-    theirs = {s.algorithm: s for s in score_published(suites, TABLE_ALGORITHMS)}
-    titles = [f"{who}{name}" for name in ("ψ", "ratio", "rank") for who in ("", "published ")]
+    theirs = {s.algorithm: s for s in score_printed(suites, TABLE_ALGORITHMS)}
+    titles = [f"{who}{name}" for name in ("ψ", "ratio", "rank") for who in ("", "printed ")]
     columns = {"algorithm": "", "suites": "d", **dict.fromkeys(titles, ".2f")}
     rows = []
     for one in sorted(ours, key=lambda s: -value(s.psi)):
@@ -200,7 +200,7 @@ _ABOUT_BOXES = (
 _FOOTNOTES = {
     "scores": (
         FLOORS,
-        "Published scores come from the published tables of the same suites, with the same floors. Ratio is ψ with "
+        "Printed scores come from the printed tables of the same suites, with the same floors. Ratio is ψ with "
         "geometric means. Rank is the mean rank among these algorithms on the suites that all of them have; 1 is best.",
         f"Left out: {COPIES_NOTE}.",
     ),
@@ -213,7 +213,7 @@ _FOOTNOTES = {
     "monotone": (
         FLOORS,
         "`ascpo-monotone` has the loss (cost_fit.monotone_weight 1, as in the released code). `ascpo`, the default of "
-        "this package, does not. The published numbers stand beside `ascpo`, although the paper's ASCPO has the loss.",
+        "this package, does not. The printed figures stand beside `ascpo`, although the paper's ASCPO has the loss.",
     ),
     "resources": (
         "Each run had a process and the machine to itself, and compiled its own programs. Seconds are those of the "

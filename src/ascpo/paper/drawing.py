@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascpo.paper.published import MEASURES, Measure
+from ascpo.paper.printed import MEASURES, Measure
 from ascpo.runs.directory import RunDirectory
 from ascpo.runs.tables import read_table
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from ascpo.algorithms import TRPOLagrangian
 from ascpo.guard.suites import PAPER_SUITES, suite
-from ascpo.paper.published import STEPS, published
+from ascpo.paper.printed import STEPS, printed
 from ascpo.runs.config import Config, EngineName, acting_settings, configure
 from ascpo.runs.serialization import BadSetting, nearest
 from ascpo.sweep.evaluation import Evaluation, FixedStarts, HeldOutEpisodes
@@ -93,8 +93,8 @@ def _defaults(*names: str) -> tuple[Variant, ...]:
     return tuple(Variant(name, name) for name in names)
 
 
-TABLE_ALGORITHMS = tuple(dict.fromkeys(algorithm for _, algorithm in published()))
-"""The twelve algorithms of the published tables."""
+TABLE_ALGORITHMS = tuple(dict.fromkeys(algorithm for _, algorithm in printed()))
+"""The twelve algorithms of the printed tables."""
 FOUR_SUITES = tuple(f"{robot}-8-Hazard" for robot in ("Point", "Humanoid", "Ant", "Walker"))
 MONOTONE = Variant("ascpo-monotone", "ascpo", {"cost_fit.monotone_weight": 1.0})
 LAGRANGIANS = tuple(

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ascpo.paper.experiments import Experiment, Training
-from ascpo.paper.published import J_R, M_C, RHO_C
+from ascpo.paper.printed import J_R, M_C, RHO_C
 from ascpo.paper.results import PaperStore
 from ascpo.paper.tables import write_rows
 from ascpo.runs.directory import NoRun, RunDirectory

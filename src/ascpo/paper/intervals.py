@@ -1,13 +1,13 @@
 """Confidence intervals of 95 %, and the rule that turns them into a verdict on a claim.
 
-An effect is a number that is above 0 if a claim is true. `published` is the same effect in the published numbers.
+An effect is a number that is above 0 if a claim is true. `printed` is the same effect in the printed figures.
 
-    reproduced       the whole interval lies above 0, and the effect is at least half of the published one
+    reproduced       the whole interval lies above 0, and the effect is at least half of the printed one
     weaker           the whole interval lies above 0, but the effect is smaller than that
-    not reproduced   the interval reaches 0 or lies below, and does not reach half of the published effect
+    not reproduced   the interval reaches 0 or lies below, and does not reach half of the printed effect
     undecided        the interval reaches both and is too wide to tell, or there are fewer than two seeds
 
-Where no number was published, an interval above 0 reproduces the claim, and one at or below 0 does not.
+Where no number was printed, an interval above 0 reproduces the claim, and one at or below 0 does not.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,13 +39,13 @@ class Interval:
         return Interval(change(self.value), low, high)
 
 
-def verdict(effect: Interval | None, published: float | None) -> Verdict:
+def verdict(effect: Interval | None, printed: float | None) -> Verdict:
     """The verdict by the rule above. None stands for an effect that cannot be estimated."""
     if effect is None:
         return "undecided"
     if effect.low > 0:
-        return "weaker" if published is not None and effect.value < published / 2 else "reproduced"
-    if effect.high <= 0 or (published is not None and effect.high < published / 2):
+        return "weaker" if printed is not None and effect.value < printed / 2 else "reproduced"
+    if effect.high <= 0 or (printed is not None and effect.high < printed / 2):
         return "not reproduced"
     return "undecided"
 

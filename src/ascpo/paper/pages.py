@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from ascpo.paper.claims import assess, claims_of
 from ascpo.paper.contents import fill
 from ascpo.paper.experiments import Experiment, Training
-from ascpo.paper.published import STEPS
+from ascpo.paper.printed import STEPS
 from ascpo.paper.results import PaperStore, gather
 from ascpo.paper.tables import Page
 from ascpo.runs.config import Config

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ascpo.paper.experiments import Experiment, Training, Variant
-from ascpo.paper.published import MEASURES, RHO_C
+from ascpo.paper.printed import MEASURES, RHO_C
 from ascpo.runs.directory import RunDirectory
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import read_table

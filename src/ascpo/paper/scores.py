@@ -16,7 +16,7 @@ import numpy as np
 
 from ascpo.paper.claims import FEW_SUITES, Assessment
 from ascpo.paper.intervals import Interval, of_draws, verdict
-from ascpo.paper.published import COPIES, MEASURES, published
+from ascpo.paper.printed import COPIES, MEASURES, printed
 from ascpo.paper.results import Samples
 
 _DRAWS = 2000
@@ -73,18 +73,18 @@ def score(samples: Samples, algorithms: Iterable[str]) -> list[Score]:
     ]
 
 
-def score_published(suites: Iterable[str], algorithms: Iterable[str]) -> list[Score]:
-    """The scores of the published numbers."""
+def score_printed(suites: Iterable[str], algorithms: Iterable[str]) -> list[Score]:
+    """The scores of the printed figures."""
     samples = {
         (suite, name): {m.name: np.array([figures.of(m)]) for m in MEASURES}
-        for (suite, name), figures in published().items()
+        for (suite, name), figures in printed().items()
         if suite in set(suites)
     }
     return score(samples, algorithms)
 
 
 def usable(samples: Samples) -> list[str]:
-    """Suites on which TRPO has runs, and whose published table is no copy."""
+    """Suites on which TRPO has runs, and whose printed table is no copy."""
     return [suite for suite, name in samples if name == "trpo" and suite not in COPIES]
 
 
@@ -123,8 +123,8 @@ def _above(samples: Samples, better: str, other: str) -> Assessment | None:
     ours, theirs = (np.maximum(grid.psi()[:, grid.algorithms.index(name)], 1e-3) for name in (better, other))
     draws = np.log(ours / theirs)
     effect = of_draws(float(draws[0]), draws[1:]) if len(suites) >= FEW_SUITES else None
-    published = {s.algorithm: value(s.psi) for s in score_published(suites, [better, other])}
-    size = float(np.log(published[better] / published[other]))
+    printed = {s.algorithm: value(s.psi) for s in score_printed(suites, [better, other])}
+    size = float(np.log(printed[better] / printed[other]))
     expected = size if size > 0 else None
     factors = effect and effect.map(np.exp), expected and float(np.exp(expected))
     return Assessment(f"ψ of {better} above {other}'s, over the suites", verdict(effect, expected), *factors)

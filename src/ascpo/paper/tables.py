@@ -47,8 +47,8 @@ class Page:
         """The tables, and one of the claims."""
         if not self.claims:
             return self.tables
-        columns = {"claim": "", "ours": ".3g", "published": ".3g", "verdict": ""}
-        rows = [(one.claim, one.ours, one.published, one.verdict) for one in self.claims]
+        columns = {"claim": "", "ours": ".3g", "printed": ".3g", "verdict": ""}
+        rows = [(one.claim, one.ours, one.printed, one.verdict) for one in self.claims]
         title = "Claims: the factor, or for returns the difference, with 95 % intervals"
         return [*self.tables, Table(title, columns, rows)]
 

@@ -1,14 +1,14 @@
-"""The published figures, as they were typed in."""
+"""The printed figures, as they were typed in."""
 
 import pytest
 
 from ascpo.guard.suites import PAPER_SUITES
 from ascpo.paper.experiments import TABLE_ALGORITHMS
-from ascpo.paper.published import COPIES, FAILED_SEEDS, Figures, published
+from ascpo.paper.printed import COPIES, FAILED_SEEDS, Figures, printed
 
 
 def test_every_suite_has_every_algorithm():
-    assert set(published()) == {(suite, name) for suite in PAPER_SUITES for name in TABLE_ALGORITHMS}
+    assert set(printed()) == {(suite, name) for suite in PAPER_SUITES for name in TABLE_ALGORITHMS}
     assert len(TABLE_ALGORITHMS) == 12
 
 
@@ -26,14 +26,14 @@ def test_every_suite_has_every_algorithm():
     ],
 )
 def test_cells_are_those_of_the_tables(suite, algorithm, figures):
-    assert published()[suite, algorithm] == pytest.approx(figures)
+    assert printed()[suite, algorithm] == pytest.approx(figures)
 
 
 def test_the_two_tables_that_are_not_to_be_used_share_nine_rows():
     first, second = COPIES
-    assert sum(published()[first, name] == published()[second, name] for name in TABLE_ALGORITHMS) == 9
+    assert sum(printed()[first, name] == printed()[second, name] for name in TABLE_ALGORITHMS) == 9
 
 
 def test_a_seed_that_failed_shows_in_the_return_alone():
-    for key in published():
-        assert (published()[key].J_r < 1.5) == (key in FAILED_SEEDS)
+    for key in printed():
+        assert (printed()[key].J_r < 1.5) == (key in FAILED_SEEDS)

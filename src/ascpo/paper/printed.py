@@ -1,4 +1,4 @@
-"""The published numbers: nineteen suites, twelve algorithms, the last epoch of six million steps, two seeds each."""
+"""The figures that the article prints: nineteen suites, twelve algorithms, the last of six million steps, two seeds each."""
 
 import csv
 from collections.abc import Mapping
@@ -40,11 +40,11 @@ MEASURES = (J_R, M_C, RHO_C)
 FLOORS = "Ratios take " + ", ".join(f"{m.title} as at least {m.scale * m.floor:g}" for m in MEASURES) + "."
 
 COPIES = ("Arm3-8-Hazard", "Humanoid-8-Hazard")
-"""Their published tables share nine complete rows and most of the rest: at least one is a copy of the other."""
-COPIES_NOTE = f"the published tables of {' and '.join(COPIES)} are nearly the same numbers, so no claim rests on them"
+"""Their printed tables share nine complete rows and most of the rest: at least one is a copy of the other."""
+COPIES_NOTE = f"the printed tables of {' and '.join(COPIES)} are nearly the same numbers, so no claim rests on them"
 
 FAILED_SEEDS = {("Point-1-Hazard", "scpo"), ("Point-1-Ghost", "scpo"), ("Drone-8-3DHazard", "pcpo")}
-"""The published J_r looks like the mean of a good seed and of one that failed."""
+"""The printed J_r looks like the mean of a good seed and of one that failed."""
 
 
 class Figures(NamedTuple):
@@ -59,9 +59,9 @@ class Figures(NamedTuple):
 
 
 @cache
-def published() -> Mapping[tuple[str, str], Figures]:
+def printed() -> Mapping[tuple[str, str], Figures]:
     """By suite and algorithm."""
-    text = (files("ascpo.paper") / "published.csv").read_text(encoding="utf-8")
+    text = (files("ascpo.paper") / "printed.csv").read_text(encoding="utf-8")
     return {
         (row["suite"], row["algorithm"]): Figures(
             float(row["J_r"]), float(row["M_c"]), float(row["rho_c_e4"]) / RHO_C.scale
@@ -70,7 +70,7 @@ def published() -> Mapping[tuple[str, str], Figures]:
     }
 
 
-def published_value(suite: str, algorithm: str, measure: Measure) -> float | None:
-    """One published number, or None where there is none."""
-    found = published().get((suite, algorithm))
+def printed_value(suite: str, algorithm: str, measure: Measure) -> float | None:
+    """One printed number, or None where there is none."""
+    found = printed().get((suite, algorithm))
     return None if found is None else found.of(measure)

@@ -6,6 +6,7 @@ from matplotlib import pyplot
 
 from ascpo.paper import drawing
 from ascpo.paper.experiments import EXPERIMENTS, Training
+from ascpo.runs.tables import read_table
 from tests.paper.helpers import ASCPO, TRPO, store_in, write_run
 
 
@@ -31,7 +32,9 @@ def test_boxes_reach_from_the_least_to_the_largest_with_the_mean_marked(drawn):
 def test_curves_have_a_line_an_algorithm_and_a_panel_a_measure(drawn, tmp_path):
     store, q1 = store_in(tmp_path), EXPERIMENTS["q1"]
     runs = {
-        v.name: [write_run(store, q1, Training("Point-8-Hazard", v, seed), J_r=seed) for seed in (1, 2)]
+        v.name: [
+            read_table(write_run(store, q1, Training("Point-8-Hazard", v, seed), J_r=seed).metrics) for seed in (1, 2)
+        ]
         for v in (TRPO, ASCPO)
     }
     drawing.draw_curves(None, {"Point-8-Hazard": runs}, {"Point-8-Hazard": {"trpo": np.ones(3)}})

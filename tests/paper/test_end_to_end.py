@@ -80,4 +80,4 @@ def test_a_killed_sweep_resumes_and_ends_with_the_same_bytes(tmp_path):
     assert len(cells) == len(SUITES) * len(ALGOS)
     assert not any("–" in line for line in cells)
     assert f"{len(EXPERIMENTS['q1'].trainings()) - 2} of 456 runs are missing" in shown
-    assert "Not the paper's settings: num_envs=4 instead of 30, horizon=25 instead of 1000" in shown
+    assert "Overridden settings: num_envs=4 instead of 30, horizon=25 instead of 1000" in shown

@@ -26,7 +26,7 @@ def read(file):
 def test_every_run_has_a_row_and_a_curve_of_at_most_forty_points(store, tmp_path):
     write_run(store, Q1, Training("Point-8-Hazard", TRPO, 0), J_r=2.5, M_c=0.25, rho_c=0.001)
     write_run(store, Q1, Training("Point-8-Hazard", ASCPO, 7), epochs=3)
-    runs, curves = map(read, export(tmp_path / "out", store, [Q1, EXPERIMENTS["scores"]]))
+    runs, curves, _ = map(read, export(tmp_path / "out", store, [Q1, EXPERIMENTS["scores"]]))
     assert [(row["algorithm"], row["seed"], row["steps"], row["total_steps"]) for row in runs] == [
         ("trpo", "0", "6000000", "6000000"),
         ("ascpo", "7", "90000", "6000000"),
@@ -42,7 +42,7 @@ def test_a_point_is_the_mean_of_the_epochs_since_the_one_before_and_the_rate_is_
     run = write_run(store, Q1, Training("Point-8-Hazard", TRPO, 0), epochs=0)
     lines = [f"{i},{(i + 1) * 30_000},{i},{2 * i},{3 * i},100" for i in range(80)]
     run.metrics.write_text("Epoch,TotalEnvInteracts,EpRet,EpCost,CostRate,EpLen\n" + "\n".join(lines) + "\n")
-    (row,), curve = map(read, export(tmp_path / "out", store, [Q1], last=2))
+    (row,), curve, _ = map(read, export(tmp_path / "out", store, [Q1], last=2))
     assert (row["J_r"], row["M_c"], row["rho_c"]) == ("78.5", "157", "237")
     assert [curve[1][name] for name in ("steps", "J_r", "M_c", "rho_c")] == ["120000", "2.5", "5", "9"]
 
@@ -63,4 +63,4 @@ def test_the_command_line_writes_them_and_says_where(tmp_path, capsys):
 
 
 def test_without_runs_the_tables_are_empty(store, tmp_path):
-    assert [read(file) for file in export(tmp_path / "out", store, [Q1])] == [[], []]
+    assert [read(file) for file in export(tmp_path / "out", store, [Q1])] == [[], [], []]

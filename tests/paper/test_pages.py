@@ -93,10 +93,10 @@ def test_tables_that_are_copies_and_seeds_that_failed_are_marked(store, capsys):
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_settings_that_are_not_the_papers_are_named_and_part_of_the_command(store, capsys):
+def test_settings_that_are_overridden_are_named_and_part_of_the_command(store, capsys):
     write_run(store, Q1, Training(POINT, TRPO, 0), num_envs=15, hidden=(8, 8))
     out = show(capsys, f"q1-{POINT}", "--scale", 0.01, "--out", store.out)
-    assert "Not the paper's settings: num_envs=15 instead of 30, hidden=8,8 instead of 64,64." in out
+    assert "Overridden settings: num_envs=15 instead of 30, hidden=8,8 instead of 64,64." in out
     assert "--set num_envs=15 --set hidden=8,8" in out
 
 

@@ -59,7 +59,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Show:
-    """Show a table or figure from the finished runs, and which of the paper's claims they reproduce."""
+    """Show a table or figure from the finished runs, and which of the paper's claims they reproduce.
+
+    Runs with the published, the released and our settings stand side by side.
+    """
 
     name: Annotated[str, tyro.conf.Positional]
     """A name from `ascpo paper list`, one table (q1-Point-8-Hazard), or all."""
@@ -71,7 +74,8 @@ class Show:
     csv: Path | None = None
     """Also write the tables into this file."""
     export: Path | None = None
-    """Also write the runs into this directory: final values, and learning curves of at most 40 points."""
+    """Also write the runs into this directory: final values, learning curves of at most 40 points, and a summary over
+    the seeds. Runs that it has from an earlier call stay. `--results` reads it again."""
 
     def __post_init__(self) -> None:
         if self.last < 1:
@@ -127,6 +131,8 @@ def _console() -> Console:
 
 def _size(experiment: Experiment) -> str:
     parts = {"suite": experiment.suites, "algorithm": experiment.variants, "seed": experiment.seeds}
+    if len(experiment.columns) > 1:
+        parts["column"] = experiment.columns
     return " × ".join(f"{len(part)} {name}{'s' if len(part) > 1 else ''}" for name, part in parts.items())
 
 
@@ -145,6 +151,7 @@ def _run(wanted: Run) -> None:
     errors = [error for plan in todo for error in plan.errors]
     errors += [f"{one.job.name}: {one.error}" for one in outcomes if one.status == "failed"]
     trained, present = (sum(one.status == status for one in outcomes) for status in ("trained", "present"))
+    present += sum(plan.exported for plan in todo)
     console.print(f"{trained} trained, {present} finished before, {len(errors)} failed.")
     for error in errors:
         console.print(f"  {error}", markup=False)
@@ -173,4 +180,5 @@ def _show(wanted: Show) -> None:
 
 
 def _command(verb: str, name: str, store: PaperStore) -> str:
-    return shlex.join(["ascpo", "paper", verb, name, "--scale", f"{store.scale:g}", "--out", str(store.out)])
+    results = [] if store.results is None else ["--results", str(store.results)]
+    return shlex.join(["ascpo", "paper", verb, name, "--scale", f"{store.scale:g}", "--out", str(store.out), *results])

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ascpo.paper.columns import OURS, Column
 from ascpo.paper.experiments import FOUR_SUITES, LAGRANGIANS, TABLE_ALGORITHMS, Experiment
 from ascpo.paper.intervals import VERDICTS, Interval, Verdict, of_difference, of_mean, verdict
 from ascpo.paper.printed import COPIES, J_R, M_C, MEASURES, RHO_C, Measure, printed_value
@@ -96,15 +97,19 @@ class Assessment:
     printed: float | None = None
     has_runs: bool = True
     """Whether both sides have runs, enough to decide or not."""
+    column: Column = OURS
+    """Whose settings the runs have that decide it."""
 
 
-def assess(claim: Claim, samples: Samples) -> Assessment:
+def assess(claim: Claim, samples: Samples, column: Column = OURS) -> Assessment:
+    """The verdict of the runs of one column. No verdict mixes columns."""
     suites = _suites(claim, samples)
     difference = _difference(claim, suites, samples)
     expected = None if claim.tolerance else _expected(claim, suites)
     found = verdict(difference and difference + _tolerated(claim, suites, samples), expected)
     ours = difference and difference.map(lambda x: _readable(claim, x))
-    return Assessment(claim.description, found, ours, expected and _readable(claim, expected), bool(suites))
+    theirs = expected and _readable(claim, expected)
+    return Assessment(claim.description, found, ours, theirs, bool(suites), column)
 
 
 def claims_of(experiment: Experiment) -> list[Claim]:

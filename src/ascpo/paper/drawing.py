@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ascpo.paper.printed import MEASURES, Measure
-from ascpo.runs.directory import RunDirectory
-from ascpo.runs.tables import read_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,8 +14,8 @@ if TYPE_CHECKING:
 
 Boxes = Mapping[str, np.ndarray]
 """By name, a number for each episode."""
-Curves = Mapping[str, Sequence[RunDirectory]]
-"""By name, the runs of all seeds."""
+Curves = Mapping[str, Sequence[Mapping[str, np.ndarray]]]
+"""By name, the logs of all seeds."""
 _COLOURS = [f"C{i}" for i in range(10)] + ["black", "gold", "navy"]
 
 
@@ -35,8 +33,8 @@ def draw_curves(path: Path, rows: Mapping[str, Curves], boxes: Mapping[str, Boxe
     figure, axes = _figure(max(len(rows), 1), columns, width=3.4, height=2.6)
     for i, (suite, curves) in enumerate(rows.items()):
         for axis, measure in zip(axes[i], MEASURES, strict=False):
-            for j, (name, runs) in enumerate(curves.items()):
-                _curve(axis, measure, name, runs, _COLOURS[j % len(_COLOURS)])
+            for j, (name, logs) in enumerate(curves.items()):
+                _curve(axis, measure, name, logs, _COLOURS[j % len(_COLOURS)])
             axis.set_title(f"{suite}: {measure.name}", fontsize=9)
             axis.set_xlabel("million steps", fontsize=8)
             if not measure.higher_is_better:
@@ -83,15 +81,14 @@ def _boxes(axis: "Axes", boxes: Boxes, title: str) -> None:
     axis.set_ylabel("cost of an episode", fontsize=8)
 
 
-def _curve(axis: "Axes", measure: Measure, name: str, runs: Sequence[RunDirectory], colour: str) -> None:
-    logs = [read_table(run.metrics) for run in runs]
+def _curve(axis: "Axes", measure: Measure, name: str, logs: Sequence[Mapping[str, np.ndarray]], colour: str) -> None:
     if not logs:
         return
-    length = min(len(log["Epoch"]) for log in logs)
-    steps = logs[0]["TotalEnvInteracts"][:length] / 1e6
-    seeds = np.stack([_smooth(log[measure.column][:length]) for log in logs])
-    axis.plot(steps, seeds.mean(axis=0), color=colour, linewidth=1.0, label=name)
-    axis.fill_between(steps, seeds.min(axis=0), seeds.max(axis=0), color=colour, alpha=0.15, linewidth=0)
+    # Logs of exported runs have fewer points than those of directories: the coarsest one decides.
+    steps = min((log["TotalEnvInteracts"] for log in logs), key=len)
+    seeds = np.stack([np.interp(steps, log["TotalEnvInteracts"], _smooth(log[measure.column])) for log in logs])
+    axis.plot(steps / 1e6, seeds.mean(axis=0), color=colour, linewidth=1.0, label=name)
+    axis.fill_between(steps / 1e6, seeds.min(axis=0), seeds.max(axis=0), color=colour, alpha=0.15, linewidth=0)
 
 
 def _smooth(y: np.ndarray) -> np.ndarray:

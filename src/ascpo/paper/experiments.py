@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from ascpo.algorithms import TRPOLagrangian
+from ascpo.algorithms.presets import PRESETS
 from ascpo.guard.suites import PAPER_SUITES, suite
+from ascpo.paper.columns import COLUMNS, OURS, Column, preset_of
 from ascpo.paper.printed import STEPS, printed
 from ascpo.runs.config import Config, EngineName, acting_settings, configure
 from ascpo.runs.serialization import BadSetting, nearest
@@ -18,35 +20,46 @@ target probability stops pressing, and all that reach it are level. So the targe
 
 @dataclass(frozen=True)
 class Variant:
-    """An algorithm with its default settings, or with some of them overridden."""
+    """An algorithm with the settings of a column, or with some of them overridden."""
 
     name: str
     algo: str
     overrides: Overrides = field(default_factory=dict, hash=False)
+    columns: tuple[Column, ...] = COLUMNS
+    """The columns that it belongs to. In another one it would be the same as a variant of another name."""
+
+    def run_name(self, suite: str, column: Column) -> str:
+        """The name of its runs on a suite, without their seeds. Runs from before there were columns are `ours`."""
+        return f"{suite}-{self.name}" if column == OURS else f"{suite}-{self.name}-{column}"
 
 
 @dataclass(frozen=True)
 class Training:
-    """One run: a suite, a variant of an algorithm, and a seed."""
+    """One run: a suite, a variant of an algorithm, a seed, and whose settings it has."""
 
     suite: str
     variant: Variant
     seed: int
+    column: Column = OURS
 
     @property
     def name(self) -> str:
         """The name of the run's directory."""
-        return f"{self.suite}-{self.variant.name}-seed{self.seed}"
+        return f"{self.variant.run_name(self.suite, self.column)}-seed{self.seed}"
 
     def config(self, scale: float, overrides: Overrides | None = None, engine: EngineName = "native") -> Config:
         """The run's config, for a fraction of the paper's steps. The variant's own overrides take precedence.
 
         Overrides that all runs share are left out where they change nothing.
         """
-        chosen = {"probability": TARGET_PROBABILITY, **(overrides or {}), **self.variant.overrides}
-        steps = max(1, round(scale * STEPS))
-        settings = acting_settings(self.variant.algo, nested(chosen, self.variant.algo))
-        return configure(self.suite, self.variant.algo, seed=self.seed, total_steps=steps, engine=engine, **settings)
+        algo, preset = self.variant.algo, preset_of(self.column)
+        shared = {"probability": TARGET_PROBABILITY} if preset is None else {}
+        chosen = {**shared, **(overrides or {}), **self.variant.overrides}
+        own = PRESETS[preset].get(algo, {}) if preset else {}
+        acting = acting_settings(algo, nested({**own, **chosen}, algo))
+        settings = {name: acting[name] for name in nested(chosen, algo) if name in acting}
+        steps = steps_at(scale)
+        return configure(self.suite, algo, seed=self.seed, total_steps=steps, engine=engine, preset=preset, **settings)
 
 
 @dataclass(frozen=True)
@@ -59,19 +72,27 @@ class Experiment:
     variants: tuple[Variant, ...]
     seeds: tuple[int, ...] = (0, 1, 2)
     evaluation: Evaluation | None = None
+    columns: tuple[Column, ...] = (OURS,)
+    """The columns that are trained unless others are asked for."""
     isolated: bool = False
     """Time and memory are measured, so each training has a process and the machine to itself."""
 
     def trainings(
-        self, suites: Iterable[str] = (), algos: Iterable[str] = (), seeds: Iterable[int] = ()
+        self,
+        suites: Iterable[str] = (),
+        algos: Iterable[str] = (),
+        seeds: Iterable[int] = (),
+        columns: Iterable[Column] = (),
     ) -> list[Training]:
-        """All trainings, or those of the given suites, algorithms and seeds."""
+        """All trainings, or those of the given suites, algorithms, seeds and columns."""
         wanted = [self._suite(name) for name in suites] or self.suites
         variants = [v for name in algos for v in self._variants(name)] or self.variants
         return [
-            Training(name, variant, seed)
+            Training(name, variant, seed, column)
             for name in dict.fromkeys(wanted)
+            for column in dict.fromkeys(columns or self.columns)
             for variant in dict.fromkeys(variants)
+            if column in variant.columns
             for seed in dict.fromkeys(seeds or self.seeds)
         ]
 
@@ -89,6 +110,11 @@ class Experiment:
         return found
 
 
+def steps_at(scale: float) -> int:
+    """The steps of a training, for a fraction of the paper's."""
+    return max(1, round(scale * STEPS))
+
+
 def _defaults(*names: str) -> tuple[Variant, ...]:
     return tuple(Variant(name, name) for name in names)
 
@@ -97,6 +123,8 @@ TABLE_ALGORITHMS = tuple(dict.fromkeys(algorithm for _, algorithm in printed()))
 """The twelve algorithms of the printed tables."""
 FOUR_SUITES = tuple(f"{robot}-8-Hazard" for robot in ("Point", "Humanoid", "Ant", "Walker"))
 MONOTONE = Variant("ascpo-monotone", "ascpo", {"cost_fit.monotone_weight": 1.0})
+PAPER_MODE = Variant("ascpo-paper", "ascpo", {"mode": "paper"}, columns=("released", "ours"))
+"""The paper's bound. The published settings of ASCPO have it already."""
 LAGRANGIANS = tuple(
     Variant(f"trpo-lagrangian-x{factor}", "trpo-lagrangian", {"strength": factor * TRPOLagrangian().strength})
     for factor in (2, 5, 10)
@@ -145,6 +173,14 @@ _ALL = (
         "TRPO-Lagrangian with larger multipliers, against ASCPO",
         ("Point-8-Hazard",),
         (*_defaults("ascpo", "trpo-lagrangian"), *LAGRANGIANS),
+    ),
+    Experiment(
+        "columns",
+        "the published, the released and our settings, side by side",
+        ("Point-8-Hazard", "Point-8-Ghost"),
+        (*_defaults("trpo", "cpo", "pcpo", "scpo"), PAPER_MODE, *_defaults("ascpo", "trpo-lagrangian", "pascpo")),
+        seeds=(0, 1, 2, 3, 4),
+        columns=COLUMNS,
     ),
 )
 EXPERIMENTS = {experiment.name: experiment for experiment in _ALL}

@@ -1,4 +1,9 @@
-"""All runs as two small tables for other programs: final values (`runs.csv`) and learning curves (`curves.csv`)."""
+"""All runs as small tables for other programs, and for `show --results`.
+
+runs.csv      the final values of every run
+curves.csv    learning curves of at most 40 points
+summary.csv   over the seeds: mean, worst and standard deviation at the end (`part` is end), and at ten earlier points
+"""
 
 from collections.abc import Iterable, Mapping
 from itertools import pairwise, product
@@ -6,53 +11,94 @@ from pathlib import Path
 
 import numpy as np
 
-from ascpo.paper.experiments import Experiment, Training
-from ascpo.paper.printed import J_R, M_C, RHO_C
-from ascpo.paper.results import PaperStore
+from ascpo.paper.columns import COLUMNS
+from ascpo.paper.experiments import Experiment, Training, steps_at
+from ascpo.paper.exported import CURVES, RUNS, Exported, Row, RunKey, check_exported, read_exported
+from ascpo.paper.printed import LOGGED, RHO_C
+from ascpo.paper.results import PaperStore, typed_overrides
 from ascpo.paper.tables import write_rows
 from ascpo.runs.directory import NoRun, RunDirectory
 from ascpo.runs.tables import read_table
 from ascpo.sweep.estimate import epoch_seconds
 
-POINTS = 40
-"""The most points of a curve."""
-_MEANS = {"J_r": J_R.column, "M_c": M_C.column}
-"""A point of these is the mean over the epochs since the previous point. ρ_c is a mean since the start anyway."""
-
-Row = dict[str, str | int]
+SUMMARY = "summary.csv"
+POINTS, FEW_POINTS = 40, 10
+"""The most points of a curve, and of a curve in the summary."""
 
 
 def export(folder: Path, store: PaperStore, experiments: Iterable[Experiment], last: int = 1) -> list[Path]:
-    """Write both tables. They include unfinished runs, whose `steps` are below `total_steps`."""
-    runs: list[Row] = []
-    curves: list[Row] = []
+    """Write the tables. They include unfinished runs, whose `steps` are below `total_steps`.
+
+    Runs that the folder has from an earlier call stay, unless there is a longer log of the same run now. So results
+    grow over several calls, also where the run directories of the earlier ones are gone.
+    """
+    before = Exported()
+    if (folder / RUNS).exists():
+        before = read_exported(folder)
+        check_exported(before, folder, steps=steps_at(store.scale), last=last)
+    runs, curves = dict(before.runs), dict(before.curves)
     for training, run in _runs(store, experiments).items():
         log = read_table(run.metrics)
         if not len(log.get("Epoch", ())):
             continue
-        about: Row = {"suite": training.suite, "algorithm": training.variant.name, "seed": training.seed}
-        runs.append(about | _end(run, log, last))
-        curves += [about | point for point in _curve(log)]
-    tables = {folder / "runs.csv": runs, folder / "curves.csv": curves}
+        key = RunKey.of(training)
+        end = _end(run, training, log, last, store.scale)
+        if key not in runs or int(end["steps"]) >= int(runs[key]["steps"]):
+            runs[key], curves[key] = key.row() | end, [key.row() | point for point in _curve(log)]
+    kept = Exported(runs, curves)
+    tables = {
+        folder / RUNS: list(runs.values()),
+        folder / CURVES: [row for rows in curves.values() for row in rows],
+        folder / SUMMARY: summary(kept),
+    }
     for file, rows in tables.items():
         write_rows(file, rows)
     return list(tables)
+
+
+def summary(exported: Exported) -> list[Row]:
+    """The finished runs over their seeds: at a few points, and at the end."""
+    groups: dict[tuple[str, ...], list[RunKey]] = {}
+    for key in exported.finished():
+        groups.setdefault(key[:3], []).append(key)
+    out: list[Row] = []
+    for keys in groups.values():
+        about = {name: value for name, value in keys[0].row().items() if name != "seed"}
+        curves = [exported.curves.get(key, ()) for key in keys]
+        length = min(map(len, curves))
+        # Seeds whose curves were kept in another number of points would be compared at different steps.
+        ends = np.linspace(0, length, min(FEW_POINTS, length) + 1).round().astype(int)[1:] if length else ()
+        same = all(len(curve) == length for curve in curves)
+        for i in ends if same else ():
+            out.append(about | {"part": "curve"} | _over_seeds([curve[i - 1] for curve in curves]))
+        out.append(about | {"part": "end"} | _over_seeds([exported.runs[key] for key in keys]))
+    return out
+
+
+def _over_seeds(rows: list[Row]) -> Row:
+    out: Row = {"steps": rows[0]["steps"], "seeds": str(len(rows))}
+    for measure in LOGGED:
+        x = np.array([float(row[measure.key]) for row in rows if row.get(measure.key)])
+        three = [x.mean(), measure.worst(x), x.std(ddof=1) if len(x) > 1 else 0.0] if len(x) else [None] * 3
+        names = (f"{measure.key}_{what}" for what in ("mean", "worst", "deviation"))
+        out |= {name: "" if value is None else _short(value) for name, value in zip(names, three, strict=True)}
+    return out
 
 
 def _runs(store: PaperStore, experiments: Iterable[Experiment]) -> dict[Training, RunDirectory]:
     """Each run once, even if several experiments use it."""
     found: dict[Training, RunDirectory] = {}
     for experiment in experiments:
-        for suite, variant in product(experiment.suites, experiment.variants):
-            for seed in store.seeds(experiment, suite, variant):
-                training = Training(suite, variant, seed)
+        for suite, column, variant in product(experiment.suites, COLUMNS, experiment.variants):
+            for seed in store.seeds(experiment, suite, variant, column):
+                training = Training(suite, variant, seed, column)
                 run = store.run(experiment, training)
                 if run.metrics.exists():
                     found.setdefault(training, run)
     return found
 
 
-def _end(run: RunDirectory, log: Mapping[str, np.ndarray], last: int) -> Row:
+def _end(run: RunDirectory, training: Training, log: Mapping[str, np.ndarray], last: int, scale: float) -> Row:
     try:
         config = run.config()
     except (NoRun, OSError):
@@ -60,10 +106,12 @@ def _end(run: RunDirectory, log: Mapping[str, np.ndarray], last: int) -> Row:
     seconds = epoch_seconds(run)
     return {
         "engine": config.engine if config else "",
-        "steps": int(log["TotalEnvInteracts"][-1]),
-        "total_steps": config.total_steps if config else "",
+        "steps": str(int(log["TotalEnvInteracts"][-1])),
+        "total_steps": str(config.total_steps) if config else "",
+        "last": str(last),
         **_figures(log, slice(-last, None)),
         "seconds_per_epoch": "" if seconds is None else _short(seconds),
+        "overridden": typed_overrides(training, config, scale) if config else "",
     }
 
 
@@ -72,14 +120,15 @@ def _curve(log: Mapping[str, np.ndarray]) -> list[Row]:
     epochs = len(log["Epoch"])
     ends = np.linspace(0, epochs, min(POINTS, epochs) + 1).round()
     return [
-        {"steps": int(log["TotalEnvInteracts"][b - 1]), **_figures(log, slice(a, b))}
+        {"steps": str(int(log["TotalEnvInteracts"][b - 1])), **_figures(log, slice(a, b))}
         for a, b in pairwise(map(int, ends))
     ]
 
 
 def _figures(log: Mapping[str, np.ndarray], epochs: slice) -> Row:
-    means: Row = {name: _short(np.mean(log[column][epochs])) for name, column in _MEANS.items()}
-    return means | {"rho_c": _short(log[RHO_C.column][epochs][-1])}
+    """Means over the epochs since the previous point. ρ_c is a mean since the start anyway."""
+    values = {m: m.of_log(log)[epochs] for m in LOGGED if m.column in log}
+    return {m.key: _short(x[-1] if m == RHO_C else np.mean(x)) for m, x in values.items()}
 
 
 def _short(value: float | np.floating) -> str:

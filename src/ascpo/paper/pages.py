@@ -1,58 +1,44 @@
 """The page of an experiment: its tables, claims and pictures, and notes about the runs behind them."""
 
-from collections.abc import Iterable, Mapping
-
 from ascpo.paper.claims import assess, claims_of
+from ascpo.paper.columns import COLUMNS, OURS, SETTINGS, about_columns, enumerate_words
+from ascpo.paper.comparison import ByColumn, findings
 from ascpo.paper.contents import fill
 from ascpo.paper.experiments import Experiment, Training
 from ascpo.paper.printed import STEPS
-from ascpo.paper.results import PaperStore, gather
+from ascpo.paper.results import PaperStore, configs_of, gather_columns, overridden, typed
 from ascpo.paper.tables import Page
-from ascpo.runs.config import Config
-from ascpo.runs.serialization import differences
 from ascpo.sweep.store import failure_file
 
 
 def page_of(experiment: Experiment, store: PaperStore, *, last: int = 1, command: str = "") -> Page:
     """A page from the runs that exist. `command` trains the missing ones."""
-    samples = gather(store, experiment, last)
+    samples = gather_columns(store, experiment, last)
     page = Page(f"{experiment.name}: {experiment.description}", last)
-    page.notes += _notes(experiment, store, command)
+    page.notes += _notes(experiment, store, samples, command)
     if samples:
         fill(page, experiment, store, samples)
-        page.claims += [assess(claim, samples) for claim in claims_of(experiment)]
+        page.claims += [assess(claim, one, c) for c, one in samples.items() for claim in claims_of(experiment)]
         waiting = sum(not claim.has_runs for claim in page.claims)
         page.claims = [claim for claim in page.claims if claim.has_runs]
         page.footnotes += [f"Claims without runs so far: {waiting}."] if waiting else []
+    if set(samples) - {OURS}:
+        page.findings += findings(experiment, samples, page.claims)
     return page
 
 
-def configs_of(store: PaperStore, experiment: Experiment, trainings: Iterable[Training]) -> dict[Training, Config]:
-    """The configs of the runs that exist."""
-    runs = {training: store.run(experiment, training) for training in trainings}
-    return {training: run.config() for training, run in runs.items() if run.config_file.exists()}
-
-
-def overridden(configs: Mapping[Training, Config], scale: float) -> dict[str, tuple[object, object]]:
-    """Settings of the runs that differ from the experiment's: name → (the experiment's, the run's)."""
-    out: dict[str, tuple[object, object]] = {}
-    for training, found in configs.items():
-        usual = training.config(scale)
-        out |= differences(usual.settings, found.settings)
-        out |= {f"{found.algo}.{name}": both for name, both in differences(usual.method, found.method).items()}
-    return out
-
-
-def _notes(experiment: Experiment, store: PaperStore, command: str) -> list[str]:
+def _notes(experiment: Experiment, store: PaperStore, samples: ByColumn, command: str) -> list[str]:
     """How long the runs are, what is unusual about them, and which are missing."""
-    trainings = experiment.trainings()
-    present = {training for training in trainings if store.has(experiment, training)}
+    columns = [column for column in COLUMNS if column in samples or column in experiment.columns]
+    trainings = experiment.trainings(columns=columns)
     notes = [f"Runs have {store.scale:g} of the paper's steps ({round(store.scale * STEPS):,} of {STEPS:,})."]
+    if columns != [OURS]:
+        notes.append(about_columns())
     configs = configs_of(store, experiment, trainings)
     if changed := overridden(configs, store.scale):
-        listed = ", ".join(f"{name}={_typed(now)} instead of {_typed(was)}" for name, (was, now) in changed.items())
-        notes.append(f"Not the paper's settings: {listed}.")
-        command += "".join(f" --set {name}={_typed(now)}" for name, (_, now) in changed.items())
+        listed = ", ".join(f"{name}={typed(now)} instead of {typed(was)}" for name, (was, now) in changed.items())
+        notes.append(f"Overridden settings: {listed}.")
+        command += "".join(f" --set {name}={typed(now)}" for name, (_, now) in changed.items())
     engines: dict[str, dict[str, None]] = {}
     for training, config in configs.items():
         engines.setdefault(config.engine, {})[training.suite] = None
@@ -60,15 +46,40 @@ def _notes(experiment: Experiment, store: PaperStore, command: str) -> list[str]
         listed = "; ".join(f"{engine}: {', '.join(suites)}" for engine, suites in engines.items())
         notes.append(f"Engines: {listed}.")
         command += f" --engine {others[0] if len(engines) == 1 else 'mjx'}"
-    if missing := len(trainings) - len(present):
-        notes.append(f"{missing} of {len(trainings)} runs are missing or unfinished. To train them: {command}")
-    for training in trainings:
+    return notes + _exported(experiment, store) + _missing(experiment, store, trainings, command)
+
+
+def _exported(experiment: Experiment, store: PaperStore) -> list[str]:
+    """What is known of runs that have no directory."""
+    names = {variant.name for variant in experiment.variants}
+    runs = store.exported.runs
+    rows = [runs[k] for k in store.exported.finished() if k.suite in experiment.suites and k.algorithm in names]
+    if not rows:
+        return []
+    engines = enumerate_words(list(dict.fromkeys(row["engine"] for row in rows if row.get("engine"))))
+    changed = enumerate_words(list(dict.fromkeys(text for row in rows if (text := row.get("overridden")))))
+    about = f"{len(rows)} finished runs are in {store.results}, by the engine {engines or 'that is not known'}"
+    return [f"{about}{f', with the overridden settings {changed}' if changed else ''}."]
+
+
+def _missing(experiment: Experiment, store: PaperStore, trainings: list[Training], command: str) -> list[str]:
+    """Which runs are missing, column by column, and why some failed."""
+    notes: list[str] = []
+    present = {training for training in trainings if store.has(experiment, training)}
+    for column in dict.fromkeys(training.column for training in trainings):
+        wanted = [training for training in trainings if training.column == column]
+        if missing := len(set(wanted) - present):
+            which = "" if {one.column for one in trainings} == {OURS} else f" with {SETTINGS[column]}"
+            typed_column = "" if (column,) == experiment.columns else f" --as {column}"
+            notes.append(
+                f"{missing} of {len(wanted)} runs{which} are missing or unfinished. To train them: "
+                f"{command}{typed_column}"
+            )
+    if absent := [column for column in COLUMNS if not any(training.column == column for training in trainings)]:
+        words = enumerate_words([SETTINGS[column] for column in absent], "or")
+        notes.append(f"No run with {words} is finished. To train some: {command} --as {' '.join(absent)}")
+    for training in experiment.trainings(columns=COLUMNS):
         file = failure_file(store.run(experiment, training))
-        if file.exists() and training not in present:
+        if file.exists() and not store.has(experiment, training):
             notes.append(f"{training.name} failed: {file.read_text().strip()}")
     return notes
-
-
-def _typed(value: object) -> str:
-    """As on the command line."""
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

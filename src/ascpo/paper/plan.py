@@ -2,15 +2,18 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
 from rich.console import Console
 
-from ascpo.paper.experiments import Experiment, experiments
-from ascpo.paper.results import PaperStore
-from ascpo.runs.config import EngineName
+from ascpo.paper.columns import Column
+from ascpo.paper.experiments import Experiment, Training, experiments
+from ascpo.paper.exported import RunKey
+from ascpo.paper.results import PaperStore, typed_overrides
+from ascpo.runs.config import Config, EngineName
 from ascpo.runs.serialization import BadSetting
 from ascpo.sweep.estimate import Estimate
 from ascpo.sweep.executors import Executor, InProcess, Processes
@@ -41,10 +44,16 @@ class Request:
     """Seconds between checkpoints. 0 saves one after every epoch."""
     engine: Literal["native", "mjx", "mjx-jax", "mjx-warp"] = "native"
     """Simulator: native on the host, or mjx on an accelerator, which leaves suites that it lacks to native."""
+    columns: Annotated[tyro.conf.UseAppendAction[tuple[tuple[Column, ...], ...]], tyro.conf.arg(name="as")] = ()
+    """Whose settings the runs have: ours (the default), published (the paper's), released (its code's), or several."""
 
     def __post_init__(self) -> None:
         if self.episodes < 0:
             raise BadSetting("--episodes must be at least 0.")
+
+    def trainings(self, experiment: Experiment) -> list[Training]:
+        """What is wanted of an experiment."""
+        return experiment.trainings(self.suites, self.algos, self.seeds, tuple(chain(*self.columns)))
 
 
 @dataclass(frozen=True)
@@ -56,14 +65,16 @@ class Plan:
     errors: tuple[str, ...] = ()
     """Why some trainings cannot become jobs."""
     notes: tuple[str, ...] = ()
+    exported: int = 0
+    """Trainings that need no job, because the store's `results` have their runs."""
 
 
 def plans(request: Request) -> list[Plan]:
     """The plans of a request. Everything that can be wrong with it is found here, before any training starts."""
     found = [_plan(experiment, request) for experiment in experiments(request.name) if _concerns(experiment, request)]
     errors = [error for plan in found for error in plan.errors]
-    if not any(plan.jobs for plan in found):
-        no_match = "No experiment has these suites and algorithms. See `ascpo paper list`."
+    if not any(plan.jobs or plan.exported for plan in found):
+        no_match = "No experiment has these suites and algorithms with these settings. See `ascpo paper list`."
         raise BadSetting(errors[0] if errors else no_match)
     return found
 
@@ -115,24 +126,47 @@ def _concerns(experiment: Experiment, request: Request) -> bool:
     if request.name != "all":
         return True
     try:
-        return bool(experiment.trainings(request.suites, request.algos, request.seeds))
+        return bool(request.trainings(experiment))
     except BadSetting:
         return False
 
 
 def _plan(experiment: Experiment, request: Request) -> Plan:
-    jobs, errors, notes = [], [], {}
+    jobs, errors, notes, exported = [], [], {}, 0
     evaluation = experiment.evaluation
     if evaluation is not None and request.episodes:
         evaluation = replace(evaluation, episodes=request.episodes)
     choose, overrides = cache(partial(choose_engine, request.engine)), read_overrides(request.set)
-    for training in experiment.trainings(request.suites, request.algos, request.seeds):
+    store = request.store
+    for training in request.trainings(experiment):
         try:
             engine, why = choose(training.suite)
-            config = training.config(request.store.scale, overrides, engine)
-            directory = request.store.run(experiment, training).path
-            jobs.append(Job(config, directory, evaluation, request.checkpoint_every))
+            config = training.config(store.scale, overrides, engine)
+            directory = store.run(experiment, training).path
             notes |= {training.suite: f"{training.suite} uses the native engine. {why}"} if why else {}
+            if not directory.exists() and store.is_exported(experiment, training):
+                _check_exported(store, training, config)
+                exported += 1
+                continue
+            jobs.append(Job(config, directory, evaluation, request.checkpoint_every))
         except ValueError as error:
             errors.append(f"{training.name}: {error}")
-    return Plan(experiment, tuple(jobs), tuple(errors), tuple(notes.values()))
+    if exported:
+        notes[""] = f"{exported} runs are finished in {store.results}."
+    return Plan(experiment, tuple(jobs), tuple(errors), tuple(notes.values()), exported)
+
+
+def _check_exported(store: PaperStore, training: Training, config: Config) -> None:
+    """Refuse an exported run that was trained with other settings."""
+    row = store.exported.runs[RunKey.of(training)]
+    wanted = config.engine, typed_overrides(training, config, store.scale)
+    found = row.get("engine") or config.engine, row.get("overridden") or ""
+    if wanted != found:
+        raise BadSetting(
+            f"{store.results} has this run with {_setup(*found)}, but this sweep wants {_setup(*wanted)}. Ask for the "
+            f"same, or leave out --results."
+        )
+
+
+def _setup(engine: str, overrides: str) -> str:
+    return f"the engine {engine} and {overrides or 'no overridden settings'}"

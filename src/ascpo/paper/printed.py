@@ -1,4 +1,4 @@
-"""The figures that the article prints: nineteen suites, twelve algorithms, the last of six million steps, two seeds each."""
+"""The figures that the article prints: nineteen suites, twelve algorithms, after six million steps, two seeds each."""
 
 import csv
 from collections.abc import Mapping
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
+
+import numpy as np
 
 STEPS = 6_000_000
 """The steps of one training."""
@@ -24,6 +26,23 @@ class Measure:
     scale: float = 1.0
     """Tables show it multiplied by this."""
     higher_is_better: bool = False
+    complement: bool = False
+    """It is 1 − what the column has."""
+    digits: str = ".4f"
+    """How tables write it."""
+
+    @property
+    def key(self) -> str:
+        """Its name in the tables for other programs."""
+        return self.name.replace("ρ", "rho")
+
+    def of_log(self, log: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Its values by epoch. Empty where they were not logged."""
+        values = log.get(self.column, np.zeros(0))
+        return 1.0 - values if self.complement else values
+
+    def worst(self, x: np.ndarray) -> float:
+        return float(x.min() if self.higher_is_better else x.max())
 
     @property
     def title(self) -> str:
@@ -32,10 +51,15 @@ class Measure:
 
 # One epoch has some 350 episodes: a single one with a cost of a third makes a mean of 0.001. Rates were printed with
 # four digits, so that 0 means less than 0.00005. A return of 0.1 is what a robot has that hardly moves.
-J_R = Measure("J_r", "return of an episode", "EpRet", floor=0.1, higher_is_better=True)
+J_R = Measure("J_r", "return of an episode", "EpRet", floor=0.1, higher_is_better=True, digits=".3f")
 M_C = Measure("M_c", "cost of an episode", "EpCost", floor=0.001)
-RHO_C = Measure("ρ_c", "cost per step since the start", "CostRate", floor=0.00005, scale=1e4)
+RHO_C = Measure("ρ_c", "cost per step since the start", "CostRate", floor=0.00005, scale=1e4, digits=".1f")
 MEASURES = (J_R, M_C, RHO_C)
+"""What the article prints."""
+VIOLATIONS = Measure("violations", "share of the episodes that violate a limit", "SafeRate", complement=True)
+TIMEOUTS = Measure("timeouts", "share of the episodes that the time limit ends", "TimeoutRate")
+LOGGED = (*MEASURES, VIOLATIONS, TIMEOUTS)
+"""What every run logs. ρ_c is a mean since the start; the others are means over the episodes of an epoch."""
 
 FLOORS = "Ratios take " + ", ".join(f"{m.title} as at least {m.scale * m.floor:g}" for m in MEASURES) + "."
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from ascpo.paper.claims import Assessment
+from ascpo.paper.columns import OURS, PRINTED
 from ascpo.paper.intervals import Interval
 
 Cell = str | int | float | Interval | tuple[float, float] | None
@@ -40,6 +41,8 @@ class Page:
     """Sentences above the tables."""
     tables: list[Table] = field(default_factory=list)
     claims: list[Assessment] = field(default_factory=list)
+    findings: list[str] = field(default_factory=list)
+    """Sentences below the tables: what the columns say."""
     pictures: list[Path] = field(default_factory=list)
     footnotes: list[str] = field(default_factory=list)
 
@@ -47,10 +50,20 @@ class Page:
         """The tables, and one of the claims."""
         if not self.claims:
             return self.tables
-        columns = {"claim": "", "ours": ".3g", "printed": ".3g", "verdict": ""}
-        rows = [(one.claim, one.ours, one.printed, one.verdict) for one in self.claims]
         title = "Claims: the factor, or for returns the difference, with 95 % intervals"
+        columns = {"claim": "", "ours": ".3g", PRINTED: ".3g", "verdict": ""}
+        rows: list[Sequence[Cell]] = [(one.claim, one.ours, one.printed, one.verdict) for one in self.claims]
+        if any(one.column != OURS for one in self.claims):
+            title += ", for each column"
+            columns = {"claim": "", "settings": "", "measured": ".3g", PRINTED: ".3g", "verdict": ""}
+            # The columns of a claim stand below each other.
+            order = list(dict.fromkeys(one.claim for one in self.claims))
+            claims = sorted(self.claims, key=lambda one: order.index(one.claim))
+            rows = [(one.claim, one.column, one.ours, one.printed, one.verdict) for one in claims]
         return [*self.tables, Table(title, columns, rows)]
+
+
+_FINDINGS = "What the columns say"
 
 
 def print_page(page: Page, console: Console) -> None:
@@ -61,13 +74,17 @@ def print_page(page: Page, console: Console) -> None:
         console.print()
         _print_table(table, console)
     console.print()
-    for note in [*page.footnotes, *(f"Figure: {picture}" for picture in page.pictures)]:
+    if page.findings:
+        console.print(_FINDINGS, style="bold")
+    for note in [*page.findings, *page.footnotes, *(f"Figure: {picture}" for picture in page.pictures)]:
         console.print(note, markup=False, soft_wrap=True)
 
 
 def page_to_markdown(page: Page) -> str:
     pictures = [f"![{page.title}]({picture})" for picture in page.pictures if picture.suffix == ".svg"]
-    parts = [f"## {page.title}", *page.notes, *map(_to_markdown, page.all_tables()), *page.footnotes, *pictures]
+    findings = [f"### {_FINDINGS}", "\n".join(f"* {one}" for one in page.findings)] if page.findings else []
+    tables = map(_to_markdown, page.all_tables())
+    parts = [f"## {page.title}", *page.notes, *tables, *findings, *page.footnotes, *pictures]
     return "\n\n".join(parts) + "\n"
 
 

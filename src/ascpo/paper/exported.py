@@ -1,0 +1,123 @@
+"""Runs of which only their numbers were kept, in two small tables that `export` wrote: `runs.csv`, `curves.csv`.
+
+They count like run directories wherever the log is enough: not for episodes after training, time and memory.
+"""
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ascpo.paper.columns import COLUMNS, OURS, Column
+from ascpo.paper.experiments import Training
+from ascpo.paper.printed import LOGGED, STEPS
+from ascpo.runs.serialization import BadSetting, nearest
+
+RUNS, CURVES = "runs.csv", "curves.csv"
+Row = dict[str, str]
+_NEEDED = ("suite", "algorithm", "seed", "steps")
+
+
+class RunKey(NamedTuple):
+    """What tells a run from the others of the same length."""
+
+    suite: str
+    algorithm: str
+    column: Column
+    seed: int
+
+    @staticmethod
+    def of(training: Training) -> "RunKey":
+        return RunKey(training.suite, training.variant.name, training.column, training.seed)
+
+    def row(self) -> Row:
+        return {
+            "suite": self.suite,
+            "algorithm": self.algorithm,
+            "settings": self.column,
+            "seed": str(self.seed),
+        }
+
+
+@dataclass(frozen=True)
+class Exported:
+    """The rows of both tables, by run. All runs are of one length, and their ends of as many epochs."""
+
+    runs: Mapping[RunKey, Row] = field(default_factory=dict)
+    curves: Mapping[RunKey, Sequence[Row]] = field(default_factory=dict)
+
+    def finished(self) -> list[RunKey]:
+        return [key for key, row in self.runs.items() if row["total_steps"] and _steps(row) >= int(row["total_steps"])]
+
+    def numbers(self, key: RunKey) -> dict[str, float]:
+        """At the end, by measure."""
+        return {m.name: float(self.runs[key][m.key]) for m in LOGGED if self.runs[key].get(m.key)}
+
+    def log(self, key: RunKey) -> dict[str, np.ndarray]:
+        """The curve, with the names of a run's own log."""
+        rows = self.curves.get(key, ())
+        out = {"TotalEnvInteracts": np.array([float(row["steps"]) for row in rows])}
+        for m in LOGGED:
+            values = np.array([float(row.get(m.key) or np.nan) for row in rows])
+            out[m.column] = 1.0 - values if m.complement else values
+        return out
+
+    def only(self, name: str) -> str:
+        """The one value of a column of `runs.csv`; empty where there are no runs."""
+        return next((row[name] for row in self.runs.values() if row[name]), "")
+
+
+def read_exported(folder: Path) -> Exported:
+    """The tables of a folder."""
+    if not (folder / RUNS).exists():
+        raise BadSetting(f"{folder} has no {RUNS}. `ascpo paper show NAME --export {folder}` writes it.")
+    return Exported(
+        {_key(row, folder): {"last": "1", "total_steps": ""} | row for row in _rows(folder / RUNS)},
+        _by_run(_rows(folder / CURVES) if (folder / CURVES).exists() else (), folder),
+    )
+
+
+def check_exported(found: Exported, folder: Path, *, steps: int, last: int | None = None) -> None:
+    """Refuse runs of another length, and ends of another number of epochs."""
+    has_steps, has_last = found.only("total_steps"), found.only("last")
+    if has_steps not in ("", str(steps)):
+        raise BadSetting(
+            f"{folder} has runs of {int(has_steps):,} steps, not of {steps:,}. Try --scale {int(has_steps) / STEPS:g}, "
+            f"or another directory."
+        )
+    if last is not None and has_last not in ("", str(last)):
+        raise BadSetting(
+            f"{folder} has means over the last {has_last} epochs, not {last}. Try --last {has_last}, or another "
+            f"directory."
+        )
+
+
+def _rows(file: Path) -> list[Row]:
+    with file.open(newline="", encoding="utf-8") as opened:
+        rows = list(csv.DictReader(opened))
+    if rows and (missing := [name for name in _NEEDED if rows[0].get(name) is None]):
+        raise BadSetting(f"{file} has no column {missing[0]!r}, so it is no table of runs.")
+    return rows
+
+
+def _by_run(rows: Iterable[Row], folder: Path) -> dict[RunKey, list[Row]]:
+    out: dict[RunKey, list[Row]] = {}
+    for row in rows:
+        out.setdefault(_key(row, folder), []).append(row)
+    return out
+
+
+def _key(row: Row, folder: Path) -> RunKey:
+    """Tables from before there were columns have our settings."""
+    word = row.get("settings") or OURS
+    column = next((column for column in COLUMNS if column == word), None)
+    if column is None:
+        raise BadSetting(f"{folder} has runs with the settings {word!r}. {nearest(word, COLUMNS)}")
+    return RunKey(row["suite"], row["algorithm"], column, int(row["seed"]))
+
+
+def _steps(row: Row) -> int:
+    return int(row["steps"])

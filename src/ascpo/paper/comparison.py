@@ -36,7 +36,7 @@ def compared_tables(experiment: Experiment, suite: str, samples: ByColumn) -> li
 def _compared(experiment: Experiment, suite: str, measure: Measure, samples: ByColumn) -> Table:
     has_print = measure in MEASURES
     columns = {"algorithm": "", **({PRINTED: measure.digits} if has_print else {})}
-    columns |= dict.fromkeys(samples, measure.digits) | {"seeds": ""}
+    columns |= dict.fromkeys(samples, measure.digits) | {"seeds of each": ""}
     rows: list[list[Cell]] = []
     for variant in experiment.variants:
         found = [column.get((suite, variant.name), {}) for column in samples.values()]
@@ -53,8 +53,13 @@ def _compared(experiment: Experiment, suite: str, measure: Measure, samples: ByC
 
 def findings(experiment: Experiment, samples: ByColumn, claims: list[Assessment]) -> list[str]:
     """What the columns say, in words. A column without runs is named."""
-    out = [_ends(suite, column, samples[column]) for suite, column in product(experiment.suites, samples)]
-    if len(experiment.suites) < _MANY_SUITES:
+    few = len(experiment.suites) < _MANY_SUITES
+    out = [
+        _ends(suite, column, found)
+        for suite, (column, found) in product(experiment.suites, samples.items())
+        if few or any(where == suite for where, _ in found)
+    ]
+    if few:
         pairs = product(experiment.suites, (variant.name for variant in experiment.variants))
         out += [_difference(suite, name, samples) for suite, name in pairs]
     for column in samples:
@@ -75,24 +80,25 @@ def _ends(suite: str, column: Column, samples: Samples) -> str:
     if not others:
         return f"{text}{_measured(M_C, costs[low])} for {low}, the only algorithm with runs."
     high = others[-1]
-    text += f"lowest for {low} ({_measured(M_C, costs[low])}) and highest for {high} ({_measured(M_C, costs[high])})."
+    text += f"lowest for {low}, {_measured(M_C, costs[low])}, and highest for {high}, {_measured(M_C, costs[high])}."
     intervals = {name: of_difference(_logs(costs[name]), _logs(costs[low])) for name in others}
     if any(interval is None for interval in intervals.values()):
         return f"{text} With a single seed of some of them, the differences are not certain."
     level = [name for name, interval in intervals.items() if interval is not None and interval.low <= 0]
     if not level:
-        return f"{text} Its seeds tell {low} apart from all the others."
+        return f"{text} The seeds tell {low} apart from all others."
     return f"{text} The seeds do not tell {enumerate_words(level)} apart from {low}."
 
 
 def _difference(suite: str, name: str, samples: ByColumn) -> str:
     """One algorithm's M_c and J_r with the settings of each column, and how much less the last column has."""
-    found = {column: one[suite, name] for column, one in samples.items() if M_C.name in one.get((suite, name), {})}
+    found: dict[Column, Numbers] = {c: one[suite, name] for c, one in samples.items() if (suite, name) in one}
     if len(found) < 2:
         return ""
     parts: list[str] = []
     for measure in (M_C, J_R):
-        values = [f"{_measured(measure, x[measure.name])} with {SETTINGS[c]}" for c, x in found.items()]
+        write = _measured if measure == M_C else _spread
+        values = [f"{write(measure, x[measure.name])} with {SETTINGS[c]}" for c, x in found.items()]
         theirs = printed_value(suite, name, measure)
         beside = "" if theirs is None else f" (the article prints {theirs:{measure.digits}})"
         parts.append(f"{measure.name} is {enumerate_words(values)}{beside}")
@@ -105,9 +111,9 @@ def _effect(before: np.ndarray, column: Column, after: np.ndarray, last: Column)
     difference = of_difference(_logs(before), _logs(after))
     pair = f"{SETTINGS[column]} and {SETTINGS[last]}"
     if difference is None:
-        return f"A single seed does not tell {pair} apart."
+        return f"A single seed says nothing about the difference between {pair}."
     if difference.low <= 0 <= difference.high:
-        return f"The seeds do not tell {pair} apart."
+        return f"The seeds show no difference of M_c between {pair}."
     word, sign = ("lower", 1.0) if difference.low > 0 else ("higher", -1.0)
     factor = difference.map(lambda x: float(np.exp(sign * x)))
     size = f"by a factor of {factor.value:.2g} (95 % interval {factor.low:.2g} to {factor.high:.2g})"
@@ -115,10 +121,14 @@ def _effect(before: np.ndarray, column: Column, after: np.ndarray, last: Column)
 
 
 def _measured(measure: Measure, x: np.ndarray) -> str:
-    digits = measure.digits
     if len(x) == 1:
-        return f"{x[0]:{digits}} (one seed)"
-    return f"{x.mean():{digits}} ± {x.std(ddof=1):{digits}}, worst of {len(x)} seeds {measure.worst(x):{digits}}"
+        return f"{_spread(measure, x)} (one seed)"
+    return f"{_spread(measure, x)} (worst of {len(x)} seeds {measure.worst(x):{measure.digits}})"
+
+
+def _spread(measure: Measure, x: np.ndarray) -> str:
+    deviation = f" ± {x.std(ddof=1):{measure.digits}}" if len(x) > 1 else ""
+    return f"{x.mean():{measure.digits}}{deviation}"
 
 
 def _logs(costs: np.ndarray) -> np.ndarray:

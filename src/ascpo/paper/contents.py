@@ -18,6 +18,9 @@ from ascpo.paper.scores import assess_scores, score, score_printed, usable, valu
 from ascpo.paper.tables import Cell, Page, Table
 from ascpo.sweep.evaluation import costs_by_start, episode_costs
 
+_Costs = dict[str, dict[str, np.ndarray]]
+"""By suite and variant, the costs of episodes."""
+
 
 def _tables(page: Page, experiment: Experiment, store: PaperStore, samples: ByColumn) -> None:
     """The tables of q1, one for each suite. A single table also has learning curves."""
@@ -97,9 +100,9 @@ def _boxes(page: Page, experiment: Experiment, store: PaperStore, samples: ByCol
         page.pictures += draw_boxes(_picture(store, experiment, column), {s: c for s, c in costs.items() if c})
 
 
-def _costs(experiment: Experiment, store: PaperStore, column: Column) -> dict[str, dict[str, np.ndarray]]:
+def _costs(experiment: Experiment, store: PaperStore, column: Column) -> _Costs:
     """By suite and variant, pooled over seeds."""
-    out: dict[str, dict[str, np.ndarray]] = {suite: {} for suite in experiment.suites}
+    out: _Costs = {suite: {} for suite in experiment.suites}
     for suite, variant in product(experiment.suites, experiment.variants):
         found = map(episode_costs, store.finished(experiment, suite, variant, column))
         if known := [costs for costs in found if costs is not None]:
@@ -107,7 +110,7 @@ def _costs(experiment: Experiment, store: PaperStore, column: Column) -> dict[st
     return out
 
 
-def _quartiles(experiment: Experiment, costs: dict[str, dict[str, np.ndarray]], title: str) -> Table:
+def _quartiles(experiment: Experiment, costs: _Costs, title: str) -> Table:
     titles = ("episodes", "mean", "least", "quartile", "median", "third quartile", "largest", "without cost")
     columns = {"suite": "", "algorithm": "", **dict.fromkeys(titles, ".4f")}
     rows: list[list[Cell]] = []
@@ -180,7 +183,7 @@ def _ablation(page: Page, experiment: Experiment, store: PaperStore, samples: By
 
 def _pascpo(page: Page, experiment: Experiment, store: PaperStore, samples: ByColumn) -> None:
     _tables_of(page, experiment, samples)
-    boxes = {column: _costs(experiment, store, column) for column in samples}
+    boxes: dict[Column, _Costs] = {column: _costs(experiment, store, column) for column in samples}
     for column, costs in boxes.items():
         page.tables.append(_quartiles(experiment, costs, _titled(_COST_TITLE, column, samples)))
     _curves(page, experiment, store, samples, boxes)
@@ -208,7 +211,7 @@ def _curves(
     experiment: Experiment,
     store: PaperStore,
     samples: ByColumn,
-    boxes: Mapping[Column, dict[str, dict[str, np.ndarray]]] | None = None,
+    boxes: Mapping[Column, _Costs] | None = None,
 ) -> None:
     """A figure for each column."""
     for column in samples:

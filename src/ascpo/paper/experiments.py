@@ -54,9 +54,9 @@ class Training:
         """
         algo, preset = self.variant.algo, preset_of(self.column)
         shared = {"probability": TARGET_PROBABILITY} if preset is None else {}
-        chosen = {**shared, **(overrides or {}), **self.variant.overrides}
+        chosen = _stacked(shared, overrides or {}, self.variant.overrides)
         own = PRESETS[preset].get(algo, {}) if preset else {}
-        acting = acting_settings(algo, nested({**own, **chosen}, algo))
+        acting = acting_settings(algo, nested(_stacked(own, chosen), algo))
         settings = {name: acting[name] for name in nested(chosen, algo) if name in acting}
         steps = steps_at(scale)
         return configure(self.suite, algo, seed=self.seed, total_steps=steps, engine=engine, preset=preset, **settings)
@@ -113,6 +113,15 @@ class Experiment:
 def steps_at(scale: float) -> int:
     """The steps of a training, for a fraction of the paper's."""
     return max(1, round(scale * STEPS))
+
+
+def _stacked(*layers: Overrides) -> Overrides:
+    """The later ones take precedence and come last: `mode` after `ascpo.mode`, which is the same setting."""
+    out: dict[str, object] = {}
+    for name, value in (item for layer in layers for item in layer.items()):
+        out.pop(name, None)
+        out[name] = value
+    return out
 
 
 def _defaults(*names: str) -> tuple[Variant, ...]:

@@ -113,7 +113,7 @@ def _by_run(rows: Iterable[Row], folder: Path) -> dict[RunKey, list[Row]]:
 def _key(row: Row, folder: Path) -> RunKey:
     """Tables from before there were columns have our settings."""
     word = row.get("settings") or OURS
-    column = next((column for column in COLUMNS if column == word), None)
+    column: Column | None = next((column for column in COLUMNS if column == word), None)
     if column is None:
         raise BadSetting(f"{folder} has runs with the settings {word!r}. {nearest(word, COLUMNS)}")
     return RunKey(row["suite"], row["algorithm"], column, int(row["seed"]))

@@ -1,7 +1,7 @@
 """The page of an experiment: its tables, claims and pictures, and notes about the runs behind them."""
 
 from ascpo.paper.claims import assess, claims_of
-from ascpo.paper.columns import COLUMNS, OURS, SETTINGS, about_columns, enumerate_words
+from ascpo.paper.columns import COLUMNS, OURS, SETTINGS, Column, about_columns, enumerate_words
 from ascpo.paper.comparison import ByColumn, findings
 from ascpo.paper.contents import fill
 from ascpo.paper.experiments import Experiment, Training
@@ -22,14 +22,14 @@ def page_of(experiment: Experiment, store: PaperStore, *, last: int = 1, command
         waiting = sum(not claim.has_runs for claim in page.claims)
         page.claims = [claim for claim in page.claims if claim.has_runs]
         page.footnotes += [f"Claims without runs so far: {waiting}."] if waiting else []
-    if set(samples) - {OURS}:
+    if set(samples) - {OURS} and not experiment.isolated:
         page.findings += findings(experiment, samples, page.claims)
     return page
 
 
 def _notes(experiment: Experiment, store: PaperStore, samples: ByColumn, command: str) -> list[str]:
     """How long the runs are, what is unusual about them, and which are missing."""
-    columns = [column for column in COLUMNS if column in samples or column in experiment.columns]
+    columns: list[Column] = [column for column in COLUMNS if column in samples or column in experiment.columns]
     trainings = experiment.trainings(columns=columns)
     notes = [f"Runs have {store.scale:g} of the paper's steps ({round(store.scale * STEPS):,} of {STEPS:,})."]
     if columns != [OURS]:
@@ -66,17 +66,18 @@ def _missing(experiment: Experiment, store: PaperStore, trainings: list[Training
     """Which runs are missing, column by column, and why some failed."""
     notes: list[str] = []
     present = {training for training in trainings if store.has(experiment, training)}
-    for column in dict.fromkeys(training.column for training in trainings):
+    shown = {training.column for training in trainings}
+    for column in (column for column in COLUMNS if column in shown):
         wanted = [training for training in trainings if training.column == column]
         if missing := len(set(wanted) - present):
-            which = "" if {one.column for one in trainings} == {OURS} else f" with {SETTINGS[column]}"
+            which = "" if shown == {OURS} else f" with {SETTINGS[column]}"
             typed_column = "" if (column,) == experiment.columns else f" --as {column}"
             notes.append(
                 f"{missing} of {len(wanted)} runs{which} are missing or unfinished. To train them: "
                 f"{command}{typed_column}"
             )
-    if absent := [column for column in COLUMNS if not any(training.column == column for training in trainings)]:
-        words = enumerate_words([SETTINGS[column] for column in absent], "or")
+    if absent := [column for column in COLUMNS if column not in shown]:
+        words = enumerate_words([SETTINGS[column] for column in COLUMNS if column not in shown], "or")
         notes.append(f"No run with {words} is finished. To train some: {command} --as {' '.join(absent)}")
     for training in experiment.trainings(columns=COLUMNS):
         file = failure_file(store.run(experiment, training))

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -45,7 +44,8 @@ class Request:
     engine: Literal["native", "mjx", "mjx-jax", "mjx-warp"] = "native"
     """Simulator: native on the host, or mjx on an accelerator, which leaves suites that it lacks to native."""
     columns: Annotated[tyro.conf.UseAppendAction[tuple[tuple[Column, ...], ...]], tyro.conf.arg(name="as")] = ()
-    """Whose settings the runs have: ours (the default), published (the paper's), released (its code's), or several."""
+    """Whose settings the runs have: ours, published (the paper's), released (its code's), or several of them. The
+    default is ours, and for the experiment `columns` all of them."""
 
     def __post_init__(self) -> None:
         if self.episodes < 0:
@@ -53,7 +53,8 @@ class Request:
 
     def trainings(self, experiment: Experiment) -> list[Training]:
         """What is wanted of an experiment."""
-        return experiment.trainings(self.suites, self.algos, self.seeds, tuple(chain(*self.columns)))
+        columns: list[Column] = [column for group in self.columns for column in group]
+        return experiment.trainings(self.suites, self.algos, self.seeds, columns)
 
 
 @dataclass(frozen=True)

@@ -94,8 +94,8 @@ class PaperStore:
         """The logs of all finished runs."""
         runs = self.finished(experiment, suite, variant, column)
         others = self.only_exported(experiment, suite, variant, column)
-        kept = [self.exported.log(key) for key in others if key in self.exported.curves]
-        return [read_table(run.metrics) for run in runs] + kept
+        logs: list[Log] = [read_table(run.metrics) for run in runs]
+        return logs + [self.exported.log(key) for key in others if key in self.exported.curves]
 
     def has(self, experiment: Experiment, training: Training) -> bool:
         """Whether a run is finished and has episodes: any number of them, and with any settings."""
@@ -134,8 +134,11 @@ def gather(
 
 def gather_columns(store: PaperStore, experiment: Experiment, last: int = 1) -> dict[Column, Samples]:
     """By column, without those that have no finished runs."""
-    found = {column: gather(store, experiment, last, column) for column in COLUMNS}
-    return {column: samples for column, samples in found.items() if samples}
+    out: dict[Column, Samples] = {}
+    for column in COLUMNS:
+        if samples := gather(store, experiment, last, column):
+            out[column] = samples
+    return out
 
 
 def configs_of(store: PaperStore, experiment: Experiment, trainings: Iterable[Training]) -> dict[Training, Config]:

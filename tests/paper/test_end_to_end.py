@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from ascpo.paper.experiments import EXPERIMENTS
+from ascpo.cli import paper
 from ascpo.paper.plan import Request, plans
 from ascpo.paper.results import PaperStore
 from ascpo.sweep.jobs import run_batch
@@ -16,10 +16,11 @@ from tests.runs.helpers import EPOCH, TINY
 
 EPOCHS = 12
 SCALE = EPOCHS * EPOCH / 6e6
-SUITES, ALGOS = ("Point-1-Hazard",), ("trpo", "scpo")
+SUITES, ALGOS, COLUMNS = ("Point-1-Hazard",), ("scpo",), ("released", "ours")
 SETTINGS = TINY | {"probability": 0.98}
 """As in other tests, so that it is compiled once."""
 RUN = ["run", "q1", "--suites", *SUITES, "--algos", *ALGOS, "--seeds", "0"]
+PAGE = f"q1-{SUITES[0]}"
 
 
 def flat(settings, prefix=""):
@@ -60,24 +61,30 @@ def kill_when(process, reached):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no such signal here")
-def test_a_killed_sweep_resumes_and_ends_with_the_same_bytes(tmp_path):
+def test_a_killed_sweep_resumes_and_ends_with_the_same_bytes(tmp_path, capsys):
     store = PaperStore(tmp_path / "killed", SCALE)
-    killed = store.path / "Point-1-Hazard-trpo-seed0"
+    killed = store.path / "Point-1-Hazard-scpo-seed0"
     kill_when(subprocess.Popen(**command(store.out, *RUN, "--checkpoint-every", "0")), lambda: rows(killed) >= 2)
     assert 2 <= rows(killed) < EPOCHS
 
-    again = subprocess.run(**command(store.out, *RUN, "--jobs", "2"), check=True).stdout
-    assert re.search(r"\[1 of 2\] Point-1-Hazard-trpo-seed0: 12 epochs, resumed after epoch \d+", again)
+    again = subprocess.run(**command(store.out, *RUN, "--jobs", "2", "--as", *COLUMNS), check=True).stdout
+    assert re.search(r"\[2 of 2\] Point-1-Hazard-scpo-seed0: 12 epochs, resumed after epoch \d+", again)
     assert "2 trained, 0 finished before, 0 failed." in again
 
-    undisturbed = Request("q1", PaperStore(tmp_path / "whole", SCALE), SUITES[:1], ALGOS[:1], (0,), typed_settings())
+    undisturbed = Request("q1", PaperStore(tmp_path / "whole", SCALE), SUITES, ALGOS, (0,), typed_settings())
     (job,) = plans(undisturbed)[0].jobs
     run_batch((job,))
     assert job.run.metrics.read_bytes() == (killed / "metrics.csv").read_bytes()
 
-    shown = subprocess.run(**command(store.out, "show", "q1"), check=True).stdout
-    cells = [line.split() for line in shown.splitlines() if line.startswith(tuple(f"{algo} " for algo in ALGOS))]
-    assert len(cells) == len(SUITES) * len(ALGOS)
-    assert not any("–" in line for line in cells)
-    assert f"{len(EXPERIMENTS['q1'].trainings()) - 2} of 456 runs are missing" in shown
-    assert "Overridden settings: num_envs=4 instead of 30, horizon=25 instead of 1000" in shown
+    # The results are shown from the run directories, and again from what was exported of them.
+    changed = "Overridden settings: num_envs=4 instead of 30, horizon=25 instead of 1000", "num_envs=4 horizon=25"
+    results = str(tmp_path / "results")
+    for out, option, overridden in zip((store.out, tmp_path / "none"), ("--export", "--results"), changed, strict=True):
+        paper.main(["show", PAGE, "--scale", str(SCALE), "--out", str(out), option, results])
+        shown = capsys.readouterr().out
+        tables = [line.split() for line in shown.splitlines() if line.startswith("scpo ") and " on " not in line]
+        # The algorithm, what the article prints, both columns, and the seeds of each.
+        assert [len(row) for row in tables] == [6, 6, 6, 5, 5]
+        assert not any("–" in row for row in tables)
+        assert "23 of 24 runs with the released settings are missing" in shown
+        assert overridden in shown

@@ -14,7 +14,7 @@ from ascpo.paper.plan import Request, plans
 from ascpo.paper.printed import J_R, M_C, RHO_C, printed_value
 from ascpo.paper.results import PaperStore
 from ascpo.runs.config import configure
-from ascpo.runs.serialization import BadSetting, flat
+from ascpo.runs.serialization import BadSetting, flat, to_plain
 from tests.paper.helpers import ASCPO, CPO, SCPO, TRPO, store_in, write_run
 
 POINT, GHOST = "Point-8-Hazard", "Point-8-Ghost"
@@ -75,7 +75,8 @@ class TestRuns:
         assert config == configure(POINT, "ascpo", seed=1, preset=column)
         assert config.fingerprint != Training(POINT, ASCPO, 1).config(1.0).fingerprint
         found = flat(config.plain())
-        assert {name: found[name] for name in PRESETS[column]["ascpo"]} == PRESETS[column]["ascpo"]
+        preset = {name: to_plain(value) for name, value in PRESETS[column]["ascpo"].items()}
+        assert {name: found[name] for name in preset} == preset
 
     def test_what_is_overridden_goes_before_the_preset_and_the_variant_before_both(self):
         paper_mode = next(variant for variant in COMPARED.variants if variant.name == "ascpo-paper")

@@ -67,7 +67,7 @@ def _missing(experiment: Experiment, store: PaperStore, trainings: list[Training
     notes: list[str] = []
     present = {training for training in trainings if store.has(experiment, training)}
     shown = {training.column for training in trainings}
-    for column in (column for column in COLUMNS if column in shown):
+    for column in COLUMNS:
         wanted = [training for training in trainings if training.column == column]
         if missing := len(set(wanted) - present):
             which = "" if shown == {OURS} else f" with {SETTINGS[column]}"
@@ -77,7 +77,7 @@ def _missing(experiment: Experiment, store: PaperStore, trainings: list[Training
                 f"{command}{typed_column}"
             )
     if absent := [column for column in COLUMNS if column not in shown]:
-        words = enumerate_words([SETTINGS[column] for column in COLUMNS if column not in shown], "or")
+        words = enumerate_words([SETTINGS[column] for column in COLUMNS if column in absent], "or")
         notes.append(f"No run with {words} is finished. To train some: {command} --as {' '.join(absent)}")
     for training in experiment.trainings(columns=COLUMNS):
         file = failure_file(store.run(experiment, training))

@@ -253,7 +253,7 @@ class TestExported:
         assert (plan.exported, plan.notes) == (2, (f"2 runs are finished in {tmp_path / 'out'}.",))
 
     def test_results_of_other_settings_are_refused(self, store, tmp_path):
-        write_run(store, COMPARED, Training(POINT, ASCPO, 0, "released"), horizon=1000, num_envs=30, discount=0.9)
+        write_run(store, COMPARED, Training(POINT, ASCPO, 0, "released"), discount=0.9)
         export(tmp_path / "out", store, [COMPARED])
         fresh = PaperStore(tmp_path / "fresh", store.scale, tmp_path / "out")
         with pytest.raises(BadSetting, match=r"discount=0\.9, but this sweep wants .* no overridden settings"):

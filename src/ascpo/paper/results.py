@@ -20,11 +20,10 @@ from ascpo.paper.exported import Exported, RunKey, check_exported, read_exported
 from ascpo.paper.printed import LOGGED, RHO_C
 from ascpo.runs.config import Config
 from ascpo.runs.directory import RunDirectory
-from ascpo.runs.serialization import BadSetting
+from ascpo.runs.serialization import BadSetting, differences
 from ascpo.runs.tables import read_table
 from ascpo.sweep.estimate import epoch_seconds
 from ascpo.sweep.evaluation import FixedStarts, HeldOutEpisodes, costs_by_start, episode_costs
-from ascpo.sweep.overrides import differences
 from ascpo.sweep.store import Store, is_finished
 
 Numbers = Mapping[str, np.ndarray]

@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.experience.augmentation import LastCost, RunningSum, running_sum
-from ascpo.experience.cvar import cost_tail
+from ascpo.experience.cvar import cost_tail, nu_of_episodes
 from ascpo.experience.signals import Costs, excesses
 
 NOTHING = jnp.zeros(1)
@@ -124,3 +124,25 @@ def test_policies_may_remember_the_sums_or_the_last_costs():
         for C in ([1.0, 0.5], [2.0, 0.0]):
             remembered = augmentation.update(remembered, jnp.array(C))
         assert_allclose(remembered, expected)
+
+
+@settings(deadline=None, derandomize=True, max_examples=30)
+@given(COSTS, ENDS, hnp.arrays(np.float32, (ENVS, 2), elements=st.floats(0, 3, width=32)))
+def test_an_episode_keeps_the_threshold_that_it_began_with(C, ends, begun):
+    """So its excesses sum to (Z − ν)₊ with that ν, though another one holds for the episodes that begin after it."""
+    now = np.array([0.5, 1.5], np.float32)
+    nu, goes_on = nu_of_episodes(jnp.asarray(ends), jnp.asarray(begun), jnp.asarray(now))
+    for env in range(ENVS):
+        own = begun[env]
+        for t in range(STEPS):
+            assert_array_equal(nu[t, env], own)
+            own = now if ends[t, env] else own
+        assert_array_equal(goes_on[env], own)
+
+
+def test_a_tail_of_episodes_with_different_thresholds_is_their_mean():
+    """Z = 4 with ν = 1, and Z = 2 with ν = 3: excesses 3 and 0."""
+    nu = jnp.array([1.0, 3.0])[:, None, None]
+    tail = cost_tail(*finished(4.0, 2.0), nu, 0.5)
+    assert_allclose(tail.nu, [2.0])
+    assert_allclose(tail.excess, [1.5])

@@ -1,87 +1,153 @@
-"""What steps are asked to achieve, on episodes made by hand: every number follows from the module's formulas."""
+"""What steps are asked to achieve, by numbers measured by hand: every number follows from the module's formulas."""
 
 import jax.numpy as jnp
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import binom
 
-from ascpo.surrogates.target import CappedBound, OwnBound, TargetSettings, ViolationFeedback
-from tests.surrogates.helpers import statistics
+from ascpo.evaluation.bound import allowed_violations
+from ascpo.surrogates.target import CappedBound, Feedback, Measured, OwnBound, TargetSettings, allowed_share
 
 C = jnp.array([0.3])
 """What the bound itself asks for."""
 
 
-def demand(settings, *epochs, m=1, probability=0.98, offset=C):
+def measured(violation_rates=(0.0,), timeout_rate=0.0, excess=None):
+    """Of limits of zero, unless it is said by how much something is over its limit."""
+    rates = jnp.asarray(violation_rates, jnp.float32)
+    over = jnp.full_like(rates, jnp.inf) if excess is None else jnp.asarray(excess, jnp.float32)
+    return Measured(over, rates, jnp.float32(timeout_rate))
+
+
+def demand(settings, *epochs, probability=0.98, offset=C):
     target = settings.build(probability)
-    state = target.init(m)
+    carried = target.init(len(offset))
     for epoch in epochs:
-        state = target.update(state, epoch)
-    return target.demand(state, offset)
+        asked, carried = target.demand(carried, offset, epoch)
+    return asked
 
 
-def episodes(violation_rates=(0.0,), timeout_rate=0.0):
-    return statistics(violation_rates=violation_rates, timeout_rate=timeout_rate)
+def proportional(**settings):
+    """Feedback without its integral term, which aims at 1 − p itself."""
+    return TargetSettings(gain=0.0, episodes=0, **settings)
 
 
 def test_while_far_too_many_episodes_violate_feedback_asks_for_the_whole_share():
-    assert_allclose(demand(TargetSettings(share=0.9), episodes([0.5])).fraction, [0.9], rtol=1e-5)
+    assert_allclose(demand(proportional(share=0.9), measured([0.5])).fraction, [0.9], rtol=1e-5)
 
 
 def test_once_few_enough_episodes_violate_feedback_asks_for_nothing():
-    assert_allclose(demand(TargetSettings(), episodes([0.02])).fraction, [0.0], atol=1e-5)
+    assert_allclose(demand(proportional(), measured([0.02])).fraction, [0.0], atol=1e-5)
 
 
 def test_in_between_feedback_asks_for_a_part():
     """Three percent, where two are allowed, are half too many."""
-    assert_allclose(demand(TargetSettings(share=0.9), episodes([0.03])).fraction, [0.45], rtol=1e-4)
+    assert_allclose(demand(proportional(share=0.9), measured([0.03])).fraction, [0.45], rtol=1e-4)
 
 
 def test_feedback_asks_for_more_the_more_episodes_violate():
-    asked = [float(demand(TargetSettings(), episodes([v])).fraction[0]) for v in (0.02, 0.025, 0.03, 0.035, 0.04)]
+    asked = [float(demand(proportional(), measured([v])).fraction[0]) for v in (0.02, 0.025, 0.03, 0.035, 0.04)]
     assert asked == sorted(asked)
     assert asked[0] < asked[-1]
 
 
 def test_feedback_does_not_look_at_the_bound():
     for offset in (jnp.array([-5.0]), jnp.array([5.0])):
-        assert_allclose(demand(TargetSettings(share=0.9), episodes([0.03]), offset=offset).fraction, [0.45], rtol=1e-4)
+        assert_allclose(demand(proportional(share=0.9), measured([0.03]), offset=offset).fraction, [0.45], rtol=1e-4)
 
 
 def test_several_constraints_divide_what_may_go_wrong():
-    fraction = demand(TargetSettings(share=0.9), episodes([0.01, 0.02]), m=2, offset=jnp.zeros(2)).fraction
+    fraction = demand(proportional(share=0.9), measured([0.01, 0.02]), offset=jnp.zeros(2)).fraction
     assert_allclose(fraction, [0.0, 0.9], atol=1e-4)
+
+
+def test_a_limit_above_zero_is_met_by_the_mean_however_many_episodes_are_over_it():
+    """A mean a fifth over its limit asks for a fifth; one under it for nothing, though every episode be over."""
+    for excess, fraction in ((0.2, 0.2), (-0.1, 0.0), (3.0, 1.0)):
+        asked = demand(proportional(share=1.0), measured([1.0], excess=[excess])).fraction
+        assert_allclose(asked, [fraction], rtol=1e-5)
+
+
+def test_the_integral_term_asks_for_what_a_steady_error_leaves():
+    """An error of 0.2 for five epochs: 0.2 and five tenths of it; then of −0.2: it is taken back, ever below zero."""
+    settings = TargetSettings(share=1.0, gain=0.1)
+    up = [measured([1.0], excess=[0.2])] * 5
+    assert_allclose(demand(settings, *up).fraction, [0.2 + 5 * 0.02], rtol=1e-4)
+    down = [measured([1.0], excess=[-0.2])] * 3
+    target = settings.build(0.98)
+    carried = jnp.array([0.1])
+    for epoch in down:
+        asked, carried = target.demand(carried, C, epoch)
+    assert_allclose(carried, [0.04], atol=1e-5)
+    assert_allclose(asked.fraction, [0.0], atol=1e-6)
+    _, carried = target.demand(carried, C, measured([0.0]))
+    assert_allclose(carried, [0.0], atol=1e-6)
+
+
+def test_the_integral_term_does_not_wind_up_while_all_is_asked_for():
+    target = TargetSettings(gain=0.5).build(0.98)
+    carried = target.init(1)
+    for _ in range(50):
+        asked, carried = target.demand(carried, C, measured([1.0]))
+    assert_allclose(carried, [0.0])
+    assert_allclose(asked.fraction, [0.97], rtol=1e-5)
+    # Near the limit it may fill, and no further than to all.
+    for _ in range(50):
+        _, carried = target.demand(carried, C, measured([1.0], excess=[0.4]))
+    assert 0.6 <= float(carried[0]) <= 1.0
+
+
+@pytest.mark.parametrize("probability", [0.5, 0.9, 0.95, 0.98, 0.99, 0.999])
+def test_the_set_point_is_where_a_certificate_succeeds_nine_times_in_ten(probability):
+    share = allowed_share(probability, 3000)
+    allowed = allowed_violations(3000, probability, 0.95)
+    assert share < 1 - probability
+    assert_allclose(binom.cdf(allowed, 3000, share), 0.9, rtol=1e-6)
+
+
+def test_a_probability_that_so_few_episodes_cannot_show_is_aimed_at_with_as_many_as_can():
+    assert 0.0 < allowed_share(0.9999, 3000) < 1e-4
+
+
+def test_feedback_aims_at_the_set_point_or_at_the_probability_itself():
+    assert TargetSettings().build(0.98).allowed == pytest.approx(0.0131, abs=1e-4)
+    assert TargetSettings(episodes=0).build(0.98).allowed == pytest.approx(0.02)
+    assert TargetSettings(episodes=300_000).build(0.98).allowed > 0.019
 
 
 @pytest.mark.parametrize("kind", ["feedback", "capped"])
 def test_a_policy_that_runs_into_the_time_limit_leaves_more_room_to_the_reward(kind):
     settings = TargetSettings(kind, share=0.8, timeout_relief=0.25, timeout_share=0.1)
     for timeout_rate, cap in ((0.9, 0.6), (0.05, 0.7), (0.0, 0.8)):
-        assert_allclose(demand(settings, episodes(timeout_rate=timeout_rate)).cap, cap, rtol=1e-5)
-
-
-def test_rates_are_smoothed_and_the_first_epoch_counts_in_full():
-    settings = TargetSettings(share=1.0, smoothing=0.5)
-    assert_allclose(demand(settings, episodes([0.75]), probability=0.5).fraction, [0.5], rtol=1e-5)
-    # Weights ¼ and ½, so the mean is (0.75 + 2·0.6) / 3 = 0.65.
-    both = demand(settings, episodes([0.75]), episodes([0.6]), probability=0.5)
-    assert_allclose(both.fraction, [0.3], rtol=1e-4)
+        assert_allclose(demand(settings, measured(timeout_rate=timeout_rate)).cap, cap, rtol=1e-5)
 
 
 def test_a_capped_bound_asks_for_itself_within_the_share():
-    capped = demand(TargetSettings("capped", share=0.9), episodes([0.5]))
+    capped = demand(TargetSettings("capped", share=0.9), measured([0.5]))
     assert capped.fraction is None
     assert_allclose(capped.offset, C)
     assert_allclose(capped.cap, 0.9, rtol=1e-5)
 
 
 def test_an_own_bound_asks_for_itself_and_nothing_caps_it():
-    own = demand(TargetSettings("own"), episodes([0.5]))
+    own = demand(TargetSettings("own"), measured([0.5]))
     assert (own.fraction, own.cap) == (None, None)
     assert_allclose(own.offset, C)
 
 
+@pytest.mark.parametrize(("kind", "smoothing"), [("own", 0.7), ("capped", 0.5), ("feedback", 0.5)])
+def test_a_target_says_how_much_earlier_epochs_weigh(kind, smoothing):
+    settings = TargetSettings(kind) if kind == "own" else TargetSettings(kind, smoothing=0.5)
+    assert settings.build(0.9).smoothing == smoothing
+
+
+def test_feedback_begins_with_what_its_init_gives():
+    with pytest.raises(ValueError, match="init"):
+        TargetSettings().build(0.9).demand(None, C, measured())
+
+
 def test_a_kind_builds_the_part_of_its_name():
-    kinds = {"feedback": ViolationFeedback, "capped": CappedBound, "own": OwnBound}
+    kinds = {"feedback": Feedback, "capped": CappedBound, "own": OwnBound}
     for kind, part in kinds.items():
         assert type(TargetSettings(kind).build(0.9)) is part
 
@@ -93,7 +159,16 @@ def test_equal_settings_build_equal_targets_and_other_probabilities_others():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"share": 0.0}, {"share": 1.5}, {"smoothing": 1.0}, {"timeout_relief": 1.0}, {"timeout_share": 0.0}],
+    [
+        {"share": 0.0},
+        {"share": 1.5},
+        {"smoothing": 1.0},
+        {"timeout_relief": 1.0},
+        {"timeout_share": 0.0},
+        {"gain": 1.5},
+        {"gain": -0.1},
+        {"episodes": -1},
+    ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong):
     with pytest.raises(ValueError, match="must"):
@@ -110,6 +185,7 @@ def test_the_defaults_are_those_that_the_results_were_measured_with():
     usual = TargetSettings()
     assert (usual.kind, usual.share) == ("feedback", 0.97)
     assert (usual.timeout_relief, usual.timeout_share, usual.smoothing) == (0.25, 0.1, 0.7)
+    assert (usual.gain, usual.episodes) == (0.1, 3000)
 
 
 @pytest.mark.parametrize("edge", [{"share": 1.0}, {"smoothing": 0.0}, {"timeout_relief": 0.0}, {"timeout_share": 1e-3}])
@@ -122,20 +198,3 @@ def test_what_lies_on_the_edge_of_sense_is_allowed(edge):
 def test_what_lies_beyond_it_is_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         TargetSettings(**wrong)
-
-
-@pytest.mark.parametrize("kind", ["feedback", "capped"])
-def test_before_any_epoch_was_measured_there_is_nothing_to_demand(kind):
-    target = TargetSettings(kind).build(0.9)
-    with pytest.raises(ValueError, match="init"):
-        target.demand(None, C)
-
-
-def test_measured_rates_weigh_the_latest_epoch_by_what_smoothing_leaves():
-    target = TargetSettings(smoothing=0.75).build(0.9)
-    state = target.init(2)
-    for epoch in (episodes([0.4, 0.8], timeout_rate=0.2), episodes([0.0, 0.4], timeout_rate=0.6)):
-        state = target.update(state, epoch)
-    # ¼ of the latest, and ¾ · ¼ of the one before.
-    assert_allclose(state.violation_rates, [0.075, 0.25], rtol=1e-5)
-    assert_allclose([state.timeout_rate, state.weight], [0.1875, 0.4375], rtol=1e-5)

@@ -74,7 +74,8 @@ def test_the_cap_of_a_target_is_reported():
     state, rollout, estimates = an_epoch(agent, truncated=jnp.zeros((TIME, 3), bool))
     after, _, cap = update(agent, state, rollout, estimates)
     assert_allclose(cap, 0.97, rtol=1e-5)
-    assert_allclose(after.policy.target.weight, 0.3, rtol=1e-5)
+    # All episodes violate at first: the feedback asks for all that it may, and its integral rests.
+    assert_allclose(after.policy.target, [0.0, 0.0])
     assert not np.array_equal(after.policy.theta, state.policy.theta)
 
 
@@ -94,7 +95,10 @@ def test_a_price_rises_with_the_mean_cost_over_the_limit_that_learning_sees():
     state, rollout, estimates = an_epoch(agent)
     after, _, _ = update(agent, state, rollout, estimates)
     rate = agent.multiplier.rate
-    over = np.asarray(estimates.evidence.episodes.cost) - (np.array(agent.limits) - 0.05)
+    ended = np.asarray(rollout.done).sum()
+    longest = max(length_of_longest(np.asarray(rollout.done)), 1)
+    episodes = max(ended, TIME * 3 / longest)
+    over = np.asarray(rollout.cost).sum(axis=(0, 1)) / episodes - (np.array(agent.limits) - 0.05)
     assert_allclose(after.policy.multiplier, np.maximum(rate * over, 0.0), rtol=1e-4)
 
 
@@ -111,11 +115,27 @@ def test_a_price_of_states_ascends_where_the_cost_that_followed_is_over_the_limi
     assert not np.allclose(raised, before, rtol=1e-6)
 
 
-def test_the_value_at_risk_follows_the_quantile_with_a_weight_of_three_tenths():
+def length_of_longest(done):
+    """Steps of the longest stretch without an end, ended or not."""
+    longest = 0
+    for ends in done.T:
+        begun = -1
+        for t in [*np.flatnonzero(ends), len(ends) - 1]:
+            longest, begun = max(longest, t - begun), t
+    return longest
+
+
+def test_the_value_at_risk_follows_the_quantile_of_all_epochs_by_their_episodes():
     agent = agent_of("trpo-cvar")
     state, rollout, _ = an_epoch(agent)
     state = replace(state, policy=replace(state.policy, nu=jnp.array([1.0, 2.0])))
     estimates = estimate(agent, state, rollout)
     after, _, _ = update(agent, state, rollout, estimates)
     quantile = np.asarray(estimates.evidence.cost_tail.quantile)
-    assert_allclose(after.policy.nu, 0.7 * np.array([1.0, 2.0]) + 0.3 * quantile, rtol=1e-5)
+    assert_allclose(after.policy.nu, quantile, rtol=1e-5)
+    # As many episodes again, the earlier ones with a weight of 0.7: this epoch counts 1 / 1.7.
+    later = replace(state, trend=estimates.evidence.trend)
+    estimates = estimate(agent, later, rollout)
+    after, _, _ = update(agent, later, rollout, estimates)
+    quantile = np.asarray(estimates.evidence.cost_tail.quantile)
+    assert_allclose(after.policy.nu, np.array([1.0, 2.0]) + (quantile - [1.0, 2.0]) / 1.7, rtol=1e-5)

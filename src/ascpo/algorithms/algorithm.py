@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from ascpo.errors import InertSetting
 from ascpo.experience.augmentation import Augmentation, NoAugmentation
+from ascpo.experience.episodes import LimitKind
 from ascpo.experience.signals import Signal, excesses, expected_cost
 from ascpo.networks.critics import Head
 from ascpo.networks.shield import Shield
@@ -13,7 +14,7 @@ from ascpo.surrogates.cvar import CVaR
 from ascpo.surrogates.evidence import Constraint
 from ascpo.surrogates.maximum import ViolationProbability
 from ascpo.surrogates.penalty import Penalty
-from ascpo.surrogates.target import Target, ViolationFeedback
+from ascpo.surrogates.target import Feedback, Target
 from ascpo.surrogates.weights import RatioClip
 from ascpo.trust_region.clipped import ClippedStep
 from ascpo.trust_region.constrained import ConstrainedStep
@@ -53,6 +54,8 @@ class Algorithm:
     name: str
     description: str
     """What it does about costs, for a person."""
+    limits_on: LimitKind = "state"
+    """What a limit bounds: the cost of every state, or the sum of an episode's costs."""
     quantity: str = ""
     """What is kept under the limit or paid for, for a person; empty where there is nothing."""
     augmentation: Augmentation = field(default_factory=NoAugmentation)
@@ -90,10 +93,9 @@ class Algorithm:
         return "none" if self.shield is None else "shield"
 
     @property
-    def sees_limits(self) -> bool:
-        """Whether learning goes by the limits themselves, so that a margin below them changes something."""
-        by_rates = isinstance(self.target, ViolationFeedback) or isinstance(self.constraint, ViolationProbability)
-        return self.mechanism in ("penalty", "shield") or (self.mechanism == "constraint" and not by_rates)
+    def counts_violations(self) -> bool:
+        """Whether learning goes by the share of episodes that violate a limit."""
+        return isinstance(self.target, Feedback) or isinstance(self.constraint, ViolationProbability)
 
 
 @dataclass(frozen=True)

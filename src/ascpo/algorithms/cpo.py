@@ -18,6 +18,7 @@ class CPO:
         return Algorithm(
             name="cpo",
             description="bounds the mean cost of an episode",
+            limits_on="episode",
             quantity="the mean cost of an episode",
             cost_critics=EPISODE_COST,
             constraint=ExpectedCost(),

@@ -25,6 +25,7 @@ class CPOCVaR:
         return Algorithm(
             name="cpo-cvar",
             description=f"bounds {cvar.quantity}",
+            limits_on="episode",
             quantity=cvar.quantity,
             augmentation=RunningSum(),
             cost_critics=EXCESS_COST,

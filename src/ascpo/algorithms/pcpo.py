@@ -27,6 +27,7 @@ class PCPO:
         return Algorithm(
             name="pcpo",
             description="bounds the mean cost of an episode, by projection",
+            limits_on="episode",
             quantity="the mean cost of an episode",
             cost_critics=EPISODE_COST,
             constraint=ExpectedCost(),

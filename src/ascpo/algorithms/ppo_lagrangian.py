@@ -23,6 +23,7 @@ class PPOLagrangian:
         return Algorithm(
             name="ppo-lagrangian",
             description="pays for the mean cost of an episode, at a price that rises over the limit; clipped",
+            limits_on="episode",
             quantity="the mean cost of an episode",
             cost_critics=EPISODE_COST,
             penalty=Penalty(Lagrangian(), multiplier, EpisodeCost(), rescaled=self.rescaled),

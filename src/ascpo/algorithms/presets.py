@@ -25,9 +25,6 @@ class Entry(NamedTuple):
 _Entries = dict[str, Entry]
 
 _EVERY: _Entries = {
-    "num_envs": Entry(1, "The code steps one environment."),
-    "horizon": Entry(30_000, "An epoch has 30,000 steps."),
-    "carry": Entry(False, "The code cuts the running episode at the end of an epoch."),
     "value_fit.batch_size": Entry(0, "The code fits critics on full batches."),
 }
 _REGION = _EVERY | {

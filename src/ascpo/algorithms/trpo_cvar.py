@@ -29,6 +29,7 @@ class TRPOCVaR:
         return Algorithm(
             name="trpo-cvar",
             description=f"pays for {cvar.quantity}",
+            limits_on="episode",
             quantity=cvar.quantity,
             augmentation=RunningSum(),
             cost_critics=EXCESS_COST,

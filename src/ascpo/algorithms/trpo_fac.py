@@ -20,6 +20,7 @@ class TRPOFAC:
         return Algorithm(
             name="trpo-fac",
             description="pays for costs, at a price for every state that rises where they are over the limit",
+            limits_on="episode",
             quantity="costs, state by state",
             cost_critics=EPISODE_COST,
             penalty=Penalty(Lagrangian(), StateMultiplier(self.multiplier_rate, self.multiplier_steps)),

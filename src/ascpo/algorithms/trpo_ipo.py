@@ -23,6 +23,7 @@ class TRPOIPO:
         return Algorithm(
             name="trpo-ipo",
             description="pays for the mean cost of an episode, steeply near the limit",
+            limits_on="episode",
             quantity="the mean cost of an episode",
             cost_critics=EPISODE_COST,
             penalty=Penalty(Barrier(self.t, self.slope)),

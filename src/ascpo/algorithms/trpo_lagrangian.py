@@ -21,6 +21,7 @@ class TRPOLagrangian:
         return Algorithm(
             name="trpo-lagrangian",
             description="pays for the mean cost of an episode, at a price that rises while it is over the limit",
+            limits_on="episode",
             quantity="the mean cost of an episode",
             cost_critics=EPISODE_COST,
             penalty=Penalty(Lagrangian(self.strength), ScalarMultiplier(self.multiplier_rate), EpisodeCost()),

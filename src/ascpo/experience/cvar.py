@@ -3,7 +3,8 @@
     CVaR_α(Z) = min over ν of ν + E[(Z − ν)₊] / (1 − α)
 
 Z is an episode's cost, and the best ν its α-quantile (the value at risk). (Z − ν)₊ accumulates over an episode: with Zₜ
-its cost so far, a step adds (Zₜ₊₁ − ν)₊ − (Zₜ − ν)₊.
+its cost so far, a step adds (Zₜ₊₁ − ν)₊ − (Zₜ − ν)₊. That sums to (Z − ν)₊ if ν is the same in all steps, so an episode
+keeps the ν that it began with.
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ class CostTail:
     """The upper tail of the episodes' costs, for each constraint."""
 
     nu: Float[Array, " m"]
-    """ν, as this epoch's signals had it."""
+    """ν, the mean of those that the episodes began with."""
     excess: Float[Array, " m"]
     """E[(Z − ν)₊]."""
     quantile: Float[Array, " m"]
@@ -29,14 +30,29 @@ class CostTail:
         return self.nu + self.excess / (1.0 - alpha)
 
 
+def nu_of_episodes(
+    done: Bool[Array, "time env"], running: Float[Array, "env m"], now: Float[Array, " m"]
+) -> tuple[Float[Array, "time env m"], Float[Array, "env m"]]:
+    """ν in every step, and of the episodes that go on: `running` until an episode ends, `now` for those that begin."""
+    ended = jnp.cumsum(done, axis=0) > 0
+    begun = jnp.concatenate([jnp.zeros_like(ended[:1]), ended[:-1]])
+    return jnp.where(begun[..., None], now, running), jnp.where(ended[-1][:, None], now, running)
+
+
 def cost_tail(
-    Z: Float[Array, "time env m"], done: Bool[Array, "time env"], nu: Float[Array, " m"], alpha: float
+    Z: Float[Array, "time env m"], done: Bool[Array, "time env"], nu: Float[Array, "*steps m"], alpha: float
 ) -> CostTail:
-    """From the costs so far, after every step; an episode's own is that of its last step."""
+    """From the costs so far, after every step; an episode's own is that of its last step. ν is every step's own, or one
+    for all."""
+    nu = jnp.broadcast_to(nu, Z.shape)
     N = jnp.sum(done)
     ended = done[..., None]
-    excess = jnp.sum(jnp.where(ended, jnp.maximum(Z - nu, 0.0), 0.0), axis=(0, 1)) / jnp.maximum(N, 1)
+
+    def mean(x: Float[Array, "time env m"]) -> Float[Array, " m"]:
+        return jnp.sum(jnp.where(ended, x, 0.0), axis=(0, 1)) / jnp.maximum(N, 1)
+
+    typical = jnp.where(N > 0, mean(nu), jnp.mean(nu, axis=(0, 1)))
     in_order = jnp.sort(jnp.where(ended, Z, jnp.inf).reshape(-1, Z.shape[-1]), axis=0)
     # The least cost that a share α of the episodes does not exceed: between costs no ν is better.
     enough = jnp.maximum(jnp.ceil(alpha * N).astype(int) - 1, 0)
-    return CostTail(nu, excess, quantile=jnp.where(N > 0, in_order[enough], nu))
+    return CostTail(typical, mean(jnp.maximum(Z - nu, 0.0)), quantile=jnp.where(N > 0, in_order[enough], typical))

@@ -1,6 +1,7 @@
 """Episodes: their sums and maxima, over the borders of rollouts, and what the finished ones say."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +10,9 @@ from jaxtyping import Array, Bool, Float, Int
 from ascpo.engines.contract import Rollout
 from ascpo.experience.scans import accumulate
 from ascpo.guard.layout import AnyArray
+
+LimitKind = Literal["state", "episode"]
+"""What a limit bounds: the cost of every state, or the sum of an episode's costs."""
 
 
 @jax.tree_util.register_dataclass
@@ -21,6 +25,10 @@ class EpisodeTotals:
     max_cost: Float[Array, "*axes m"]
     """The largest cost of any state."""
     length: Int[Array, "*axes"]
+
+    def limited(self, kind: LimitKind) -> Float[Array, "*axes m"]:
+        """What limits of a kind bound."""
+        return self.max_cost if kind == "state" else self.cost
 
 
 def no_totals(num_envs: int, m: int) -> EpisodeTotals:
@@ -82,6 +90,7 @@ def episode_statistics(
     done: Bool[Array, "time env"],
     truncated: Bool[Array, "time env"],
     limits: Float[Array, " m"],
+    kind: LimitKind = "state",
 ) -> EpisodeStatistics:
     finished = jnp.sum(done)
     some = finished > 0
@@ -92,8 +101,10 @@ def episode_statistics(
         total = jnp.where(some, jnp.sum(jnp.where(mask, of_step, 0.0), axis=(0, 1)), jnp.sum(of_running, axis=0))
         return total / count
 
-    def violates(max_cost: Float[Array, "*axes m"]) -> Float[Array, "*axes"]:
-        return jnp.any(max_cost > limits, axis=-1).astype(jnp.float32)
+    over, running_over = (each.limited(kind) > limits for each in (totals, running))
+
+    def share(which: Bool[Array, "time env *m"], of_running: Bool[Array, "env *m"]) -> Float[Array, "*m"]:
+        return mean(which.astype(jnp.float32), of_running.astype(jnp.float32))
 
     return EpisodeStatistics(
         finished=finished,
@@ -103,11 +114,9 @@ def episode_statistics(
         max_cost=mean(totals.max_cost, running.max_cost),
         max_cost_squared=mean(totals.max_cost**2, running.max_cost**2),
         length=mean(totals.length.astype(jnp.float32), running.length.astype(jnp.float32)),
-        violation_rates=mean(
-            (totals.max_cost > limits).astype(jnp.float32), (running.max_cost > limits).astype(jnp.float32)
-        ),
-        violation_rate=mean(violates(totals.max_cost), violates(running.max_cost)),
-        timeout_rate=mean(truncated.astype(jnp.float32), jnp.zeros(done.shape[1])),
+        violation_rates=share(over, running_over),
+        violation_rate=share(jnp.any(over, axis=-1), jnp.any(running_over, axis=-1)),
+        timeout_rate=share(truncated, jnp.zeros(done.shape[1], bool)),
         quantiles=jnp.where(
             some,
             _quantiles(totals.max_cost, done, finished),

@@ -30,8 +30,8 @@ class Costs:
     Z: Float[Array, "time env m"]
     """Sums before each step."""
     Z_next: Float[Array, "time env m"]
-    nu: Float[Array, " m"]
-    """ν, the value at risk."""
+    nu: Float[Array, "*steps m"]
+    """ν, the value at risk; every step's own, or one for all."""
 
 
 Signal = Callable[[Costs], Float[Array, "time env k"]]

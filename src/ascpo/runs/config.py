@@ -78,6 +78,7 @@ class Config:
         }
         config = replace(self, settings=replace(self.settings, **back)) if back else self
         refuse_inert(config.settings, config.algorithm())
+        _refuse_unkeepable(config.settings, config.algorithm())
         return config
 
     def algorithm(self) -> Algorithm:
@@ -117,6 +118,17 @@ class Config:
     @staticmethod
     def from_json(text: str) -> "Config":
         return Config.from_plain(json.loads(text))
+
+
+def _refuse_unkeepable(settings: Settings, algorithm: Algorithm) -> None:
+    """No cost is below zero, so every state breaks a limit below it: violations would tell nothing."""
+    lowest = min(settings.limits) - settings.margin
+    if algorithm.counts_violations and lowest < 0.0:
+        raise BadSetting(
+            f"limits={settings.limits} with margin={settings.margin:g} let learning aim at {lowest:g}. No cost is "
+            f"below zero, so every episode would count as a violation. Use larger limits or a smaller margin, or "
+            f"--target.kind own with a bound on the costs themselves (scpo, or ascpo with --mode paper)."
+        )
 
 
 def _method(kind: type[Method], stored: Mapping[str, object]) -> Method:

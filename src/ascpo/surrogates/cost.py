@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ascpo.surrogates.evidence import Evidence
+from ascpo.surrogates.evidence import Evidence, relative
 from ascpo.surrogates.weights import Weights
 
 
@@ -21,3 +21,6 @@ class ExpectedCost:
 
     def offset(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
         return (evidence.episodes.cost - limits) / jnp.maximum(evidence.episodes.length, 1.0)
+
+    def relative_excess(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
+        return relative(evidence.episodes.cost, limits)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from jaxtyping import Array, Float
 
-from ascpo.surrogates.evidence import Evidence
+from ascpo.surrogates.evidence import Evidence, relative
 from ascpo.surrogates.weights import Weights
 
 
@@ -30,6 +30,12 @@ class CVaR:
         return evidence.per_episode(weights.times(evidence.cost_advantage)) / (1.0 - self.alpha)
 
     def offset(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
+        return self._mean_of_worst(evidence) - limits
+
+    def relative_excess(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
+        return relative(self._mean_of_worst(evidence), limits)
+
+    def _mean_of_worst(self, evidence: Evidence) -> Float[Array, " m"]:
         if evidence.cost_tail is None:
             raise ValueError("CVaR needs the tail of the episodes' costs: give the algorithm a RunningSum and a CVaR.")
-        return evidence.cost_tail.cvar(self.alpha) - limits
+        return evidence.cost_tail.cvar(self.alpha)

@@ -9,6 +9,8 @@ What is kept at or under the limit w, with E = mean of 𝒟 and V = its variance
     CantelliBound           E + κ·√V                   holds with the probability p that κ = √(p/(1−p)) is made from
     ViolationProbability    Pr(𝒟 > w) against 1 − p    the target probability itself
 
+Of m constraints each gets the share (1 − p)/m of what may go wrong, so that all hold at once with probability p.
+
 E[𝒟²] stands for V because mean + k·variance rewards more certain violations (docs/differences.md); it is no smaller,
 so that whatever E + k·V ≤ w guarantees still holds. Sums run over an episode's steps, means over episodes; A is the
 advantage of the increments D, δ the critic's TD error, A₂ the advantage of the increments of M².
@@ -19,7 +21,7 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ascpo.surrogates.evidence import Evidence, centred
+from ascpo.surrogates.evidence import Evidence, centred, relative
 from ascpo.surrogates.weights import Weights
 
 
@@ -32,6 +34,9 @@ class ExpectedMaximum:
 
     def offset(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
         return evidence.episodes.max_cost - limits
+
+    def relative_excess(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
+        return relative(evidence.episodes.max_cost, limits)
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,9 @@ class ReferenceBound:
     def offset(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
         return evidence.episodes.max_cost - limits
 
+    def relative_excess(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
+        return relative(evidence.episodes.max_cost, limits)
+
 
 @dataclass(frozen=True)
 class PaperBound:
@@ -70,6 +78,9 @@ class PaperBound:
     def offset(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
         return _mean_plus_square(evidence, self.k) - limits
 
+    def relative_excess(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
+        return relative(_mean_plus_square(evidence, self.k), limits)
+
 
 @dataclass(frozen=True)
 class MomentBound:
@@ -84,6 +95,9 @@ class MomentBound:
     def offset(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
         return _mean_plus_square(evidence, self.k) - limits
 
+    def relative_excess(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
+        return relative(_mean_plus_square(evidence, self.k), limits)
+
 
 @dataclass(frozen=True)
 class CantelliBound:
@@ -97,21 +111,29 @@ class CantelliBound:
 
     def surrogate(self, evidence: Evidence, weights: Weights) -> Float[Array, " m"]:
         A, A2 = jnp.split(evidence.cost_advantage, 2, axis=-1)
+        kappa = self._kappa(A.shape[-1])
         spread = jnp.maximum(jnp.sqrt(evidence.episodes.variance), 1e-6)
-        first = jnp.maximum(1.0 - self._kappa * evidence.episodes.max_cost / spread, 0.0)
-        return evidence.per_episode(weights.times(first * A + self._kappa / (2.0 * spread) * A2))
+        first = jnp.maximum(1.0 - kappa * evidence.episodes.max_cost / spread, 0.0)
+        return evidence.per_episode(weights.times(first * A + kappa / (2.0 * spread) * A2))
 
     def offset(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
-        return evidence.episodes.max_cost + self._kappa * jnp.sqrt(evidence.episodes.variance) - limits
+        return self._bound(evidence) - limits
 
-    @property
-    def _kappa(self) -> float:
-        return (self.probability / (1.0 - self.probability)) ** 0.5
+    def relative_excess(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
+        return relative(self._bound(evidence), limits)
+
+    def _bound(self, evidence: Evidence) -> Float[Array, " m"]:
+        episodes = evidence.episodes
+        return episodes.max_cost + self._kappa(len(episodes.max_cost)) * jnp.sqrt(episodes.variance)
+
+    def _kappa(self, m: int) -> float:
+        wrong = (1.0 - self.probability) / m
+        return ((1.0 - wrong) / wrong) ** 0.5
 
 
 @dataclass(frozen=True)
 class ViolationProbability:
-    """X = Σ ξ·A      c = Pr(𝒟 > w) − (1 − p), A the advantage of crossing the limit."""
+    """X = Σ ξ·A      c = Pr(𝒟 > w) − (1 − p)/m, A the advantage of crossing the limit."""
 
     probability: float
 
@@ -119,7 +141,11 @@ class ViolationProbability:
         return evidence.per_episode(weights.times(evidence.cost_advantage))
 
     def offset(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
-        return evidence.episodes.violation_rates - (1.0 - self.probability)
+        return evidence.episodes.violation_rates - (1.0 - self.probability) / len(limits)
+
+    def relative_excess(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
+        """It bounds the share of violating episodes, not a quantity that the limits bound."""
+        return jnp.full_like(limits, jnp.inf)
 
 
 def _mean_plus_square(evidence: Evidence, k: float) -> Float[Array, " m"]:

@@ -2,17 +2,22 @@
 
 A constraint is c + X(π) − X(πⱼ) ≤ 0. What a step does about it is the target's:
 
-OwnBound            the bound's own c, however much of the trust region that takes.
-CappedBound         the bound's own c, but the constraints take no more than a share β of the region's radius, so that
-                    the reward keeps √(1 − β²) of it.
-ViolationFeedback   a fraction of what the region can lower each constraint by, from the measured share v of episodes
-                    that violate a limit, whatever c is:
+OwnBound      the bound's own c, however much of the trust region that takes.
+CappedBound   the bound's own c, but the constraints take no more than a share β of the region's radius, so that the
+              reward keeps √(1 − β²) of it.
+Feedback      a fraction of what the region can lower each constraint by, whatever c is: a controller with a
+              proportional and an integral term, which holds the measured quantity Q of the algorithm at its limit w.
 
-                        β · clip(v / (1 − p) − 1, 0, 1)
+                  e = min(Q/w − 1, v/v* − 1)      I ← clip(I + gain·e, 0, 1)      fraction = β·clip(e + I, 0, 1)
 
-                    all of β while more than twice as many episodes violate as the target probability p allows, nothing
-                    once few enough do. Then the constraint is only to be held. A fixed fraction of the attainable
-                    cost reduction is what SB-TRPO takes as well (arXiv:2512.23770).
+              Q is what the algorithm bounds (the mean cost of an episode, its mean largest cost, the mean cost of the
+              worst episodes). v is the share of episodes that violate a limit, and v* the share that may. The mean of
+              costs, which are not negative, never quite meets a limit of zero: then v alone counts, as it always does
+              for ASCPO's violation probability. I does not rise while all of β is asked for. A fixed fraction of the
+              attainable cost reduction is what SB-TRPO takes as well (arXiv:2512.23770).
+
+v* is below (1 − p)/m: so far below that a certificate of the probability p from 3000 episodes succeeds nine times in
+ten while v is at v*.
 
 Why not always the bound itself: a limit of zero is never quite met. Asked for all at once, it would take the whole
 trust region for ever, steps would ignore the reward, and the robot would learn to stand still. Asked for as c says, it
@@ -24,6 +29,7 @@ room. With τ the measured share of such episodes,
     β = share · (1 − timeout_relief · min(τ / timeout_share, 1))
 """
 
+import math
 from dataclasses import dataclass, fields
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
@@ -32,30 +38,26 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ascpo.errors import InertSetting
-from ascpo.experience.episodes import EpisodeStatistics
+
+_CONFIDENCE = 0.95
+"""Of the certificate that shall succeed."""
+_SUCCESS = 0.9
+"""With this probability."""
+SMOOTHING = 0.7
+"""Weight of earlier epochs in what is measured, unless the target's settings have another."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class MeasuredRates:
-    """What the last epochs measured, the latest weighing most."""
+class Measured:
+    """What the last epochs say of the constraints."""
 
+    relative_excess: Float[Array, " m"]
+    """Q/w − 1: by how much what the algorithm bounds is over its limit; ∞ for a limit of zero."""
     violation_rates: Float[Array, " m"]
-    """Share of the episodes that violate each limit."""
+    """v: share of the episodes that violate each limit."""
     timeout_rate: Float[Array, ""]
-    """Share of the episodes that the time limit ended."""
-    weight: Float[Array, ""]
-    """Weight of all that was measured: 0 at first."""
-
-    def after(self, episodes: EpisodeStatistics, smoothing: float) -> "MeasuredRates":
-        def blend(before: Float[Array, "*m"], now: Float[Array, "*m"]) -> Float[Array, "*m"]:
-            return smoothing * before + (1.0 - smoothing) * now
-
-        return MeasuredRates(
-            blend(self.violation_rates, episodes.violation_rates),
-            blend(self.timeout_rate, episodes.timeout_rate),
-            blend(self.weight, jnp.ones(())),
-        )
+    """τ: share of the episodes that the time limit ended."""
 
 
 @dataclass(frozen=True)
@@ -70,21 +72,28 @@ class Demand:
     """The share of the region's radius that the constraints may take together."""
 
 
+Integral = Float[Array, " m"]
+"""I of the feedback, which is carried from epoch to epoch."""
+
+
 @runtime_checkable
 class Target(Protocol):
-    """What a constrained step is to achieve. Its state is carried from epoch to epoch."""
+    """What a constrained step is to achieve."""
 
     description: ClassVar[str]
     """What a step is to achieve, for a person."""
 
-    def init(self, m: int) -> MeasuredRates | None: ...
-
-    def update(self, state: MeasuredRates | None, episodes: EpisodeStatistics) -> MeasuredRates | None:
-        """The state after an epoch's episodes."""
+    @property
+    def smoothing(self) -> float:
+        """Weight of earlier epochs in what is measured."""
         ...
 
-    def demand(self, state: MeasuredRates | None, offset: Float[Array, " m"]) -> Demand:
-        """What the constraints ask of the next step; `offset` is their own c."""
+    def init(self, m: int) -> Integral | None: ...
+
+    def demand(
+        self, integral: Integral | None, offset: Float[Array, " m"], measured: Measured
+    ) -> tuple[Demand, Integral | None]:
+        """What the constraints ask of the next step, and what is carried on; `offset` is their own c."""
         ...
 
 
@@ -94,14 +103,17 @@ class OwnBound:
 
     description: ClassVar[str] = "the bound itself"
 
+    @property
+    def smoothing(self) -> float:
+        return SMOOTHING
+
     def init(self, m: int) -> None:
         return None
 
-    def update(self, state: MeasuredRates | None, episodes: EpisodeStatistics) -> None:
-        return None
-
-    def demand(self, state: MeasuredRates | None, offset: Float[Array, " m"]) -> Demand:
-        return Demand(offset)
+    def demand(
+        self, integral: Integral | None, offset: Float[Array, " m"], measured: Measured
+    ) -> tuple[Demand, Integral | None]:
+        return Demand(offset), integral
 
 
 @dataclass(frozen=True)
@@ -113,11 +125,8 @@ class RadiusShare:
     timeout_share: float
     smoothing: float
 
-    def init(self, m: int) -> MeasuredRates:
-        return MeasuredRates(jnp.zeros(m), jnp.zeros(()), jnp.zeros(()))
-
-    def beta(self, rates: MeasuredRates) -> Float[Array, ""]:
-        parked = jnp.minimum(rates.timeout_rate / rates.weight / self.timeout_share, 1.0)
+    def beta(self, timeout_rate: Float[Array, ""]) -> Float[Array, ""]:
+        parked = jnp.minimum(timeout_rate / self.timeout_share, 1.0)
         return self.share * (1.0 - self.timeout_relief * parked)
 
 
@@ -128,44 +137,62 @@ class CappedBound:
     radius: RadiusShare
     description: ClassVar[str] = "the bound, capped at a share of the trust region"
 
-    def init(self, m: int) -> MeasuredRates:
-        return self.radius.init(m)
+    @property
+    def smoothing(self) -> float:
+        return self.radius.smoothing
 
-    def update(self, state: MeasuredRates | None, episodes: EpisodeStatistics) -> MeasuredRates:
-        return _known(state).after(episodes, self.radius.smoothing)
+    def init(self, m: int) -> None:
+        return None
 
-    def demand(self, state: MeasuredRates | None, offset: Float[Array, " m"]) -> Demand:
-        return Demand(offset, cap=self.radius.beta(_known(state)))
+    def demand(
+        self, integral: Integral | None, offset: Float[Array, " m"], measured: Measured
+    ) -> tuple[Demand, Integral | None]:
+        return Demand(offset, cap=self.radius.beta(measured.timeout_rate)), integral
 
 
 @dataclass(frozen=True)
-class ViolationFeedback:
-    """As much as the measured share of violating episodes asks for, whatever the bound says."""
+class Feedback:
+    """As much as the measured quantity asks for, whatever the bound says."""
 
     radius: RadiusShare
-    probability: float
-    """p: the share of episodes that shall keep every limit in every state."""
-    description: ClassVar[str] = "feedback from the measured share of violating episodes"
+    allowed: float
+    """v*: the share of episodes that may violate some limit."""
+    gain: float
+    description: ClassVar[str] = "feedback from the measured episodes"
 
-    def init(self, m: int) -> MeasuredRates:
-        return self.radius.init(m)
+    @property
+    def smoothing(self) -> float:
+        return self.radius.smoothing
 
-    def update(self, state: MeasuredRates | None, episodes: EpisodeStatistics) -> MeasuredRates:
-        return _known(state).after(episodes, self.radius.smoothing)
+    def init(self, m: int) -> Integral:
+        return jnp.zeros(m)
 
-    def demand(self, state: MeasuredRates | None, offset: Float[Array, " m"]) -> Demand:
-        rates = _known(state)
-        beta = self.radius.beta(rates)
+    def demand(
+        self, integral: Integral | None, offset: Float[Array, " m"], measured: Measured
+    ) -> tuple[Demand, Integral | None]:
+        if integral is None:
+            raise ValueError("Feedback has an integral term: begin with what its `init` gives.")
+        beta = self.radius.beta(measured.timeout_rate)
         # All limits together are to hold with the probability, so each gets a part of what may go wrong.
-        allowed = (1.0 - self.probability) / len(rates.violation_rates)
-        too_many = jnp.clip(rates.violation_rates / rates.weight / allowed - 1.0, 0.0, 1.0)
-        return Demand(offset, fraction=beta * too_many, cap=beta)
+        too_many = measured.violation_rates / (self.allowed / len(integral)) - 1.0
+        error = jnp.minimum(measured.relative_excess, too_many)
+        # No wind-up: once all is asked for, more error cannot ask for more.
+        rising = jnp.where(error + integral < 1.0, jnp.minimum(error, 1.0), jnp.minimum(error, 0.0))
+        after = jnp.clip(integral + self.gain * rising, 0.0, 1.0)
+        return Demand(offset, fraction=beta * jnp.clip(error + after, 0.0, 1.0), cap=beta), after
 
 
-def _known(state: MeasuredRates | None) -> MeasuredRates:
-    if state is None:
-        raise ValueError("This target goes by what epochs measured: begin with what its `init` gives.")
-    return state
+def allowed_share(probability: float, episodes: int) -> float:
+    """v*: while so many episodes violate, a certificate of the probability succeeds nine times in ten.
+
+    With fewer episodes than can show the probability at all, as many count as can.
+    """
+    from scipy.special import bdtr, bdtri
+
+    n = max(episodes, math.ceil(math.log(1.0 - _CONFIDENCE) / math.log(probability)))
+    # Certified with k violations: as few would be rare if the true share were 1 − p.
+    k = next(k for k in range(n) if bdtr(k + 1, n, 1.0 - probability) > 1.0 - _CONFIDENCE)
+    return float(bdtri(k, n, _SUCCESS))
 
 
 @dataclass(frozen=True)
@@ -173,33 +200,45 @@ class TargetSettings:
     """What every step of a constrained algorithm is to achieve."""
 
     kind: Literal["feedback", "capped", "own"] = "feedback"
-    """feedback: as much as the measured share of violating episodes asks for; capped: the algorithm's own bound within
-    a share of the trust region; own: the algorithm's own bound, however much that takes."""
+    """feedback: as much as the measured episodes ask for; capped: the algorithm's own bound within a share of the trust
+    region; own: the algorithm's own bound, however much that takes."""
     share: float = 0.97
     """Share of the trust region's radius that the constraints get."""
     timeout_relief: float = 0.25
     """Part of that share that is given up when episodes run into the time limit."""
     timeout_share: float = 0.1
     """Share of episodes that time out from which on all of the relief is given."""
-    smoothing: float = 0.7
-    """Weight of earlier epochs in the measured rates, from 0 up to but not 1."""
+    smoothing: float = SMOOTHING
+    """Weight of earlier epochs in what is measured, from 0 up to but not 1."""
+    gain: float = 0.1
+    """Gain of the feedback's integral term, for each epoch; 0 leaves the proportional term alone."""
+    episodes: int = 3000
+    """Number of episodes of the certificate that shall succeed: feedback aims at so few violations. 0 aims at the
+    target probability itself."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.share <= 1.0:
             raise ValueError(f"share={self.share} must be above 0 and at most 1. Try 0.97.")
         if not 0.0 <= self.smoothing < 1.0:
             raise ValueError(f"smoothing={self.smoothing} must be at least 0 and less than 1.")
-        if not 0.0 <= self.timeout_relief < 1.0 or self.timeout_share <= 0.0:
+        if not 0.0 <= self.timeout_relief < 1.0 or not self.timeout_share > 0.0:
             raise ValueError(
                 f"timeout_relief={self.timeout_relief} must be at least 0 and less than 1, and "
                 f"timeout_share={self.timeout_share} above 0."
             )
-        inert = [field.name for field in fields(self)[1:] if getattr(self, field.name) != field.default]
-        if self.kind == "own" and inert:
-            raise InertSetting(inert[0], getattr(self, inert[0]), "the target `own` follows the bound alone")
+        if not 0.0 <= self.gain <= 1.0 or self.episodes < 0:
+            raise ValueError(f"gain={self.gain} must lie between 0 and 1, and episodes={self.episodes} not below 0.")
+        inert = {"own": fields(self)[1:], "capped": fields(self)[-2:], "feedback": ()}[self.kind]
+        for name, default in ((field.name, field.default) for field in inert):
+            if getattr(self, name) != default:
+                why = f"the target `{self.kind}` goes by the bound, not by feedback"
+                raise InertSetting(name, getattr(self, name), why)
 
     def build(self, probability: float) -> Target:
         if self.kind == "own":
             return OwnBound()
         radius = RadiusShare(self.share, self.timeout_relief, self.timeout_share, self.smoothing)
-        return CappedBound(radius) if self.kind == "capped" else ViolationFeedback(radius, probability)
+        if self.kind == "capped":
+            return CappedBound(radius)
+        allowed = allowed_share(probability, self.episodes) if self.episodes else 1.0 - probability
+        return Feedback(radius, allowed, self.gain)

@@ -20,12 +20,14 @@ from ascpo.algorithms.algorithm import Algorithm
 from ascpo.engines.actor import Decision
 from ascpo.engines.contract import Engine
 from ascpo.experience.episodes import no_totals
+from ascpo.experience.trend import no_trend
 from ascpo.experience.window import empty_window
 from ascpo.networks.critics import Critic
 from ascpo.networks.fit import FitSettings, optimiser
 from ascpo.networks.multiplier import Multiplier
 from ascpo.networks.policy import Policy
 from ascpo.networks.shield import Shield, shielded
+from ascpo.surrogates.target import SMOOTHING
 from ascpo.training.settings import Settings
 from ascpo.training.state import CriticState, LearnerState, PolicyState, ShieldState, Sizes
 
@@ -72,6 +74,11 @@ class Agent:
         return jnp.array(self.limits) - self.settings.margin
 
     @property
+    def smoothing(self) -> float:
+        """Weight of earlier epochs in what is measured of the episodes."""
+        return self.algorithm.target.smoothing if self.algorithm.target else SMOOTHING
+
+    @property
     def actor(self) -> "AgentActor":
         return AgentActor(self)
 
@@ -114,7 +121,8 @@ class Agent:
     def cut(self, state: LearnerState) -> LearnerState:
         """The state after all episodes have been cut: what follows them will never be known."""
         window = None if state.window is None else state.window.cut()
-        return replace(state, running=no_totals(self.sizes.num_envs, self.sizes.m), window=window)
+        nu = None if state.policy.nu is None else jnp.tile(state.policy.nu, (self.sizes.num_envs, 1))
+        return replace(state, running=no_totals(self.sizes.num_envs, self.sizes.m), window=window, episode_nu=nu)
 
     def _networks(self, policy_key: Key[Array, ""], value_key: Key[Array, ""], cost_key: Key[Array, ""]) -> Networks:
         settings, obs = self.settings, self.observation_size
@@ -207,8 +215,9 @@ def _init(
 ) -> LearnerState:
     """One program, where going step by step would be a hundred small ones to compile."""
     settings, algorithm, sizes = agent.settings, agent.algorithm, agent.sizes
-    cost, window, shield = None, None, None
+    cost, window, trend, shield = None, None, None, None
     if algorithm.cost_critics:
+        trend = no_trend(sizes.m)
         cost = _critic_state(params.cost, settings.cost_fit)
         steps = settings.cost_fit.window * settings.horizon
         window = empty_window(steps, sizes.num_envs, agent.observation_size, agent.signals)
@@ -226,6 +235,8 @@ def _init(
         ),
         value=_critic_state(params.value, settings.value_fit),
         running=no_totals(sizes.num_envs, sizes.m),
+        trend=trend,
+        episode_nu=jnp.zeros((sizes.num_envs, sizes.m)) if algorithm.cvar else None,
         cost=cost,
         window=window,
         shield=shield,

@@ -2,25 +2,29 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from ascpo.algorithms.algorithm import CostCritics
 from ascpo.engines.contract import Rollout
 from ascpo.engines.precision import precise
 from ascpo.experience.augmentation import running_maximum, running_sum
-from ascpo.experience.cvar import cost_tail
-from ascpo.experience.episodes import accumulate_totals, episode_statistics
+from ascpo.experience.cvar import cost_tail, nu_of_episodes
+from ascpo.experience.episodes import EpisodeTotals, accumulate_totals, episode_statistics
 from ascpo.experience.gae import ends_within, explained_variance, gae, relative_bias
 from ascpo.experience.signals import Costs
+from ascpo.experience.trend import episode_sums
 from ascpo.experience.window import Window
 from ascpo.networks.fit import FitBatch
 from ascpo.networks.shield import Shield, shield_batch
 from ascpo.surrogates.evidence import Evidence, centred, normalised
 from ascpo.training.agent import Agent
-from ascpo.training.state import CriticQuality, CriticState, Estimates, LearnerState, ShieldState
+from ascpo.training.state import CriticQuality, Estimates, LearnerState, ShieldState
 
+Part = TypeVar("Part")
 _CHANGED = 1e-6
 """A shield has changed an action that it moved by more than this."""
 
@@ -29,16 +33,19 @@ _CHANGED = 1e-6
 @precise
 def estimate(agent: Agent, state: LearnerState, rollout: Rollout) -> Estimates:
     """Advantages, episodes, and batches for the critics."""
-    estimates = _of_reward(agent, state, rollout)
+    running, totals = accumulate_totals(state.running, rollout)
+    estimates = _of_reward(agent, state, rollout, totals, running)
     shield, critics = agent.algorithm.shield, agent.algorithm.cost_critics
     if shield is not None and state.shield is not None:
         estimates = _with_shield(agent, shield, state.shield, rollout, estimates)
-    if critics is not None and state.cost is not None and state.window is not None:
-        estimates = _with_costs(agent, critics, state.cost, state.window, state, rollout, estimates)
+    if critics is not None:
+        estimates = _with_costs(agent, critics, state, rollout, _with_trend(agent, state, rollout, totals, estimates))
     return estimates
 
 
-def _of_reward(agent: Agent, state: LearnerState, rollout: Rollout) -> Estimates:
+def _of_reward(
+    agent: Agent, state: LearnerState, rollout: Rollout, totals: EpisodeTotals, running: EpisodeTotals
+) -> Estimates:
     done = rollout.done
     critic = agent.value_critic(state.value.params)
     V = critic(rollout.observation)[..., 0]
@@ -52,34 +59,49 @@ def _of_reward(agent: Agent, state: LearnerState, rollout: Rollout) -> Estimates
         gae_lambda=agent.settings.gae_lambda,
         bootstrap_on_timeout=True,
     )
-    running, totals = accumulate_totals(state.running, rollout)
-    episodes = episode_statistics(totals, running, done, rollout.truncated, jnp.array(agent.limits))
+    of_finished = partial(episode_statistics, totals, running, done, rollout.truncated)
+    kind = agent.algorithm.limits_on
     everything, no_costs, nothing = jnp.ones_like(done), jnp.zeros((*done.shape, 0)), jnp.zeros(0)
     explained = explained_variance(V, reward.target, ends_within(done))
     return Estimates(
-        evidence=Evidence(normalised(reward.advantage), no_costs, no_costs, episodes),
+        evidence=Evidence(normalised(reward.advantage), no_costs, no_costs, of_finished(agent.learning_limits, kind)),
         value_batch=FitBatch(rollout.observation, reward.target[..., None], everything, done, everything),
         running=running,
         quality=CriticQuality(explained, nothing, nothing),
+        episodes=of_finished(jnp.array(agent.limits), kind),
     )
 
 
+def _with_trend(
+    agent: Agent, state: LearnerState, rollout: Rollout, totals: EpisodeTotals, estimates: Estimates
+) -> Estimates:
+    """With what the last epochs measured, and with the number of episodes that the rollout's steps amount to."""
+    costs = _costs(agent, state, rollout)
+    sums = episode_sums(costs, rollout, agent.algorithm.limits_on)
+    trend = _known(state.trend).after(sums, totals, agent.smoothing)
+    episodes = replace(estimates.evidence.episodes, count=rollout.done.size / trend.length)
+    return replace(estimates, evidence=replace(estimates.evidence, episodes=episodes, trend=trend))
+
+
+def _costs(agent: Agent, state: LearnerState, rollout: Rollout) -> Costs:
+    maxima = running_maximum(rollout.cost, rollout.done, state.running.max_cost)
+    sums = running_sum(rollout.cost, rollout.done, state.running.cost)
+    return Costs(rollout.cost, *maxima, agent.learning_limits, *sums, _nu(state, rollout)[0])
+
+
+def _nu(state: LearnerState, rollout: Rollout) -> tuple[Float[Array, "time env m"], Float[Array, "env m"] | None]:
+    """ν in every step, and of the episodes that go on."""
+    if state.policy.nu is None or state.episode_nu is None:
+        return jnp.zeros_like(rollout.cost), None
+    return nu_of_episodes(rollout.done, state.episode_nu, state.policy.nu)
+
+
 def _with_costs(
-    agent: Agent,
-    critics: CostCritics,
-    cost: CriticState,
-    window: Window,
-    state: LearnerState,
-    rollout: Rollout,
-    estimates: Estimates,
+    agent: Agent, critics: CostCritics, state: LearnerState, rollout: Rollout, estimates: Estimates
 ) -> Estimates:
     """With the advantages of the cost signals, and the window that their critics are fitted to."""
-    done, cvar, nu = rollout.done, agent.algorithm.cvar, state.policy.nu
-    critic = agent.cost_critic(cost.params)
-    maxima = running_maximum(rollout.cost, done, state.running.max_cost)
-    sums = running_sum(rollout.cost, done, state.running.cost)
-    at_risk = jnp.zeros(agent.sizes.m) if nu is None else nu
-    signal = critics.signal(Costs(rollout.cost, *maxima, jnp.array(agent.limits), *sums, at_risk))
+    done, cvar, accrued = rollout.done, agent.algorithm.cvar, _costs(agent, state, rollout)
+    critic, signal = agent.cost_critic(_known(state.cost).params), critics.signal(accrued)
     W = critic(rollout.observation)
     chosen = agent.settings.cost_gae_lambda
     over_signals = jax.vmap(
@@ -99,7 +121,7 @@ def _with_costs(
         cost_advantage=centred(costs.advantage),
         cost_td_error=costs.td_error,
         cost_to_go=costs.target if agent.multiplier is not None and agent.multiplier.state_dependent else None,
-        cost_tail=cost_tail(sums[1], done, at_risk, cvar.alpha) if cvar else None,
+        cost_tail=cost_tail(accrued.Z_next, done, accrued.nu, cvar.alpha) if cvar else None,
     )
     known = ends_within(done)
     quality = replace(
@@ -107,7 +129,13 @@ def _with_costs(
         cost=jax.vmap(explained_variance, in_axes=(-1, -1, None))(W, costs.target, known),
         cost_bias=relative_bias(W, costs.target, known),
     )
-    return replace(estimates, evidence=evidence, window=window.push(newest), quality=quality)
+    return replace(
+        estimates,
+        evidence=evidence,
+        window=_known(state.window).push(newest),
+        quality=quality,
+        episode_nu=_nu(state, rollout)[1],
+    )
 
 
 def _with_shield(agent: Agent, shield: Shield, state: ShieldState, rollout: Rollout, estimates: Estimates) -> Estimates:
@@ -124,3 +152,10 @@ def _with_shield(agent: Agent, shield: Shield, state: ShieldState, rollout: Roll
         shield_batch=shield_batch(shield, network, rollout.observation, taken, rollout.cost, rollout.done),
         interventions=jnp.stack([jnp.mean(changed), mean_shift]),
     )
+
+
+def _known(part: Part | None) -> Part:
+    """A part of the state that an algorithm with cost critics has."""
+    if part is None:
+        raise ValueError("The state has no part for costs: begin with what `Agent.init` gives.")
+    return part

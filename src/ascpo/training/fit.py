@@ -21,7 +21,14 @@ def fit_critics(agent: Agent, state: LearnerState, estimates: Estimates) -> tupl
     """The state with fitted critics, and their last losses."""
     key, value_key, cost_key = jax.random.split(state.key, 3)
     value, value_loss = _fit_value(agent, state.value, estimates.value_batch, value_key)
-    state = replace(state, key=key, value=value, running=estimates.running)
+    state = replace(
+        state,
+        key=key,
+        value=value,
+        running=estimates.running,
+        trend=estimates.evidence.trend,
+        episode_nu=estimates.episode_nu,
+    )
     losses = {"value": value_loss}
     if state.cost is not None and estimates.window is not None:
         cost, losses["cost"] = _fit_cost(agent, state.cost, estimates.window, cost_key)

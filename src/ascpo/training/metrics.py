@@ -118,7 +118,7 @@ def measure(
         estimates.interventions,
     )
     return EpochMetrics(
-        episodes=estimates.evidence.episodes,
+        episodes=estimates.episodes,
         step=step,
         cap=cap,
         losses=losses,

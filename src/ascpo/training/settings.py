@@ -20,11 +20,12 @@ class Settings:
     carry: bool = True
     """Let episodes go on from one epoch to the next. Otherwise the end of an epoch cuts them."""
     limits: tuple[float, ...] = (0.0,)
-    """Largest cost allowed, for each constraint; a single number holds for all."""
+    """The limit of each constraint: of the cost of every state, or of the sum of an episode's costs, as the algorithm
+    has it. A single number holds for all constraints."""
     probability: float = 0.98
     """Target probability: the share of episodes that shall keep every state within its limits."""
     margin: float = 0.0
-    """Distance below the limits that learning aims at."""
+    """Distance below the limits that learning aims at. What is measured, logged and certified are the limits."""
     discount: float = 0.99
     """γ of the reward."""
     gae_lambda: float = 0.97
@@ -78,8 +79,6 @@ def inert_settings(settings: Settings, algorithm: Algorithm) -> dict[str, str]:
         out["output_bias"] = f"the cost critics of {algorithm.name} predict sums of either sign"
     if algorithm.mechanism == "none":
         out["margin"] = f"{algorithm.name} does nothing about costs"
-    elif not algorithm.sees_limits:
-        out["margin"] = "the steps of this target go by the share of violating episodes, not by the limits"
     if isinstance(algorithm.step, ClippedStep) and region != replace(TrustRegion(), delta=region.delta):
         out["trust_region"] = f"{algorithm.name} descends by Adam, and trust_region.delta alone ends that"
     return {name: why for name, why in out.items() if getattr(settings, name) != getattr(Settings(), name)}

@@ -7,11 +7,12 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from ascpo.engines.contract import Snapshot
 from ascpo.experience.episodes import EpisodeStatistics, EpisodeTotals
+from ascpo.experience.trend import EpisodeTrend
 from ascpo.experience.window import Window
 from ascpo.guard.layout import AnyArray
 from ascpo.networks.fit import FitBatch
 from ascpo.surrogates.evidence import Evidence
-from ascpo.surrogates.target import MeasuredRates
+from ascpo.surrogates.target import Integral
 from ascpo.trust_region.step import StepReport
 
 
@@ -49,12 +50,12 @@ class PolicyState:
     """The policy's parameters."""
     step: PyTree = None
     """State of the step rule (Adam's, for a clipped step)."""
-    target: MeasuredRates | None = None
-    """State of the target."""
+    target: Integral | None = None
+    """What the target carries on: the integral term of feedback."""
     multiplier: PyTree = None
     """State of the penalty's multiplier."""
     nu: Float[Array, " m"] | None = None
-    """ν, the value at risk."""
+    """ν, the value at risk, for episodes that begin."""
 
 
 @jax.tree_util.register_dataclass
@@ -67,6 +68,10 @@ class LearnerState:
     value: CriticState
     running: EpisodeTotals
     """Totals of the episodes that go on."""
+    trend: EpisodeTrend | None = None
+    """What the last epochs measured, where costs are bounded or paid for."""
+    episode_nu: Float[Array, "env m"] | None = None
+    """ν of the episodes that go on."""
     cost: CriticState | None = None
     window: Window | None = None
     """The steps that the cost critics are fitted to."""
@@ -108,6 +113,10 @@ class Estimates:
     value_batch: FitBatch
     running: EpisodeTotals
     quality: CriticQuality
+    episodes: EpisodeStatistics
+    """The finished episodes, against the limits themselves."""
+    episode_nu: Float[Array, "env m"] | None = None
+    """ν of the episodes that go on."""
     window: Window | None = None
     shield_batch: FitBatch | None = None
     interventions: Float[Array, " 2"] | None = None

@@ -9,17 +9,14 @@ from jaxtyping import Array, Float, PyTree
 
 from ascpo.engines.contract import Rollout
 from ascpo.engines.precision import precise
-from ascpo.surrogates.evidence import Evidence
+from ascpo.surrogates.evidence import Constraint, Evidence
 from ascpo.surrogates.reward import reward_loss
-from ascpo.surrogates.target import Demand
+from ascpo.surrogates.target import Demand, Measured
 from ascpo.surrogates.weights import Weights
 from ascpo.training.agent import Agent
 from ascpo.training.state import Estimates, LearnerState, PolicyState
 from ascpo.trust_region.line_search import Evaluation
 from ascpo.trust_region.step import Problem, StepReport
-
-_SMOOTHING = 0.7
-"""Weight of earlier epochs in ν, the value at risk."""
 
 
 def update(
@@ -39,11 +36,11 @@ def _update(
     action: Float[Array, "time env act"],
     evidence: Evidence,
 ) -> tuple[PolicyState, StepReport, Float[Array, ""]]:
-    algorithm, region = agent.algorithm, agent.settings.trust_region
-    target = algorithm.target.update(state.target, evidence.episodes) if algorithm.target else None
-    demand = Demand(jnp.zeros(0))
+    algorithm, region, limits = agent.algorithm, agent.settings.trust_region, agent.learning_limits
+    demand, target = Demand(jnp.zeros(0)), None
     if algorithm.constraint is not None and algorithm.target is not None:
-        demand = algorithm.target.demand(target, algorithm.constraint.offset(evidence, agent.learning_limits))
+        measured = _measured(algorithm.constraint, evidence.of_last_epochs(), limits)
+        demand, target = algorithm.target.demand(state.target, algorithm.constraint.offset(evidence, limits), measured)
     problem = _problem(agent, state, observation, action, evidence, demand)
     theta, step, report = algorithm.step.take(problem, region, state.step)
     after = PolicyState(
@@ -54,6 +51,12 @@ def _update(
         nu=_value_at_risk(state.nu, evidence),
     )
     return after, report, jnp.asarray(jnp.nan if demand.cap is None else demand.cap)
+
+
+def _measured(constraint: Constraint, evidence: Evidence, limits: Float[Array, " m"]) -> Measured:
+    episodes = evidence.episodes
+    excess = constraint.relative_excess(evidence, limits)
+    return Measured(excess, jnp.asarray(episodes.violation_rates), jnp.asarray(episodes.timeout_rate))
 
 
 def _problem(
@@ -98,13 +101,16 @@ def _multiplier(
     penalty, limits = agent.algorithm.penalty, agent.learning_limits
     if penalty is None or penalty.multiplier is None:
         return multiplier
-    violation = penalty.violation(evidence, limits) if penalty.violation else limits
+    # By the last epochs: the episodes that finished in this one are the quickest, where horizons are short.
+    violation = penalty.violation(evidence.of_last_epochs(), limits) if penalty.violation else limits
     cost_to_go = None if evidence.cost_to_go is None else evidence.cost_to_go - limits
     return penalty.multiplier.ascend(multiplier, observation, violation, cost_to_go)
 
 
 def _value_at_risk(nu: Float[Array, " m"] | None, evidence: Evidence) -> Float[Array, " m"] | None:
     """ν after the epoch."""
-    if nu is None or evidence.cost_tail is None:
+    if nu is None or evidence.cost_tail is None or evidence.trend is None:
         return nu
-    return _SMOOTHING * nu + (1.0 - _SMOOTHING) * evidence.cost_tail.quantile
+    # An epoch counts by its episodes: the first one in full.
+    weight = evidence.episodes.finished / jnp.maximum(evidence.trend.sums.ended, 1.0)
+    return nu + weight * (evidence.cost_tail.quantile - nu)

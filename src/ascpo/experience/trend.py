@@ -1,0 +1,109 @@
+"""Means of episodes from all steps, finished or not, over the last epochs.
+
+An episode's cost, its largest cost, whether it violates a limit and whether it runs into the time limit are sums over
+its steps (`signals.py`). So the mean of such a sum over episodes is its mean over all steps, times the mean length of
+an episode (renewal–reward theorem):
+
+    mean = Σ over steps / N        N = steps / L        L = min(steps / episodes that ended, longest episode seen)
+
+The mean of those episodes alone that end within an epoch differs from it where horizons are short: at first only the
+quickest episodes end, and their number varies from epoch to epoch. All sums decay by the factor `smoothing` from epoch
+to epoch, so that an epoch counts by its episodes.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Shaped
+
+from ascpo.engines.contract import Rollout
+from ascpo.experience.episodes import EpisodeTotals, LimitKind
+from ascpo.experience.signals import Costs, excesses, moments
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class EpisodeSums:
+    """Sums over the steps of an epoch, or decayed sums over those of several."""
+
+    steps: Float[Array, ""]
+    ended: Float[Array, ""]
+    """Episodes that ended."""
+    cost: Float[Array, " m"]
+    max_cost: Float[Array, " m"]
+    """Increments of the largest cost."""
+    max_cost_squared: Float[Array, " m"]
+    """Increments of its square."""
+    violations: Float[Array, " m"]
+    """Episodes that went over a limit."""
+    timeouts: Float[Array, ""]
+    excess: Float[Array, " m"]
+    """By how much episodes went over ν, the value at risk."""
+    nu: Float[Array, " m"]
+    """ν of the steps' episodes."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class EpisodeTrend:
+    """What the last epochs measured, the latest weighing most."""
+
+    sums: EpisodeSums
+    longest: Float[Array, ""]
+    """Steps of the longest episode so far, ended or not."""
+
+    def after(self, epoch: EpisodeSums, totals: EpisodeTotals, smoothing: float) -> "EpisodeTrend":
+        """After an epoch with these sums, and these totals after every step."""
+        sums = jax.tree.map(lambda before, now: smoothing * before + now, self.sums, epoch)
+        return EpisodeTrend(sums, jnp.maximum(self.longest, jnp.max(totals.length).astype(jnp.float32)))
+
+    @property
+    def length(self) -> Float[Array, ""]:
+        """L: the mean length of an episode."""
+        by_ends = self.sums.steps / jnp.maximum(self.sums.ended, 1e-6)
+        return jnp.maximum(jnp.minimum(by_ends, self.longest), 1.0)
+
+    def mean(self, total: Float[Array, "*m"]) -> Float[Array, "*m"]:
+        """The mean over episodes of one of the sums."""
+        return total * self.length / jnp.maximum(self.sums.steps, 1.0)
+
+    @property
+    def violation_rates(self) -> Float[Array, " m"]:
+        return jnp.minimum(self.mean(self.sums.violations), 1.0)
+
+    @property
+    def timeout_rate(self) -> Float[Array, ""]:
+        return jnp.minimum(self.mean(self.sums.timeouts), 1.0)
+
+    @property
+    def nu(self) -> Float[Array, " m"]:
+        return self.sums.nu / jnp.maximum(self.sums.steps, 1.0)
+
+
+def episode_sums(costs: Costs, rollout: Rollout, kind: LimitKind) -> EpisodeSums:
+    """Sums over the steps of a rollout."""
+    before, after = (costs.M, costs.M_next) if kind == "state" else (costs.Z, costs.Z_next)
+    crossed = (before <= costs.w) & (after > costs.w)
+
+    def total(x: Shaped[Array, "time env *m"]) -> Float[Array, "*m"]:
+        return jnp.sum(x, axis=(0, 1), dtype=jnp.float32)
+
+    first, second = jnp.split(moments(costs), 2, axis=-1)
+    return EpisodeSums(
+        steps=jnp.float32(rollout.done.size),
+        ended=total(rollout.done),
+        cost=total(costs.C),
+        max_cost=total(first),
+        max_cost_squared=total(second),
+        violations=total(crossed),
+        timeouts=total(rollout.truncated),
+        excess=total(excesses(costs)),
+        nu=total(jnp.broadcast_to(costs.nu, costs.C.shape)),
+    )
+
+
+def no_trend(m: int) -> EpisodeTrend:
+    """Before anything was measured."""
+    one, each = jnp.zeros(()), jnp.zeros(m)
+    return EpisodeTrend(EpisodeSums(one, one, each, each, each, each, one, each, each), one)

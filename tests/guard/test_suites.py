@@ -125,3 +125,10 @@ def test_every_robot_meets_every_kind_it_can():
     names = all_suites([2])
     assert len(names) == 5 * 3 + 2 * 2  # five on the ground: hazards, pillars, ghosts; two in the air: balls
     assert [suite(name).name for name in names] == names
+
+
+def test_an_indicator_suite_is_another_suite_with_the_same_obstacles():
+    counted, plain = suite("Point-4-Hazard+2-Pillar-Indicator"), suite("Point-4-Hazard+2-Pillar")
+    assert counted.name == "Point-4-Hazard+2-Pillar-Indicator"
+    assert counted.obstacles == plain.obstacles
+    assert counted != plain

@@ -151,7 +151,8 @@ def world_of(env: str) -> str:
         known = suite(env)
     except UnknownSuite:
         return f"gymnasium {version('gymnasium')}"
-    model = hashlib.sha256(f"{known}{SUBSTEPS}{mjcf(known)}".encode()).hexdigest()[:12]
+    rules = f"{known}{SUBSTEPS}{mjcf(known)}{' indicator' if known.indicator else ''}"
+    model = hashlib.sha256(rules.encode()).hexdigest()[:12]
     return f"ascpo {version('ascpo')}, mujoco {version('mujoco')}, model {model}"
 
 

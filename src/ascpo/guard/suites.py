@@ -1,17 +1,18 @@
 """Suites by name: `Point-8-Hazard`, `Ant-4-Ghost`, `Point-4-Hazard+2-Pillar`.
 
-    suite     = robot "-" obstacles { "+" obstacles }
+    suite     = robot "-" obstacles { "+" obstacles } [ "-Indicator" ]
     obstacles = number "-" kind
 
 Every kind is a constraint of its own, so the last one above has two costs. The benchmark's own spelling
-(`Goal_Point_8Hazards_noconti`) is understood too.
+(`Goal_Point_8Hazards_noconti`) is understood too. With `-Indicator` a state that costs anything costs 1, as in Safety
+Gymnasium, so that an episode's cost counts its steps inside forbidden regions.
 """
 
 import difflib
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
 from ascpo.guard.kinds import IN_THE_AIR, KINDS, Kind
@@ -20,6 +21,7 @@ from ascpo.guard.robots import ROBOTS, Robot
 ARENA = 2.0
 """Half the side of the square in which everything is placed."""
 ROBOT_KEEPOUT = GOAL_KEEPOUT = 0.4
+_INDICATOR = "-Indicator"
 
 PAPER_SUITES: tuple[str, ...] = (
     *(f"Point-{n}-{kind}" for kind in ("Hazard", "Pillar", "Ghost") for n in (1, 4, 8)),
@@ -48,13 +50,15 @@ class Suite:
 
     robot: Robot
     obstacles: tuple[Obstacles, ...]
+    indicator: bool = field(default=False, repr=False)
+    """Whether a state that costs anything costs 1. Checksums of suites without it are older than it."""
 
     @property
     def name(self) -> str:
         """The canonical spelling. Arm3's 3D hazards have the plain name, as in the paper, the drone's have not."""
         short = {kind.title: plain for plain, kind in IN_THE_AIR.items()} if self.robot.plain_kinds else {}
         parts = (f"{o.count}-{short.get(o.kind.title, o.kind.title)}" for o in self.obstacles)
-        return f"{self.robot.name}-{'+'.join(parts)}"
+        return f"{self.robot.name}-{'+'.join(parts)}{_INDICATOR if self.indicator else ''}"
 
     @property
     def cost_names(self) -> tuple[str, ...]:
@@ -89,7 +93,8 @@ def suite(name: "str | Suite") -> Suite:
     """The suite of that name."""
     if isinstance(name, Suite):
         return name
-    robot_name, wanted = _read(name)
+    plain = name.strip().removesuffix(_INDICATOR)
+    robot_name, wanted = _read(plain)
     robot = ROBOTS[robot_name]
     obstacles = tuple(Obstacles(count, _kind_for(robot, title, name)) for count, title in wanted)
     names = [o.kind.name for o in obstacles]
@@ -97,7 +102,7 @@ def suite(name: "str | Suite") -> Suite:
         raise UnknownSuite(f"{name!r} names a kind of obstacle twice. Write each kind once, with its number.")
     if not _has_room(obstacles):
         raise UnknownSuite(f"{name!r} has more obstacles than the arena of 4 m by 4 m has room for. Ask for fewer.")
-    return Suite(robot, obstacles)
+    return Suite(robot, obstacles, indicator=plain != name.strip())
 
 
 def _read(name: str) -> tuple[str, list[tuple[int, str]]]:

@@ -146,7 +146,7 @@ class Task:
         return Layout(layout.robot, layout.heading, layout.goal, obstacles)
 
     def _costs(self, layout: Layout, reading: Reading, position: Float[Array, "frames 3"]) -> Float[Array, " m"]:
-        return jnp.stack(
+        found = jnp.stack(
             [
                 costs.contact_cost(reading.contact)
                 if kind.shape == "post"
@@ -154,6 +154,7 @@ class Task:
                 for kind, rows in self.suite.slices()
             ]
         )
+        return jnp.where(found > 0.0, 1.0, 0.0) if self.suite.indicator else found
 
 
 def _at_floor(place: Float[Array, "2"]) -> Float[Array, "3"]:

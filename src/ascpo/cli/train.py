@@ -19,6 +19,7 @@ from ascpo.runs.directory import NoRun, RunDirectory, find
 from ascpo.runs.environment import engine_name, name_of
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.stopping import Stopped
+from ascpo.seeding import LATEST, Version
 from ascpo.sweep.overrides import differences
 from ascpo.training.settings import Settings
 
@@ -70,6 +71,9 @@ class Train(Generic[M]):
     """Continue the run in this directory, or several runs at the same time. Only --total-steps may be changed."""
     config: Path | None = None
     """Take the settings from the config.json of another run. Flags on the command line override it."""
+    seeding: Version = LATEST
+    """The version of the rules that draw the scenes of a run from its seed. Give 1 to repeat a run whose config.json
+    names no version."""
     evaluate: int = 500
     """Evaluate the final policy on this many fresh episodes. 0 skips the evaluation."""
     options: Annotated[Options, tyro.conf.arg(name="")] = field(default_factory=Options)
@@ -85,7 +89,7 @@ class Train(Generic[M]):
             raise BadSetting(f"total_steps={self.total_steps} must be a whole number.")
         env = name_of(self.env)
         engine = engine_name(self.engine, env)
-        first = Config(env, self.seed, int(self.total_steps), engine, self.settings, self.method)
+        first = Config(env, self.seed, int(self.total_steps), engine, self.settings, self.method, self.seeding)
         return [dataclasses.replace(first, seed=seed) for seed in seeds_of(self.seeds)] if self.seeds else [first]
 
     def names(self, configs: Sequence[Config]) -> list[str]:
@@ -143,9 +147,8 @@ def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
         base = _config_of(Path(given.config))
     if given.algo and given.algo != base.algo and not directories:
         base = dataclasses.replace(base, method=method_class(given.algo)())
-    default = Train(
-        base.method, base.env, base.algo, base.seed, "", base.engine, base.total_steps, settings=base.settings
-    )
+    own = {"settings": base.settings, "seeding": base.seeding if directories else LATEST}
+    default = Train(base.method, base.env, base.algo, base.seed, "", base.engine, base.total_steps, **own)
     asked = tyro.cli(Train[type(base.method)], default=default, args=words, prog="ascpo train")
     if directories:
         _refuse_changes(base, asked)
@@ -165,7 +168,7 @@ def _refuse_changes(base: Config, asked: Train[Method]) -> None:
     if asked.seeds:
         raise BadSetting("--seeds is for new runs. To continue several runs, name their directories after --resume.")
     engine = engine_name(asked.engine, base.env)
-    now = Config(asked.env, asked.seed, base.total_steps, engine, asked.settings, asked.method)
+    now = Config(asked.env, asked.seed, base.total_steps, engine, asked.settings, asked.method, asked.seeding)
     changed = {"algo": (base.algo, asked.algo)} if asked.algo != base.algo else differences(base, now)
     for name, (before, after) in changed.items():
         raise BadSetting(

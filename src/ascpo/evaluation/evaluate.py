@@ -42,7 +42,8 @@ def evaluate_run(
     directory = find(run)
     policy = read_policy(directory.path)
     scheme = SCHEMES[policy.config.seeding]
-    if not 1 <= episodes <= (most := scheme.evaluation_episodes) or keep < 0:
+    most = scheme.evaluation_episodes
+    if not 1 <= episodes <= most or keep < 0:
         raise BadSetting(f"episodes={episodes}, keep={keep}: use 1 to {most} episodes, and keep at least 0 of them.")
     if not 0 <= seed < scheme.evaluation_seeds:
         raise BadSetting(f"seed={seed} must lie between 0 and {scheme.evaluation_seeds - 1}.")

@@ -36,7 +36,7 @@ class Config:
     def __post_init__(self) -> None:
         if self.seeding not in SCHEMES:
             raise BadSetting(f"seeding={self.seeding!r} is no version. There are {', '.join(map(str, SCHEMES))}.")
-        if not 0 <= self.seed < (seeds := SCHEMES[self.seeding].run_seeds):
+        if self.seed not in range(seeds := SCHEMES[self.seeding].run_seeds):
             raise BadSetting(f"seed={self.seed} must lie between 0 and {seeds - 1}.")
         if self.engine not in get_args(EngineName):
             raise BadSetting(f"engine={self.engine!r} is no engine. {nearest(str(self.engine), get_args(EngineName))}")

@@ -9,7 +9,10 @@ import sys
 import pytest
 
 from ascpo.cli import main
+from ascpo.cli.train import parse
+from ascpo.runs.config import configure, to_json
 from ascpo.runs.directory import runs_in
+from ascpo.runs.serialization import BadSetting
 from tests.runs.helpers import CART, EPOCH, POINT, words
 
 QUICK = [*words(), "--evaluate", "3", "--checkpoint-every", "0"]
@@ -65,6 +68,17 @@ def test_the_settings_of_another_run_can_be_taken_and_changed(ascpo, run, tmp_pa
     (other,) = runs_in(tmp_path)
     assert other.config().seed == 4
     assert other.config().settings.num_envs == 4
+
+
+def test_a_resumed_run_keeps_its_seeding_and_a_new_one_with_its_settings_gets_the_latest(tmp_path):
+    plain = configure(POINT, seeding=1).plain()
+    (tmp_path / "config.json").write_text(to_json(plain))
+    resumed, _ = parse(["--resume", str(tmp_path)])
+    new, _ = parse(["--config", str(tmp_path)])
+    repeated, _ = parse(["--config", str(tmp_path), "--seeding", "1"])
+    assert [asked.as_configs()[0].seeding for asked in (resumed, new, repeated)] == [1, 2, 1]
+    with pytest.raises(BadSetting, match="seeding is 1 in this run, and you asked for 2"):
+        parse(["--resume", str(tmp_path), "--seeding", "2"])
 
 
 def test_a_stopped_training_says_how_to_continue(ascpo, tmp_path, monkeypatch, capsys):

@@ -137,7 +137,9 @@ def test_a_cut_begins_new_episodes_with_the_initial_augmentation(engine):
 
 def test_the_native_engine_collects_what_its_gymnasium_face_steps_through():
     engine = NativeEngine(TASK, ENVS, 1)
-    r = collected(engine)
+    # Users' seeds have no purpose, as all seeds of version 1.
+    engine.start([RunBatch(POINT, (3,), seeding=1)])
+    r = collect(engine, noise(engine.action_size))
     env = ascpo.make_vec("Point-8-Hazard", num_envs=ENVS, max_episode_steps=120)
     observation, _ = env.reset(seed=3)
     for t in range(STEPS):

@@ -17,6 +17,7 @@ from ascpo.engines.actor import ScriptedActor
 from ascpo.engines.contract import EpisodePlayer, RunBatch
 from ascpo.engines.gymnasium.engine import GymnasiumEngine
 from ascpo.engines.gymnasium.errors import Faulty, Unsuitable
+from ascpo.seeding import Purpose, reset_seed, seed_of
 from examples import pendulum
 from tests.actors import ToyActor, running_maxima
 
@@ -98,11 +99,7 @@ def snapshot_of(engine):
 
 def seeds(seed, env, count):
     """The seeds of an environment's first episodes."""
-    found = []
-    for episode in range(count):
-        sequence = np.random.SeedSequence(seed, spawn_key=(env, episode))
-        found.append(int(sequence.generate_state(1)[0]) >> 1)
-    return found
+    return [reset_seed(seed_of(Purpose.TRAINING, seed, env), episode) for episode in range(count)]
 
 
 def same(a, b):

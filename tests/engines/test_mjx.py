@@ -21,6 +21,7 @@ from ascpo.engines.native.programs import PolicyStep, policy_programs
 from ascpo.engines.native.simulator import Simulator
 from ascpo.engines.task_step import TaskStep, packed_memory
 from ascpo.environments.spaces import make_task
+from ascpo.seeding import Purpose, seed_of
 from tests.actors import ToyActor
 from tests.engines.test_runs import ENVS, assert_same, shield
 from tests.slow import slow
@@ -34,6 +35,7 @@ def by_noise(theta, observation, noise):
     return noise
 
 
+SEED = seed_of(Purpose.TRAINING, 700, 1)
 BATCHES = [RunBatch(ToyActor(by_noise, maxima=1), (3, 700)), RunBatch(ToyActor(by_noise, shield=shield), (3,))]
 THETAS = [jnp.zeros((2, 1)), jnp.zeros((1, 1))]
 
@@ -90,6 +92,20 @@ def test_episodes_are_those_of_the_native_engine(engine):
             assert np.quantile(error, 0.95) < 1e-3
         assert_array_equal(ours[1].taken, theirs[1].taken)
     assert_array_equal(np.asarray(engine._carry.episodes).T.ravel(), native.episodes)
+
+
+@pytest.mark.parametrize("seeding", [1, 2])
+def test_scenes_are_those_of_the_native_engine_in_every_version_of_the_seeding(opened, seeding):
+    batches = [replace(batch, seeding=seeding) for batch in BATCHES]
+    native = NativeEngine(opened.task, 6, 1)
+    for each in (opened, native):
+        each.start(batches)
+        each.cut()
+    ours = packed_memory(opened.task).unpack(np.asarray(opened._carry.rows)).layout
+    for found, expected in zip(jax.tree.leaves(ours), jax.tree.leaves(native.memory.layout), strict=True):
+        # The native engine has all environments of a run together.
+        assert_array_equal(np.swapaxes(found, 0, 1).reshape(expected.shape), expected)
+    assert_array_equal(opened._seeds.T.ravel(), native.seeds)
 
 
 def test_the_same_sensors_mean_the_same_to_the_bit(engine):
@@ -182,8 +198,8 @@ def test_a_world_that_breaks_down_ends_its_own_episode_and_no_other(engine, valu
 
     (divergence,) = engine.divergences
     # 25 steps were two whole episodes of nine and seven steps of the third.
-    assert (divergence.env, divergence.seed, divergence.episode, divergence.step) == (1, 701, 2, 8)
-    assert "environment 1 (seed 701, episode 2, step 8)" in caplog.text
+    assert (divergence.env, divergence.seed, divergence.episode, divergence.step) == (1, SEED, 2, 8)
+    assert f"environment 1 (seed {SEED}, episode 2, step 8)" in caplog.text
 
     assert_same(found[1], whole[1])
     others = np.array([[True, True], [True, False]])

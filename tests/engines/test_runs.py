@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 from ascpo.engines.contract import RunBatch
 from ascpo.engines.native.engine import NativeEngine
 from ascpo.environments.spaces import make_task
+from ascpo.seeding import Purpose, seed_of
 from tests.actors import ToyActor
 from tests.slow import always
 
@@ -88,7 +89,7 @@ def test_a_run_in_company_is_to_the_bit_what_it_is_alone(suite):
         if number == 1:
             for engine in (together, *alone):
                 engine.cut()
-    assert_array_equal(together.seeds, [3, 4, 700, 701, 3, 4])
+    assert_array_equal(together.seeds, [seed_of(Purpose.TRAINING, run, env) for run in (3, 700, 3) for env in (0, 1)])
     assert_array_equal(together.episodes, np.concatenate([engine.episodes for engine in alone]))
     assert together.episodes.min() > 16
 
@@ -129,7 +130,8 @@ def test_a_simulation_that_breaks_down_is_named_within_its_run():
     together.live("qvel")[3, 0] = np.inf
     _, other = together.collect(THETAS, noises(0, 1))
     (divergence,) = together.divergences
-    assert (divergence.env, divergence.seed, divergence.episode, divergence.step) == (1, 701, 0, 1)
+    assert (divergence.env, divergence.episode, divergence.step) == (1, 0, 1)
+    assert divergence.seed == seed_of(Purpose.TRAINING, 700, 1)
     assert "BADQVEL" in divergence.reason
     assert not bool(other.terminated.any())
 

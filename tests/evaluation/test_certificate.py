@@ -13,6 +13,7 @@ from ascpo.evaluation.certificate import (
     theory_of,
 )
 from ascpo.runs.serialization import BadSetting
+from ascpo.seeding import Purpose, seed_of
 from tests.evaluation.test_metrics import episodes
 
 PLAN = CertificatePlan(
@@ -55,7 +56,7 @@ def test_the_seed_follows_from_the_plan_and_not_from_what_is_asked_for():
     assert CertificatePlan(**{**vars(PLAN), "probability": 0.8}).seed == PLAN.seed
     assert CertificatePlan(**{**vars(PLAN), "episodes": 101}).seed != PLAN.seed
     assert CertificatePlan(**{**vars(PLAN), "family": ("ab",)}).seed != PLAN.seed
-    assert PLAN.seed >= 2**31
+    assert {seed for seed, _ in PLAN.origins} == {seed_of(Purpose.CERTIFICATE, PLAN.seed)}
 
 
 def test_policies_that_are_certified_together_share_seeds_and_error():

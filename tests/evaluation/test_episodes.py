@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from ascpo.engines.actor import ScriptedActor
 from ascpo.engines.contract import Rollout, RunBatch
 from ascpo.engines.functional import FunctionalEngine
-from ascpo.evaluation.episodes import play, seeded
+from ascpo.evaluation.episodes import play
+from ascpo.seeding import SCHEMES
 from tests.actors import ToyActor
 from tests.toys import Corridor
 
@@ -19,9 +20,10 @@ class Toy(FunctionalEngine):
     """Its episodes cannot be repeated one by one, but they can be counted."""
 
     def start_at(self, actor, episodes):
-        self.start([RunBatch(actor, (episodes[0][0],))])
+        self.start([RunBatch(actor, (episodes[0][0] % 2**32,))])
 
 
+seeded = SCHEMES[2].evaluation
 ACTOR = ToyActor(act)
 LIMITS = (0.0, 0.0)
 

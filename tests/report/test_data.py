@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -108,6 +110,15 @@ def test_runs_that_differ_in_nothing_but_the_seed_are_one_group(tmp_path):
     made(tmp_path / "cpo", algo="cpo")
     groups = groups_of(find_runs([tmp_path]))
     assert [(group.label, [run.seed for run in group.runs]) for group in groups] == [("ascpo", [0, 1]), ("cpo", [0])]
+
+
+def test_runs_of_two_versions_of_the_seeding_are_one_group(tmp_path):
+    for seed in (0, 1):
+        made(tmp_path / f"ascpo-{seed}", seed=seed)
+    file = tmp_path / "ascpo-1" / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"seeding": 2}))
+    (group,) = groups_of(find_runs([tmp_path]))
+    assert [run.settings.get("seeding") for run in group.runs] == [None, 2]
 
 
 def test_a_label_says_what_differs_among_runs_of_the_same_algorithm_and_no_more(tmp_path):

@@ -1,6 +1,7 @@
 """Jobs, and the files that a finished run would have left."""
 
 from ascpo.runs.config import acting_settings, configure
+from ascpo.seeding import LATEST
 from ascpo.sweep.jobs import Job
 
 SUITE = "Point-1-Hazard"
@@ -15,8 +16,9 @@ TINY = {
 }
 
 
-def job(store, algo="trpo", seed=0, env=SUITE, evaluation=None, **settings):
-    config = configure(env, algo, seed=seed, total_steps=EPOCHS * 40, **acting_settings(algo, TINY | settings))
+def job(store, algo="trpo", seed=0, env=SUITE, evaluation=None, seeding=LATEST, **settings):
+    chosen = acting_settings(algo, TINY | settings)
+    config = configure(env, algo, seed=seed, total_steps=EPOCHS * 40, seeding=seeding, **chosen)
     return Job(config, store / f"{env}-{algo}-seed{seed}", evaluation, checkpoint_every=0.0)
 
 

@@ -65,6 +65,16 @@ def test_the_reason_of_a_failure_is_forgotten_when_the_job_succeeds(jobs):
     assert not file.exists()
 
 
+def test_a_run_of_an_earlier_seeding_stays_and_is_resumed_with_it(jobs, tmp_path):
+    old = job(tmp_path, "trpo", seeding=1)
+    write_run(old, epochs=1)
+    assert jobs[0].config.seeding == 2
+    assert jobs[0].config_to_train == old.config
+    jobs[0].check()
+    write_run(old)
+    assert statuses(sweep(jobs[:1])) == ["present"]
+
+
 def test_a_run_with_other_settings_is_neither_kept_nor_overwritten(jobs, tmp_path):
     run = write_run(job(tmp_path, "trpo", discount=0.25))
     before = run.metrics.read_bytes()

@@ -21,6 +21,7 @@ from ascpo.runs.directory import NoRun, RunDirectory, find
 from ascpo.runs.environment import engine_name, name_of
 from ascpo.runs.serialization import BadSetting, differences
 from ascpo.runs.stopping import Stopped
+from ascpo.seeding import LATEST, Version
 from ascpo.training.settings import Settings
 
 M = TypeVar("M", bound=Method)
@@ -77,6 +78,9 @@ class Train(Generic[M]):
     """Continue the run in this directory, or several runs at the same time. Only --total-steps may be changed."""
     config: Path | None = None
     """Take the settings from the config.json of another run. Flags on the command line override it."""
+    seeding: Version = LATEST
+    """The version of the rules that draw the scenes of a run from its seed. Give 1 to repeat a run whose config.json
+    names no version."""
     evaluate: int = 500
     """Evaluate the final policy on this many fresh episodes. 0 skips the evaluation."""
     options: Annotated[Options, tyro.conf.arg(name="")] = field(default_factory=Options)
@@ -92,7 +96,8 @@ class Train(Generic[M]):
             raise BadSetting(f"total_steps={self.total_steps} must be a whole number.")
         env = name_of(self.env)
         engine = engine_name(self.engine, env)
-        first = Config(env, self.seed, int(self.total_steps), engine, self.settings, self.method, self.preset)
+        own = {"preset": self.preset, "seeding": self.seeding}
+        first = Config(env, self.seed, int(self.total_steps), engine, self.settings, self.method, **own)
         return [dataclasses.replace(first, seed=seed) for seed in seeds_of(self.seeds)] if self.seeds else [first]
 
     def names(self, configs: Sequence[Config]) -> list[str]:
@@ -165,6 +170,7 @@ def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
         engine=base.engine,
         total_steps=base.total_steps,
         settings=base.settings,
+        seeding=base.seeding if directories else LATEST,
     )
     asked = tyro.cli(Train[type(base.method)], default=default, args=words, prog="ascpo train")
     if directories:
@@ -185,7 +191,8 @@ def _refuse_changes(base: Config, asked: Train[Method]) -> None:
     if asked.seeds:
         raise BadSetting("--seeds is for new runs. To continue several runs, name their directories after --resume.")
     engine = engine_name(asked.engine, base.env)
-    now = Config(asked.env, asked.seed, base.total_steps, engine, asked.settings, asked.method, asked.preset)
+    own = {"preset": asked.preset, "seeding": asked.seeding}
+    now = Config(asked.env, asked.seed, base.total_steps, engine, asked.settings, asked.method, **own)
     changed = {"algo": (base.algo, asked.algo)} if asked.algo != base.algo else differences(base, now)
     for name, (before, after) in changed.items():
         raise BadSetting(

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float
 
 from ascpo.engines.actor import Acted, Actor
 from ascpo.guard.layout import AnyArray
+from ascpo.seeding import LATEST, SCHEMES, EnvSeeds, EpisodeId, Version
 
 
 @runtime_checkable
@@ -79,9 +80,15 @@ class RunBatch:
 
     actor: Actor
     seeds: tuple[int, ...]
+    seeding: Version = LATEST
+    """The version of the rules by which scenes are drawn."""
 
     def __len__(self) -> int:
         return len(self.seeds)
+
+    def env_seeds(self, num_envs: int) -> list[EnvSeeds]:
+        """By run, the seeds of its environments."""
+        return [SCHEMES[self.seeding].training(seed, num_envs) for seed in self.seeds]
 
 
 Bound: TypeAlias = Float[np.ndarray, " act"]
@@ -94,9 +101,6 @@ Noises: TypeAlias = Sequence[Float[AnyArray, "_run _time _env _act"]]
 
 Snapshot = dict[str, AnyArray]
 """All that decides how the environments of a run go on, as named arrays."""
-
-EpisodeId = tuple[int, int]
-"""Where to find an episode again: a seed, and the number of the episode among those of the seed."""
 
 
 @runtime_checkable
@@ -162,12 +166,11 @@ class EpisodePlayer(Engine, Protocol):
         """Start one run that plays these episodes, as a `Playlist` deals them out. After the last, some play again."""
 
 
-def only_run(batches: Sequence[RunBatch]) -> tuple[Actor, int]:
-    """The actor and the seed of the run, for an engine that takes one."""
-    runs = [(batch.actor, seed) for batch in batches for seed in batch.seeds]
-    if len(runs) != 1:
-        raise ValueError(f"This engine takes one run at a time, not {len(runs)}. Start one run, then the next.")
-    return runs[0]
+def only_run(batches: Sequence[RunBatch]) -> RunBatch:
+    """The batch of the only run, for an engine that takes one."""
+    if (runs := sum(map(len, batches))) != 1:
+        raise ValueError(f"This engine takes one run at a time, not {runs}. Start one run, then the next.")
+    return next(batch for batch in batches if len(batch))
 
 
 def check_snapshots(snapshots: Sequence[Snapshot], runs: int, envs: int) -> None:

@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Key, PyTree
 from ascpo.engines.actor import Actor, Noise, Remembered, Theta, act, augment, remember
 from ascpo.engines.contract import HasSizes, Noises, Rollout, RunBatch, Snapshot, Thetas, check_snapshots, only_run
 from ascpo.guard.layout import AnyArray
+from ascpo.seeding import words
 
 State: TypeAlias = PyTree
 RandomKey: TypeAlias = Key[Array, ""]
@@ -62,8 +63,10 @@ class FunctionalEngine:
         return -everything, everything
 
     def start(self, batches: Sequence[RunBatch]) -> None:
-        actor, seed = only_run(batches)
-        self._key = jax.random.key(seed)
+        run = only_run(batches)
+        actor = run.actor
+        # All keys come from the seed of the first environment. That of another purpose or run differs.
+        self._key = jax.random.wrap_key_data(jnp.asarray(words(run.env_seeds(1)[0])[0]))
         self._collect = _program(self.world, actor)
         self._augmentation = jnp.tile(actor.initial(), (self.envs_per_run, 1))
         self.cut()

@@ -16,13 +16,14 @@ import numpy as np
 from ascpo.evaluation.bound import allowed_violations, each_of, episodes_needed, lower_bound
 from ascpo.evaluation.episodes import Episodes
 from ascpo.runs.serialization import BadSetting, Plain, from_plain, to_plain
+from ascpo.seeding import LATEST, SCHEMES, EpisodeId, Version
 from ascpo.theory.cantelli import PAPER_K, confidence_of_variance, variance_bound
 
 _FORMAT = "ascpo certificate 1"
-_FIRST_SEED = 2**31
-"""The seeds of certificates begin here, beyond those of trainings and evaluations."""
 _MOST = 2**20
-"""The largest number of episodes in a plan. Each has its own seed."""
+"""The largest number of episodes in a plan."""
+_BEFORE: Plain = {"seeding": 1}
+"""What a certificate means that does not name it."""
 
 
 class BadCertificate(ValueError):
@@ -51,6 +52,8 @@ class CertificatePlan:
     num_envs: int = 1
     k: float = PAPER_K
     """The factor of the variance in the paper's bound."""
+    seeding: Version = LATEST
+    """The version of the rules by which scenes are drawn."""
 
     def __post_init__(self) -> None:
         for name in ("probability", "confidence"):
@@ -58,6 +61,8 @@ class CertificatePlan:
                 raise BadSetting(f"{name}={getattr(self, name)} must lie between 0 and 1.")
         if self.looks < 1:
             raise BadSetting(f"looks={self.looks} must be at least 1.")
+        if self.seeding not in SCHEMES:
+            raise BadSetting(f"seeding={self.seeding!r} is no version. There are {', '.join(map(str, SCHEMES))}.")
         if self.episodes > _MOST:
             raise BadSetting(f"episodes={self.episodes}: use at most {_MOST}.")
         if self.episodes < 1 or self.allowed < 0:
@@ -80,13 +85,22 @@ class CertificatePlan:
     def experiment(self) -> str:
         """A checksum of what decides the episodes. Another probability or confidence does not change it."""
         free = {"probability": 0.5, "confidence": 0.5, "looks": 1, "k": 0.0, "policy": ""}
-        plain = to_plain(self) | free | {"family": sorted(self.family)}
+        plain = self.plain() | free | {"family": sorted(self.family)}
         return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
     @property
     def seed(self) -> int:
         """The seed follows from the plan. If it could be chosen, one could try seeds until one fits."""
-        return _FIRST_SEED + int(self.experiment[:8], 16) % (2**31 - _MOST)
+        return SCHEMES[self.seeding].certificate_seed(int(self.experiment[:8], 16))
+
+    @property
+    def origins(self) -> list[EpisodeId]:
+        """The episodes to play."""
+        return SCHEMES[self.seeding].certificate(self.seed, self.episodes)
+
+    def plain(self) -> Plain:
+        """Plain data for JSON. What earlier certificates do not name is left out, so that checksums stay the same."""
+        return {name: value for name, value in to_plain(self).items() if (name, value) not in _BEFORE.items()}
 
 
 @dataclass(frozen=True)
@@ -149,7 +163,7 @@ class Certificate:
             "episodes": self.plan.episodes,
             "violations": self.violations,
             "seed": self.plan.seed,
-            "plan": to_plain(self.plan),
+            "plan": self.plan.plain(),
             "constraints": [to_plain(one) for one in self.constraints],
         }
         return json.dumps(plain | {"digest": _digest(plain)}, indent=2) + "\n"
@@ -162,7 +176,7 @@ class Certificate:
             digest = plain.pop("digest")
             if plain["format"] != _FORMAT:
                 raise BadCertificate(f"its format is {plain['format']!r}, not {_FORMAT!r}.")
-            plan = from_plain(CertificatePlan, plain["plan"])
+            plan = from_plain(CertificatePlan, _BEFORE | plain["plan"])
             constraints = tuple(from_plain(OfConstraint, one) for one in plain["constraints"])
             found = Certificate(plan, plain["violations"], constraints)
             whole = _digest(plain) == digest and json.loads(found.to_json())["digest"] == digest and _agrees(found)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from ascpo.evaluation.bound import each_of
 from ascpo.evaluation.certificate import BadCertificate, Certificate, CertificatePlan, certificate_of, read_certificate
-from ascpo.evaluation.episodes import Episodes, Report, play, say_nothing, seeded
+from ascpo.evaluation.episodes import Episodes, Report, play, say_nothing
 from ascpo.guard.model import SUBSTEPS, mjcf
 from ascpo.guard.suites import UnknownSuite, suite
 from ascpo.runs.directory import find, write_whole
@@ -88,6 +88,8 @@ def make_plans(policies: Sequence[PolicyFile], request: Request) -> list[Certifi
     if len({(policy.config.env, policy.cost_names) for policy in policies}) > 1:
         raise BadSetting("The policies are for different environments. Certify those of one environment together.")
     family = tuple(sorted(policy.digest for policy in policies))
+    # All play the same scenes. Those of the latest version are in no training, of whatever version.
+    seeding = max(policy.config.seeding for policy in policies)
     plans = []
     for policy in policies:
         config, names = policy.config, policy.cost_names
@@ -100,6 +102,7 @@ def make_plans(policies: Sequence[PolicyFile], request: Request) -> list[Certifi
             "cost_names": names,
             "limits": replace(config.settings, limits=limits).limits_for(names),
             "num_envs": side_by_side(config.env, request.episodes),
+            "seeding": seeding,
             "k": float(getattr(config.method, "k", PAPER_K)),
         }
         plans.append(CertificatePlan(**(vars(request) | of_policy)))
@@ -159,10 +162,10 @@ def world_of(env: str) -> str:
 def _episodes(
     policy: PolicyFile, plan: CertificatePlan, env: Environment, threads: int, report: Report = say_nothing
 ) -> Episodes:
-    origins, mean = seeded(plan.seed, plan.episodes), plan.actions == "mean"
+    mean = plan.actions == "mean"
     with closing(open_engine(env, plan.num_envs, threads=threads)) as engine:
         actor, theta = policy.actor(), policy.theta
-        return play(engine, actor, theta, origins, limits=plan.limits, mean_action=mean, report=report).episodes
+        return play(engine, actor, theta, plan.origins, limits=plan.limits, mean_action=mean, report=report).episodes
 
 
 def _place(run: Path) -> Path:

@@ -91,11 +91,6 @@ def play(
     return score.played()
 
 
-def seeded(seed: int, episodes: int) -> list[EpisodeId]:
-    """The first episode of each seed from this one on."""
-    return [(seed + i, 0) for i in range(episodes)]
-
-
 class _Score:
     """Sums up episodes while they run."""
 

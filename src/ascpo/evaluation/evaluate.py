@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from ascpo.engines.contract import EpisodeId
-from ascpo.evaluation.episodes import Played, Report, play, say_nothing, seeded
+from ascpo.evaluation.episodes import Played, Report, play, say_nothing
 from ascpo.evaluation.metrics import Figures, measure, table
 from ascpo.evaluation.records import Record, write_records
 from ascpo.runs.directory import find, write_whole
@@ -22,13 +22,9 @@ from ascpo.runs.environment import Environment, open_engine, side_by_side
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import Row, Table
 from ascpo.runs.trained_policy import read_policy
+from ascpo.seeding import SCHEMES
 
 Actions = Literal["sampled", "mean", "both"]
-_FIRST_SEED = 2**30
-"""The seeds of evaluations begin here, beyond those of trainings."""
-_STRIDE = 2**16
-"""Distance between two seeds, and the largest number of episodes: seeds share no episode."""
-_SEEDS = 2**30 // _STRIDE
 
 
 def evaluate_run(
@@ -43,17 +39,19 @@ def evaluate_run(
     report: Report = say_nothing,
 ) -> Figures:
     """Figures for each kind of actions. The run's directory keeps them, with the worst episodes."""
-    if not 1 <= episodes <= _STRIDE or keep < 0:
-        raise BadSetting(f"episodes={episodes}, keep={keep}: use 1 to {_STRIDE} episodes, and keep at least 0 of them.")
-    if not 0 <= seed < _SEEDS:
-        raise BadSetting(f"seed={seed} must lie between 0 and {_SEEDS - 1}.")
     directory = find(run)
     policy = read_policy(directory.path)
+    scheme = SCHEMES[policy.config.seeding]
+    most = scheme.evaluation_episodes
+    if not 1 <= episodes <= most or keep < 0:
+        raise BadSetting(f"episodes={episodes}, keep={keep}: use 1 to {most} episodes, and keep at least 0 of them.")
+    if not 0 <= seed < scheme.evaluation_seeds:
+        raise BadSetting(f"seed={seed} must lie between 0 and {scheme.evaluation_seeds - 1}.")
     limits = policy.config.settings.limits_for(policy.cost_names)
     file = directory.path / "evaluation.json"
     about = {"policy": policy.digest, "cost_names": list(policy.cost_names), "limits": list(limits), "seed": seed}
     found = _earlier(file, about)
-    actor, origins = policy.actor(), seeded(_FIRST_SEED + seed * _STRIDE, episodes)
+    actor, origins = policy.actor(), scheme.evaluation(seed, episodes)
     num_envs = side_by_side(policy.config.env, episodes)
     with closing(open_engine(env or policy.config.env, num_envs, threads=threads)) as engine:
         for kind in ("sampled", "mean") if actions == "both" else (actions,):

@@ -99,7 +99,7 @@ class Rules:
 class _Drafts:
     """Layouts in the making. They are the last axis of every array, where the compiler can run them side by side."""
 
-    key: UInt32[Array, "n 2"]
+    key: UInt32[Array, "n 3"]
     sheet: Int[Array, " n"]
     """Sheets of draws used so far."""
     attempt: Int[Array, " n"]
@@ -112,18 +112,18 @@ class _Drafts:
     y: Float[Array, "slots n"]
 
 
-def draw(rules: Rules, key: UInt32[Array, "2"]) -> Layout:
-    """The layout of a key (as raw key data). Its heading is NaN if the arena is too full."""
+def draw(rules: Rules, key: UInt32[Array, "3"]) -> Layout:
+    """The layout of a key (see `draws.keys_for`). Its heading is NaN if the arena is too full."""
     return jax.tree.map(lambda leaf: leaf[0], draw_all(rules, key[None]))
 
 
-def draw_all(rules: Rules, keys: UInt32[Array, "n 2"]) -> Layout:
+def draw_all(rules: Rules, keys: UInt32[Array, "n 3"]) -> Layout:
     """The layouts of many keys, as one program that ends with the slowest: the way of an accelerator."""
     unfinished, use_sheet = lambda d: jnp.any(~_finished(rules, d)), partial(_use_sheet, rules)
     return _finish(rules, jax.lax.while_loop(unfinished, use_sheet, _blank(rules, keys)))
 
 
-def draw_many(rules: Rules, keys: UInt32[np.ndarray, "n 2"]) -> Layout:
+def draw_many(rules: Rules, keys: UInt32[np.ndarray, "n 3"]) -> Layout:
     """The layouts of many keys, as NumPy arrays: the same as `draw` for each, and an error if the arena is too full.
 
     A batch of fixed width works through the keys; a row whose layout is finished takes the next key.
@@ -161,7 +161,7 @@ def _use_sheets(rules: Rules, drafts: _Drafts) -> tuple[_Drafts, Layout, Bool[Ar
 
 
 @partial(jax.jit, static_argnums=0)
-def _renew(rules: Rules, drafts: _Drafts, renew: Bool[Array, " n"], keys: UInt32[Array, "n 2"]) -> _Drafts:
+def _renew(rules: Rules, drafts: _Drafts, renew: Bool[Array, " n"], keys: UInt32[Array, "n 3"]) -> _Drafts:
     """Blank drafts where asked for, the old ones elsewhere."""
 
     def choose(new: Array, old: Array) -> Array:
@@ -170,7 +170,7 @@ def _renew(rules: Rules, drafts: _Drafts, renew: Bool[Array, " n"], keys: UInt32
     return jax.tree.map(choose, _blank(rules, keys), drafts)
 
 
-def _blank(rules: Rules, keys: UInt32[Array, "n 2"]) -> _Drafts:
+def _blank(rules: Rules, keys: UInt32[Array, "n 3"]) -> _Drafts:
     zero, places = jnp.zeros(len(keys), jnp.int32), jnp.zeros((rules.slots, len(keys)))
     return _Drafts(keys, zero, zero, zero, zero, places, places)
 

@@ -11,6 +11,7 @@ from ascpo.engines.gymnasium.inspection import AnyEnv
 from ascpo.engines.gymnasium.naming import resolve
 from ascpo.evaluation.records import Record
 from ascpo.evaluation.retrace import retrace
+from ascpo.seeding import reset_seed
 
 OnFrame = Callable[[np.ndarray], object]
 """Takes a frame: height by width by RGB."""
@@ -30,7 +31,7 @@ def render_episode(record: Record, on_frame: OnFrame) -> None:
     with contextlib.closing(_make(make)) as env:
         env.reset(seed=0)
         _frame(env)
-    retrace(record, lambda: _Rendering(_make(make), record.seed, on_frame))
+    retrace(record, lambda: _Rendering(_make(make), reset_seed(*record.origin), on_frame))
 
 
 def jpeg_frames(record: Record) -> tuple[bytes, ...]:

@@ -58,7 +58,7 @@ def groups_of(runs: Sequence[RunData]) -> list[Group]:
     """The groups, in the order of their first runs."""
     together: dict[str, list[RunData]] = {}
     for run in runs:
-        together.setdefault(repr(sorted({**run.settings, "seed": None}.items())), []).append(run)
+        together.setdefault(repr(sorted({**run.settings, "seed": None, "seeding": None}.items())), []).append(run)
     members = [sorted(found, key=lambda run: (run.seed, run.name)) for found in together.values()]
     labels = _labels([found[0] for found in members])
     slugs = _slugs(labels) if len(labels) > 1 else [""]
@@ -81,7 +81,7 @@ def differing(runs: Sequence[RunData]) -> list[str]:
 
 
 _ABSENT = object()
-_LABELLED = ("env", "algo", "seed")
+_LABELLED = ("env", "algo", "seed", "seeding")
 """Settings that a label has already, or never has."""
 
 

@@ -39,7 +39,7 @@ class ActiveRun:
 
     def __init__(self, run: Run, engine: Engine, checkpoint_every: float) -> None:
         self.config, self.directory = run.config, run.directory
-        self.training = TrainingRun(agent_of(run.config, engine), run.config.seed)
+        self.training = TrainingRun(agent_of(run.config, engine), run.config.seed, run.config.seeding)
         self._engine, self._checkpoint_every = engine, checkpoint_every
         self._plain = run.directory.plain_config(run.config)
         self._checkpoints = Checkpoints(run.directory.checkpoints, fingerprint_of(self._plain))

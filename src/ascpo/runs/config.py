@@ -11,14 +11,12 @@ from ascpo.algorithms.presets import PRESETS, PresetName
 from ascpo.errors import InertSetting
 from ascpo.runs.migration import RENAMED, migrate
 from ascpo.runs.serialization import BadSetting, Plain, changed, from_plain, nearest, only, to_plain, unflat
+from ascpo.seeding import LATEST, SCHEMES, Version
 from ascpo.training.settings import Settings, inert_settings, refuse_inert
 
 EngineName = Literal["native", "mjx-jax", "mjx-warp"]
-HELD_OUT = 2**30 - 2**20
-"""Seeds from here on are for evaluation: no training sees their episodes, however many environments it has."""
-
-
-_LEFT_OUT = (("engine", "native"), ("preset", None))
+_BEFORE = {"engine": "native", "preset": None, "seeding": 1}
+"""What a config means that does not name them."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +33,14 @@ class Config:
     """The algorithm's own settings. Their class decides which algorithm it is."""
     preset: PresetName | None = None
     """The preset that the settings began with. It decides no number: the settings do."""
+    seeding: Version = LATEST
+    """The version of the rules by which scenes are drawn (`ascpo.seeding`)."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.seed < HELD_OUT:
-            raise BadSetting(
-                f"seed={self.seed} must lie between 0 and {HELD_OUT - 1}: evaluation keeps the others for itself."
-            )
+        if self.seeding not in SCHEMES:
+            raise BadSetting(f"seeding={self.seeding!r} is no version. There are {', '.join(map(str, SCHEMES))}.")
+        if self.seed not in range(seeds := SCHEMES[self.seeding].run_seeds):
+            raise BadSetting(f"seed={self.seed} must lie between 0 and {seeds - 1}.")
         if self.engine not in get_args(EngineName):
             raise BadSetting(f"engine={self.engine!r} is no engine. {nearest(str(self.engine), get_args(EngineName))}")
         if self.total_steps < 1:
@@ -97,10 +97,9 @@ class Config:
         return "-".join([env.strip("-"), self.algo, *preset, *modes, f"seed{self.seed}"])
 
     def plain(self) -> Plain:
-        """Plain data for JSON. Configs from before there were other engines and presets have neither, so `native` and
-        no preset are left out."""
+        """Plain data for JSON. What configs from before there was a choice have not is left out: it is `_BEFORE`."""
         plain = {"env": self.env, "algo": self.algo, "preset": self.preset, **to_plain(self)}
-        return {name: value for name, value in plain.items() if (name, value) not in _LEFT_OUT}
+        return {name: value for name, value in plain.items() if (name, value) not in _BEFORE.items()}
 
     def to_json(self) -> str:
         return to_json(self.plain())
@@ -110,7 +109,7 @@ class Config:
         """Read the plain data of this version or of an earlier one."""
         if not isinstance(plain, Mapping):
             raise BadSetting("the settings are no dictionary.")
-        plain = migrate(plain)
+        plain = _BEFORE | migrate(plain)
         method = _method(method_class(plain.pop("algo", "ascpo")), plain.pop("method"))
         settings = from_plain(Settings, plain.pop("settings"))
         return changed(Config("", settings=settings, method=method), plain)
@@ -179,6 +178,7 @@ def configure(
     seed: int = 0,
     total_steps: float = 6e6,
     engine: EngineName = "native",
+    seeding: Version = LATEST,
     **chosen: Any,
 ) -> Config:
     """A config from flat settings: those that all algorithms share, and the algorithm's own, by their names.
@@ -190,7 +190,7 @@ def configure(
         if name not in known:
             raise BadSetting(f"{algo} has no setting {name!r}. {_hint(name, known)}")
     seed, steps = _whole("seed", seed), _whole("total_steps", total_steps)
-    return Config(env, seed, steps, engine, *_parts(algo, chosen, preset), preset).refuse_inert()
+    return Config(env, seed, steps, engine, *_parts(algo, chosen, preset), preset, seeding).refuse_inert()
 
 
 def _parts(algo: str, chosen: Mapping[str, object], preset: PresetName | None) -> tuple[Settings, Method]:

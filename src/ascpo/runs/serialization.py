@@ -123,5 +123,5 @@ def _describe(hint: Hint) -> str:
     if get_origin(hint) is tuple:
         return f"a list of {_describe(get_args(hint)[0]).removeprefix('a ')}s"
     if get_origin(hint) is Literal:
-        return f"one of {', '.join(get_args(hint))}"
+        return f"one of {', '.join(map(str, get_args(hint)))}"
     return names.get(hint, getattr(hint, "__name__", str(hint)))

@@ -8,18 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ascpo.engines.contract import EpisodeId
 from ascpo.runs.directory import RunDirectory, write_whole
 from ascpo.runs.tables import read_table
 from ascpo.runs.trained_policy import read_policy
-
-_FIRST_START = 2**31
-"""The seed of the first fixed start. Trainings and evaluations use smaller seeds."""
+from ascpo.seeding import LATEST, SCHEMES, EpisodeId, Version
 
 
 @dataclass(frozen=True)
 class HeldOutEpisodes:
-    """Episodes of held-out seeds.
+    """Episodes that no training has seen.
 
     Their number is fixed before the first step, from the length of episodes at the end of training. A limit on the
     number of steps would drop the long episodes.
@@ -64,8 +61,9 @@ class FixedStarts:
         about = _read(run.path / self.file)
         return sum(map(len, about.get("costs", {}).values())), about.get("policy")
 
-    def origins(self) -> list[EpisodeId]:
-        return [(_FIRST_START + i % self.starts, 0) for i in range(self.episodes)]
+    def origins(self, seeding: Version = LATEST) -> list[EpisodeId]:
+        starts = SCHEMES[seeding].fixed_starts(self.starts)
+        return [starts[i % self.starts] for i in range(self.episodes)]
 
     def play(self, run: RunDirectory, threads: int = 0) -> None:
         from ascpo.evaluation.episodes import play
@@ -74,7 +72,8 @@ class FixedStarts:
         policy = read_policy(run.path)
         engine = open_engine(policy.config.env, self.episodes, threads=threads)
         limits = policy.config.settings.limits_for(policy.cost_names)
-        played = play(engine, policy.actor(), policy.theta, self.origins(), limits=limits).episodes
+        origins = self.origins(policy.config.seeding)
+        played = play(engine, policy.actor(), policy.theta, origins, limits=limits).episodes
         engine.close()
         costs = played.cost.sum(axis=1)
         by_start = {str(i): [round(float(c), 6) for c in costs[i :: self.starts]] for i in range(self.starts)}

@@ -1,7 +1,7 @@
 """A job: one run to train and evaluate. A batch: jobs that train in one engine."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +34,19 @@ class Job:
     def epochs_left(self) -> int:
         return max(self.config.epochs - epochs_done(self.run), 0)
 
+    @property
+    def config_to_train(self) -> Config:
+        """The config. A run that exists keeps the version of the seeding with which it started."""
+        if not self.run.config_file.exists():
+            return self.config
+        return replace(self.config, seeding=self.run.config().seeding)
+
     def check(self) -> None:
         """Refuse a run that was trained with other settings."""
-        if not self.run.config_file.exists() or (found := self.run.config()).fingerprint == self.config.fingerprint:
+        wanted_config = self.config_to_train
+        if not self.run.config_file.exists() or (found := self.run.config()).fingerprint == wanted_config.fingerprint:
             return
-        name, (wanted, present) = next(iter(differences(self.config, found).items()))
+        name, (wanted, present) = next(iter(differences(wanted_config, found).items()))
         raise NoRun(
             f"{self.directory} was trained with {name}={present}, but this sweep wants {wanted}. Choose another --out, "
             f"or remove that directory."
@@ -102,7 +110,7 @@ def run_batch(
 
     for job in batch:
         job.check()
-    if runs := [Run(job.config, job.run) for job in batch if not job.is_trained()]:
+    if runs := [Run(job.config_to_train, job.run) for job in batch if not job.is_trained()]:
         config = runs[0].config
         # Only a suite on the host has threads to choose.
         options = Options(

@@ -11,6 +11,7 @@ import numpy as np
 
 from ascpo.engines.contract import Engine, Rollout, RunBatch, Snapshot
 from ascpo.engines.gathering import here
+from ascpo.seeding import LATEST, Version
 from ascpo.training.agent import Agent
 from ascpo.training.metrics import Row, row_of
 from ascpo.training.runs import RunGroup, compile_ahead
@@ -23,6 +24,8 @@ class TrainingRun:
 
     agent: Agent
     seed: int
+    seeding: Version = LATEST
+    """The version of the rules by which scenes are drawn."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,9 @@ class Epoch:
 def start(engine: Engine, runs: Sequence[TrainingRun], epochs: int = 1) -> list[TrainingState]:
     """Where runs stand before the first of so many epochs."""
     learners = [run.agent.init(run.seed, epochs) for run in runs]
-    engine.start([RunBatch(batch[0].agent.actor, tuple(run.seed for run in batch)) for batch in _batches(runs)])
+    engine.start(
+        [RunBatch(batch[0].agent.actor, tuple(run.seed for run in batch), batch[0].seeding) for batch in _batches(runs)]
+    )
     snapshot = engine.snapshots()
     return [TrainingState(0, 0.0, learner, snapshot(i)) for i, learner in enumerate(learners)]
 
@@ -94,8 +99,8 @@ def continue_training(
 
 
 def _batches(runs: Sequence[TrainingRun]) -> list[list[TrainingRun]]:
-    """Neighbours that share an agent."""
-    return [list(batch) for _, batch in groupby(runs, key=lambda run: run.agent)]
+    """Neighbours that share an agent and the way in which scenes are drawn."""
+    return [list(batch) for _, batch in groupby(runs, key=lambda run: (run.agent, run.seeding))]
 
 
 def _collect(engine: Engine, groups: Sequence[RunGroup]) -> list[Rollout]:

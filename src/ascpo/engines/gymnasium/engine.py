@@ -63,11 +63,10 @@ class GymnasiumEngine:
         self._all = np.arange(num_envs)
 
     def start(self, batches: Sequence[RunBatch]) -> None:
-        actor, seed = only_run(batches)
-        self._begin(actor, DrawnSeeds(seed))
+        run = only_run(batches)
+        self._begin(run.actor, DrawnSeeds(run.seeds[0], run.seeding))
 
     def start_at(self, actor: Actor, episodes: Sequence[EpisodeId]) -> None:
-        """An episode's seed, in 31 bits, is what the environment is reset with; its number is not needed."""
         self._begin(actor, ListedSeeds(episodes, self.envs_per_run))
 
     def _begin(self, actor: Actor, seeds: EpisodeSeeds) -> None:

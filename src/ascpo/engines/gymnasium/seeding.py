@@ -1,6 +1,6 @@
-"""Which seed an environment's next episode is reset with: one drawn from the run's seed, or one of a list.
+"""Which seed an environment's next episode is reset with: one of a training, or one of a list (see `ascpo.seeding`).
 
-Seeds have 31 bits, since some environments keep theirs in a signed number. Both kinds have
+Both kinds have
     end        the episodes of these environments, in rising order, have ended
     seed_of    the seed of an environment's running episode, which has this number
 """
@@ -12,29 +12,29 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Int
 
-from ascpo.engines.contract import EpisodeId
 from ascpo.engines.playlist import Playlist
+from ascpo.seeding import SCHEMES, EpisodeId, Version, reset_seed
 
 
 @dataclass(frozen=True)
 class DrawnSeeds:
     """A function of the run's seed, the environment and the number of the episode."""
 
-    seed: int
+    run: int
+    seeding: Version
 
     def end(self, envs: Int[np.ndarray, " n"]) -> None:
         """The number of the episode says it all."""
 
     def seed_of(self, env: int, episode: int) -> int:
-        sequence = np.random.SeedSequence(self.seed, spawn_key=(env, episode))
-        return int(sequence.generate_state(1)[0]) >> 1
+        return SCHEMES[self.seeding].training_reset(self.run, env, episode)
 
 
 class ListedSeeds:
-    """The seeds of a list of episodes, as a `Playlist` deals them out. The numbers of the episodes are not needed."""
+    """The seeds of a list of episodes, as a `Playlist` deals them out."""
 
     def __init__(self, episodes: Sequence[EpisodeId], num_envs: int) -> None:
-        self._seeds = tuple(seed % 2**31 for seed, _ in episodes)
+        self._seeds = tuple(reset_seed(*episode) for episode in episodes)
         self._playlist = Playlist(num_envs)
         self.end = self._playlist.end
 

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
-from jaxtyping import Array, Bool, Float, Int, UInt32
+from jaxtyping import Array, Bool, Float, Int
 
 from ascpo.engines.contract import Noises, Rollout, RunBatch, Snapshot, Thetas, check_snapshots
 from ascpo.engines.divergence import NOT_FINITE, Divergence, Divergences
@@ -25,6 +25,7 @@ from ascpo.engines.task_step import packed_memory
 from ascpo.guard.layout import AnyArray
 from ascpo.guard.suites import consecutive
 from ascpo.guard.task import Task
+from ascpo.seeding import words
 
 
 class MjxEngine(TaskSizes):
@@ -61,8 +62,8 @@ class MjxEngine(TaskSizes):
 
     def start(self, batches: Sequence[RunBatch]) -> None:
         self._batches = tuple(batches)
-        seeds = np.concatenate([np.asarray(batch.seeds, np.int64) for batch in batches])
-        self._seeds = self._shared(((np.arange(self.envs_per_run)[:, None] + seeds) % 2**32).astype(np.uint32))
+        by_batch = [batch.env_seeds(self.envs_per_run) for batch in batches]
+        self._take_seeds(np.stack([seeds for batch in by_batch for seeds in batch], axis=1))
         actors = tuple(batch.actor for batch in batches)
         self._program = program.chunk_program(self.task, self._physics, actors, self.mesh)
         self._begin_after(self._shared(np.full(self._seeds.shape, -1, np.int32)))
@@ -80,7 +81,7 @@ class MjxEngine(TaskSizes):
 
     def snapshots(self) -> Callable[[int], Snapshot]:
         # What is on the device never changes: nothing has to be copied before it is wanted.
-        return functools.partial(self._snapshot, here(self._carry), here(self._seeds))
+        return functools.partial(self._snapshot, here(self._carry), self._seeds)
 
     def restore(self, snapshots: Sequence[Snapshot]) -> None:
         check_snapshots(snapshots, self._seeds.shape[1], self.envs_per_run)
@@ -88,7 +89,7 @@ class MjxEngine(TaskSizes):
         def joined(name: str, which: slice = slice(None)) -> Array:
             return jnp.stack([jnp.asarray(snapshot[name]) for snapshot in snapshots[which]], axis=1)
 
-        self._seeds = self._shared(joined("seeds"))
+        self._take_seeds(np.stack([np.asarray(snapshot["seeds"], np.int64) for snapshot in snapshots], axis=1))
         self._draw_upcoming(self._shared(joined("episodes")))
         pose = Pose(**{name: by_simulation(joined(name)) for name in Pose.__dataclass_fields__})
         augmentations = tuple(joined("memories", which) for which in self._where)
@@ -103,7 +104,7 @@ class MjxEngine(TaskSizes):
         """Where each batch lies among all runs."""
         return consecutive(map(len, self._batches))
 
-    def _snapshot(self, carry: Carry, seeds: UInt32[Array, "env run"], run: int) -> Snapshot:
+    def _snapshot(self, carry: Carry, seeds: Int[np.ndarray, "env run"], run: int) -> Snapshot:
         batch = next(i for i, which in enumerate(self._where) if run < which.stop)
         pose = {name: by_run(x, self.envs_per_run)[:, run] for name, x in vars(carry.moving.pose).items()}
         return {
@@ -130,6 +131,9 @@ class MjxEngine(TaskSizes):
             self._report(here(before), here([rollout.done for rollout in rollouts]), np.asarray(here(diverged)))
         return rollouts
 
+    def _take_seeds(self, seeds: Int[np.ndarray, "env run"]) -> None:
+        self._seeds, self._words = seeds, self._shared(words(seeds))
+
     def _begin_after(self, episodes: Int[Array, "env run"]) -> None:
         """Begin the episodes after these everywhere."""
         self._draw_upcoming(episodes)
@@ -139,7 +143,7 @@ class MjxEngine(TaskSizes):
         self._carry, self._used = jax.tree.map(self._shared, carry), 1
 
     def _draw_upcoming(self, after: Int[Array, "env run"]) -> None:
-        self._upcoming, self._used = jax.tree.map(self._shared, program.draw_upcoming(self.task, self._seeds, after)), 0
+        self._upcoming, self._used = jax.tree.map(self._shared, program.draw_upcoming(self.task, self._words, after)), 0
 
     def _shared(self, x: AnyArray, spec: PartitionSpec = program.PER_DEVICE) -> Array:
         # On the only device that is used, arrays stay as free as the learner's: what is bound to a mesh, or to a
@@ -153,7 +157,7 @@ class MjxEngine(TaskSizes):
         """Find out where simulations broke down, from where the chunk began and which episodes ended in it."""
         done = np.concatenate(ended, axis=-1)
         steps = np.asarray(packed_memory(self.task).unpack(before.rows).step)
-        episodes, seeds = np.asarray(before.episodes), np.asarray(here(self._seeds))
+        episodes, seeds = np.asarray(before.episodes), self._seeds
         for t, env, run in np.argwhere(diverged):
             ends = np.flatnonzero(done[:t, env, run])
             step = t + 1 + steps[env, run] if not len(ends) else t - ends[-1]

@@ -55,10 +55,11 @@ class Upcoming(NamedTuple):
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def draw_upcoming(task: Task, seeds: UInt32[Array, "env run"], after: Int[Array, "env run"]) -> Upcoming:
-    """The episodes after these."""
+def draw_upcoming(task: Task, seeds: UInt32[Array, "env run 2"], after: Int[Array, "env run"]) -> Upcoming:
+    """The episodes after these. Seeds are two words each."""
     numbers = after[..., None] + 1 + jnp.arange(CHUNK + 1)
-    keys = keys_of(jnp.broadcast_to(seeds[..., None], numbers.shape).ravel(), numbers.ravel())
+    seeds = jnp.broadcast_to(seeds[..., None, :], (*numbers.shape, 2))
+    keys = keys_of(seeds.reshape(-1, 2), numbers.ravel())
     rows, pillars = begin_episodes(task, draw_all(task.rules, keys))
     return Upcoming(after, rows.reshape(*numbers.shape, -1), pillars.reshape(*numbers.shape, *pillars.shape[1:]))
 

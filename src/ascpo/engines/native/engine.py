@@ -69,16 +69,16 @@ class NativeEngine(TaskSizes):
 
     @on_host
     def start(self, batches: Sequence[RunBatch]) -> None:
-        """Begin the first episode everywhere: a run's environment i has the seed seed + i."""
+        """Begin the first episode everywhere."""
         n, runs = self.num_envs, sum(map(len, batches))
         if not runs or n % runs:
             raise ValueError(f"{n} environments cannot be shared equally by {runs} runs. Ask for a multiple of {runs}.")
         # Seeds come first in the zip, so that none of `firsts` is lost between two batches.
-        envs, firsts = np.arange(n // runs), iter(range(0, n, n // runs))
+        firsts = iter(range(0, n, n // runs))
         self._batches = [
             [
-                Lane(self.task, self._simulator, SeedSchedule(self.task, (seed + envs) % 2**32), batch.actor, first)
-                for seed, first in zip(batch.seeds, firsts, strict=False)
+                Lane(self.task, self._simulator, SeedSchedule(self.task, seeds), batch.actor, first)
+                for seeds, first in zip(batch.env_seeds(n // runs), firsts, strict=False)
             ]
             for batch in batches
         ]

@@ -36,7 +36,7 @@ class NativeEnvironments:
         self.num_envs = num_envs
         self.divergences = Divergences()
         self._simulator = Simulator(task, num_envs, num_threads)
-        self._lane = Lane(task, self._simulator, SeedSchedule(task, np.zeros(num_envs, np.uint32)))
+        self._lane = Lane(task, self._simulator, SeedSchedule(task, np.zeros(num_envs, np.int64)))
         self._no_parameters = jnp.zeros(0)
 
     @property

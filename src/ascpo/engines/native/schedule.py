@@ -35,7 +35,7 @@ class SeedSchedule:
     def __init__(self, task: Task, seeds: PerEnv, episodes: PerEnv | None = None, used: PerEnv | None = None) -> None:
         """Before the first episodes, or at these: `used` of the episodes drawn ahead have begun."""
         num_envs = len(seeds)
-        self.seeds: PerEnv = np.array(seeds).astype(np.uint32)
+        self.seeds: PerEnv = np.array(seeds).astype(np.int64)
         self.episodes: PerEnv = np.full(num_envs, -1) if episodes is None else np.array(episodes, int)
         self.used: PerEnv = np.zeros(num_envs, np.int32) if used is None else np.array(used, np.int32)
         self.position: Int[Array, " env"] = jnp.asarray(self.used.copy())
@@ -78,10 +78,10 @@ class ListSchedule:
         count, drawn = len(episodes), []
         for first in range(0, count, at_a_time):
             seeds, numbers = self._ids[np.arange(first, first + at_a_time) % count].T
-            drawn.append(_begin(task, seeds.astype(np.uint32), numbers))
+            drawn.append(_begin(task, seeds, numbers))
         self._rows, self._pillars = (np.concatenate(parts)[:count] for parts in zip(*drawn, strict=True))
         self._playlist: Playlist | None = None
-        self.seeds: PerEnv = np.zeros(num_envs, np.uint32)
+        self.seeds: PerEnv = np.zeros(num_envs, np.int64)
         self.episodes: PerEnv = np.full(num_envs, -1)
         self.upcoming: Float[np.ndarray, "env 1 packed"] = self._rows[np.arange(num_envs) % count, None]
         self.position: Int[np.ndarray, " env"] = np.zeros(num_envs, np.int32)

@@ -15,6 +15,7 @@ import numpy as np
 
 from ascpo.evaluation.bound import allowed_violations, each_of, episodes_needed, lower_bound
 from ascpo.evaluation.episodes import Episodes
+from ascpo.experience.episodes import LimitKind
 from ascpo.runs.serialization import BadSetting, Plain, from_plain, to_plain
 from ascpo.seeding import LATEST, SCHEMES, EpisodeId, Version
 from ascpo.theory.cantelli import PAPER_K, confidence_of_variance, variance_bound
@@ -22,7 +23,7 @@ from ascpo.theory.cantelli import PAPER_K, confidence_of_variance, variance_boun
 _FORMAT = "ascpo certificate 1"
 _MOST = 2**20
 """The largest number of episodes in a plan."""
-_BEFORE: Plain = {"seeding": 1}
+_BEFORE: Plain = {"seeding": 1, "limits_on": "state"}
 """What a certificate means that does not name it."""
 
 
@@ -54,6 +55,8 @@ class CertificatePlan:
     """The factor of the variance in the paper's bound."""
     seeding: Version = LATEST
     """The version of the rules by which scenes are drawn."""
+    limits_on: LimitKind = "state"
+    """Whether the limits bound the cost of every state, or the sum of an episode's costs."""
 
     def __post_init__(self) -> None:
         for name in ("probability", "confidence"):
@@ -205,7 +208,8 @@ def certificate_of(plan: CertificatePlan, episodes: Episodes) -> Certificate:
     for i, (name, limit) in enumerate(zip(plan.cost_names, plan.limits, strict=True)):
         violations = int((episodes.first_violation[:, i] >= 0).sum())
         bound = lower_bound(violations, plan.episodes, each)
-        constraints.append(OfConstraint(name, limit, violations, bound, theory_of(episodes.maximum[:, i], limit, plan)))
+        limited = episodes.maximum if plan.limits_on == "state" else episodes.cost
+        constraints.append(OfConstraint(name, limit, violations, bound, theory_of(limited[:, i], limit, plan)))
     return Certificate(plan, int((~episodes.safe).sum()), tuple(constraints))
 
 
@@ -243,11 +247,14 @@ def findings(certificate: Certificate) -> list[str]:
     """What was done and what it shows."""
     plan = certificate.plan
     limits = " and ".join(f"{name} ≤ {limit:g}" for name, limit in zip(plan.cost_names, plan.limits, strict=True))
+    breaks, where = "some state broke", "in every state"
+    if plan.limits_on == "episode":
+        breaks, where = "the sum of the costs broke", "in the sum of its costs"
     how = "drawn by the policy" if plan.actions == "sampled" else "the policy's mean ones"
     lines = [
         f"{plan.episodes} episodes of {plan.env} were planned and played, with actions {how}, from scenes drawn for "
-        f"this alone. In {certificate.violations} of them some state broke {limits}.",
-        f"With confidence {plan.confidence:.4g}, an episode keeps {limits} in every state with a probability of at "
+        f"this alone. In {certificate.violations} of them {breaks} {limits}.",
+        f"With confidence {plan.confidence:.4g}, an episode keeps {limits} {where} with a probability of at "
         f"least {_down(certificate.bound)}.",
         f"Asked for was {plan.probability:.4g}, which allows {plan.allowed} violations: "
         f"{'CERTIFIED' if certificate.certified else 'NOT certified'}.",

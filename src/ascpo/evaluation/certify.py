@@ -12,6 +12,7 @@ from typing import Literal
 from ascpo.evaluation.bound import each_of
 from ascpo.evaluation.certificate import BadCertificate, Certificate, CertificatePlan, certificate_of, read_certificate
 from ascpo.evaluation.episodes import Episodes, Report, play, say_nothing
+from ascpo.experience.episodes import LimitKind
 from ascpo.guard.model import SUBSTEPS, mjcf
 from ascpo.guard.suites import UnknownSuite, suite
 from ascpo.runs.directory import find, write_whole
@@ -28,13 +29,16 @@ class Request:
     """What a certificate should show."""
 
     probability: float = 0.98
-    """The probability to show: that an episode keeps every state within its limits."""
+    """The probability to show: that an episode keeps its limits."""
     confidence: float = 0.95
     """The confidence of the statement, or of all statements at once if there are several policies."""
     episodes: int = 3000
     """The number of episodes. It is fixed before the first one, whatever comes out."""
     limits: tuple[float, ...] | None = None
     """The limit of each constraint. The default is the limits of the training."""
+    limits_on: LimitKind | None = None
+    """Whether the limits bound the cost of every state, or the sum of an episode's costs. The default is what the
+    algorithm's limits bound; limits of zero bound every state."""
     actions: Literal["sampled", "mean"] = "sampled"
     """Which actions the policy takes: those that it samples, or its mean actions."""
     looks: int = 1
@@ -101,6 +105,7 @@ def make_plans(policies: Sequence[PolicyFile], request: Request) -> list[Certifi
             "family": family,
             "cost_names": names,
             "limits": replace(config.settings, limits=limits).limits_for(names),
+            "limits_on": request.limits_on or ("state" if not any(limits) else config.algorithm().limits_on),
             "num_envs": side_by_side(config.env, request.episodes),
             "seeding": seeding,
             "k": float(getattr(config.method, "k", PAPER_K)),
@@ -108,6 +113,11 @@ def make_plans(policies: Sequence[PolicyFile], request: Request) -> list[Certifi
         plans.append(CertificatePlan(**(vars(request) | of_policy)))
     if len({plan.limits for plan in plans}) > 1:
         raise BadSetting("The policies were trained with different limits. Give --limits to hold all to the same ones.")
+    if len({plan.limits_on for plan in plans}) > 1:
+        raise BadSetting(
+            "The limits of some policies bound every state, and those of others the sum of an episode's costs. Give "
+            "--limits-on state or --limits-on episode."
+        )
     return plans
 
 
@@ -165,7 +175,8 @@ def _episodes(
     mean = plan.actions == "mean"
     with closing(open_engine(env, plan.num_envs, threads=threads)) as engine:
         actor, theta = policy.actor(), policy.theta
-        return play(engine, actor, theta, plan.origins, limits=plan.limits, mean_action=mean, report=report).episodes
+        held = {"limits": plan.limits, "limits_on": plan.limits_on}
+        return play(engine, actor, theta, plan.origins, **held, mean_action=mean, report=report).episodes
 
 
 def _place(run: Path) -> Path:

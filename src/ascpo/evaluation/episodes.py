@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 from ascpo.engines.actor import Actor
 from ascpo.engines.contract import EpisodeId, EpisodePlayer, Rollout
 from ascpo.engines.playlist import Playlist
+from ascpo.experience.episodes import LimitKind
 from ascpo.guard.layout import AnyArray
 
 Report = Callable[[int], object]
@@ -30,7 +31,8 @@ class Episodes:
     length: Int[np.ndarray, " n"]
     time_limited: Bool[np.ndarray, " n"]
     first_violation: Int[np.ndarray, "n m"]
-    """The first step whose cost was over the limit, counted from 0; -1 where none was."""
+    """The first step over the limit, counted from 0; -1 where none was. If the limit bounds an episode's sum, that is
+    the step in which the sum passes it."""
     violating: Int[np.ndarray, "n m"]
     """The number of steps over the limit."""
     interventions: Int[np.ndarray, " n"]
@@ -41,7 +43,7 @@ class Episodes:
 
     @property
     def safe(self) -> Bool[np.ndarray, " n"]:
-        """Every limit was kept in every state."""
+        """Every limit was kept, to the end."""
         return np.all(self.first_violation < 0, axis=1)
 
 
@@ -73,13 +75,14 @@ def play(
     origins: Sequence[EpisodeId],
     *,
     limits: tuple[float, ...],
+    limits_on: LimitKind = "state",
     mean_action: bool = False,
     keep: int = 0,
     report: Report = say_nothing,
 ) -> Played:
     """Play a list of episodes, fixed before the first step, and keep the actions of the worst."""
     engine.start_at(actor, origins)
-    score = _Score(len(origins), engine.envs_per_run, engine.action_size, np.array(limits, float), keep)
+    score = _Score(len(origins), engine.envs_per_run, engine.action_size, np.array(limits, float), limits_on, keep)
     parameters = np.asarray(theta)[None]
     rng, chunk = np.random.default_rng(origins[0][0]), 25
     while (finished := score.finished) < len(origins):
@@ -94,9 +97,17 @@ def play(
 class _Score:
     """Sums up episodes while they run."""
 
-    def __init__(self, episodes: int, num_envs: int, actions: int, limits: Float[np.ndarray, " m"], keep: int) -> None:
+    def __init__(
+        self,
+        episodes: int,
+        num_envs: int,
+        actions: int,
+        limits: Float[np.ndarray, " m"],
+        limits_on: LimitKind,
+        keep: int,
+    ) -> None:
         m = len(limits)
-        self._wanted, self._limits, self._keep = episodes, limits, keep
+        self._wanted, self._limits, self._limits_on, self._keep = episodes, limits, limits_on, keep
         self._envs = np.arange(num_envs)
         self._playlist = Playlist(num_envs)
         self._running, self._rows = _blank(num_envs, m), _blank(episodes, m)
@@ -118,7 +129,7 @@ class _Score:
 
     def _step(self, rollout: Rollout, t: int, taken: Float[np.ndarray, "env act"], changed: np.ndarray) -> None:
         now, cost = self._running, np.asarray(rollout.cost[t], float)
-        over = cost > self._limits
+        over = (cost if self._limits_on == "state" else now.cost + cost) > self._limits
         if self._keep:
             if now.length.max() == self._actions.shape[1]:
                 self._actions = np.concatenate([self._actions, np.zeros_like(self._actions)], axis=1)
@@ -148,7 +159,8 @@ class _Score:
     def _consider(self, env: int, row: int) -> None:
         """Keep the episode if it is one of the worst: by its excess over a limit, then by cost and return."""
         now = self._running
-        badness = (float(np.max(now.maximum[env] - self._limits)), float(now.cost[env].sum()), -float(now.reward[env]))
+        limited = now.maximum if self._limits_on == "state" else now.cost
+        badness = (float(np.max(limited[env] - self._limits)), float(now.cost[env].sum()), -float(now.reward[env]))
         item = (badness, row, self._actions[env, : now.length[env]].copy())
         # Rows differ, so that arrays are never compared.
         add = heapq.heappush if len(self._worst) < self._keep else heapq.heappushpop

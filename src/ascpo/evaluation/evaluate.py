@@ -17,6 +17,7 @@ from ascpo.engines.contract import EpisodeId
 from ascpo.evaluation.episodes import Played, Report, play, say_nothing
 from ascpo.evaluation.metrics import Figures, measure, table
 from ascpo.evaluation.records import Record, write_records
+from ascpo.experience.episodes import LimitKind
 from ascpo.runs.directory import find, write_whole
 from ascpo.runs.environment import Environment, open_engine, side_by_side
 from ascpo.runs.serialization import BadSetting
@@ -47,15 +48,16 @@ def evaluate_run(
         raise BadSetting(f"episodes={episodes}, keep={keep}: use 1 to {most} episodes, and keep at least 0 of them.")
     if not 0 <= seed < scheme.evaluation_seeds:
         raise BadSetting(f"seed={seed} must lie between 0 and {scheme.evaluation_seeds - 1}.")
-    limits = policy.config.settings.limits_for(policy.cost_names)
+    limits, limits_on = policy.config.settings.limits_for(policy.cost_names), policy.config.algorithm().limits_on
     file = directory.path / "evaluation.json"
     about = {"policy": policy.digest, "cost_names": list(policy.cost_names), "limits": list(limits), "seed": seed}
+    about |= {"limits_on": limits_on} if limits_on != "state" else {}
     found = _earlier(file, about)
     actor, origins = policy.actor(), scheme.evaluation(seed, episodes)
     num_envs = side_by_side(policy.config.env, episodes)
     with closing(open_engine(env or policy.config.env, num_envs, threads=threads)) as engine:
         for kind in ("sampled", "mean") if actions == "both" else (actions,):
-            how = {"limits": limits, "mean_action": kind == "mean"}
+            how = {"limits": limits, "limits_on": limits_on, "mean_action": kind == "mean"}
             played = play(engine, actor, policy.theta, origins, **how, keep=keep, report=report)
             records = records_of(played, origins, env=policy.config.env, cost_names=policy.cost_names, **how)
             write_records(directory.path / f"worst-{kind}.safetensors", records)
@@ -78,6 +80,7 @@ def records_of(
     env: str,
     cost_names: tuple[str, ...],
     limits: tuple[float, ...],
+    limits_on: LimitKind,
     mean_action: bool,
 ) -> list[Record]:
     """Records of the kept episodes, the worst first."""
@@ -93,6 +96,7 @@ def records_of(
             maximum=tuple(episodes.maximum[kept.row].tolist()),
             first_violation=tuple(episodes.first_violation[kept.row].tolist()),
             mean_action=mean_action,
+            limits_on=limits_on,
         )
         for kept in played.worst
     ]

@@ -29,7 +29,7 @@ MEANINGS = {
     "EpMaxCost95": "largest cost that 95 % of the episodes stay under",
     "EpMaxCost99": "largest cost that 99 % of the episodes stay under",
     "EpMaxCostWorst": "the largest cost of any state",
-    "SafeRate": "share of episodes that kept every limit in every state",
+    "SafeRate": "share of episodes that kept every limit, of every state or of an episode's sum",
     "TimeoutRate": "share of episodes that the time limit ended",
     "FirstViolation": "step of the first violation, median of the episodes that have one",
     "ViolatingSteps": "mean number of steps over a limit",

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ascpo.engines.contract import EpisodeId
+from ascpo.experience.episodes import LimitKind
 from ascpo.runs.directory import NoRun, write_whole
 
 _FORMAT = "ascpo episodes 1"
@@ -34,6 +35,7 @@ class Record:
     first_violation: tuple[int, ...]
     """The first step over the limit of each constraint, counted from 0; -1 where there is none."""
     mean_action: bool = False
+    limits_on: LimitKind = "state"
 
     @property
     def origin(self) -> EpisodeId:

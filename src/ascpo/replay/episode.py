@@ -48,8 +48,9 @@ class Episode:
 
     @property
     def violations(self) -> Bool[np.ndarray, "time m"]:
-        """Whether a step violates the limit of a constraint."""
-        return self.cost > np.array(self.record.limits)
+        """Whether a step violates the limit of a constraint, or the costs up to it do."""
+        limited = self.cost if self.record.limits_on == "state" else np.cumsum(self.cost, axis=0, dtype=float)
+        return limited > np.array(self.record.limits)
 
     @property
     def violated(self) -> Bool[np.ndarray, " time"]:
@@ -81,9 +82,12 @@ class Episode:
     def step_text(self, step: int) -> tuple[Line, ...]:
         """The return and the costs in a step."""
         lines = [Line(f"Step {step} of 0 to {len(self) - 1}. Return so far: {self.returns[step]:.3f}.")]
-        for name, limit, cost in zip(self.record.cost_names, self.record.limits, self.cost[: step + 1].T, strict=True):
-            text = f"{name}: cost {cost[-1]:.3f}, limit {limit:g}, largest so far {cost.max():.3f}."
-            alarm = bool(cost[-1] > limit)
+        record, costs = self.record, self.cost[: step + 1].T
+        for name, limit, cost, over in zip(record.cost_names, record.limits, costs, self.violations[step], strict=True):
+            so_far = f"largest so far {cost.max():.3f}"
+            if record.limits_on == "episode":
+                so_far = f"sum so far {cost.sum():.3f}"
+            text, alarm = f"{name}: cost {cost[-1]:.3f}, limit {limit:g}, {so_far}.", bool(over)
             lines.append(Line(f"{text} VIOLATED in step {step}." if alarm else text, alarm))
         return tuple(lines)
 

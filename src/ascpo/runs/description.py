@@ -36,6 +36,8 @@ class Description:
     step: StepKind
     iterations: int = 0
     """The most iterations of a clipped step; 0 for other steps."""
+    limits_on: str = "state"
+    """Whether the limits bound the cost of every state, or the sum of an episode's costs (`episode`)."""
 
     def __post_init__(self) -> None:
         for name, value, known in (("mechanism", self.mechanism, Mechanism), ("step", self.step, StepKind)):
@@ -58,6 +60,7 @@ def describe(config: "Config") -> Description:
         target=algorithm.target.description if algorithm.target else "",
         step=kinds.get(type(algorithm.step), "constrained"),
         iterations=getattr(algorithm.step, "iterations", 0),
+        limits_on=algorithm.limits_on,
     )
 
 

@@ -71,9 +71,9 @@ class FixedStarts:
 
         policy = read_policy(run.path)
         engine = open_engine(policy.config.env, self.episodes, threads=threads)
-        limits = policy.config.settings.limits_for(policy.cost_names)
+        limits, limits_on = policy.config.settings.limits_for(policy.cost_names), policy.config.algorithm().limits_on
         origins = self.origins(policy.config.seeding)
-        played = play(engine, policy.actor(), policy.theta, origins, limits=limits).episodes
+        played = play(engine, policy.actor(), policy.theta, origins, limits=limits, limits_on=limits_on).episodes
         engine.close()
         costs = played.cost.sum(axis=1)
         by_start = {str(i): [round(float(c), 6) for c in costs[i :: self.starts]] for i in range(self.starts)}

@@ -25,7 +25,7 @@ COLUMNS: dict[str, str] = {
     "EpMaxCost": "the mean of their largest cost, of the worst constraint",
     "EpLen": "their mean number of steps",
     "Episodes": "how many finished; where none did, those that run stand in",
-    "SafeRate": "share of them that kept every limit in every state",
+    "SafeRate": "share of them that kept every limit, of every state or of an episode's sum",
     "TimeoutRate": "share of them that the time limit ended",
     "Case": "of the step: 0 infeasible, 1 recovering, 2 bounded, 3 free, 4 no cost gradient",
     "AskShare": "share of the trust region's radius that the constraints could get; NaN where nothing asks for one",

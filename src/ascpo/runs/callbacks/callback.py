@@ -35,8 +35,7 @@ class TrainingPlan:
         margin = f"; margin {settings.margin:g}" if settings.margin else ""
         lines = [
             f"{config.env}, {config.algo}, seed {config.seed}, {length}",
-            f"Target: the largest cost of any state in an episode stays within its limit ({limits}) "
-            f"in {100 * settings.probability:.4g} % of all episodes",
+            f"Target: {self._target(limits)}",
             f"Method: {config.algo} {self.description}{margin}",
             *([f"Every step aims at: {self.target}"] if self.target else ()),
             *([f"Preset: {config.preset}, {MEANINGS[config.preset]}"] if config.preset else ()),
@@ -45,6 +44,13 @@ class TrainingPlan:
             *(f"Note: {note}" for note in (*replacements(config), *self.notes)),
         ]
         return [*lines, f"Continuing after epoch {self.epochs_done}"] if self.epochs_done else lines
+
+    def _target(self, limits: str) -> str:
+        algorithm, percent = self.config.algorithm(), f"{100 * self.config.settings.probability:.4g} %"
+        if algorithm.limits_on == "episode" and any(self.limits.values()):
+            return f"{algorithm.quantity} stays within the limit of an episode's sum of costs ({limits})"
+        within = f"stays within its limit ({limits}) in {percent} of all episodes"
+        return f"the largest cost of any state in an episode {within}"
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from ascpo.environments.spaces import make_task
 from ascpo.seeding import Purpose, seed_of
 from tests.actors import ToyActor
 from tests.engines.test_runs import ENVS, assert_same, shield
-from tests.slow import slow
+from tests.slow import always, slow
 
 LIMIT = 9
 """Steps of an episode. The motor that turns the robot switches back and forth between its ends: what rounding does to
@@ -147,6 +147,7 @@ def test_a_run_in_company_is_what_it_is_alone(engine):
         assert_same(engine.snapshots()(1), alone.snapshots()(0))
 
 
+@slow("compiles twice")
 def test_runs_go_on_from_snapshots(engine):
     engine.collect(THETAS, actions(25))
     before = snapshots(engine)
@@ -216,7 +217,7 @@ def still(physics, mesh):
     return lambda moving, actions: moving, physics.reset
 
 
-@pytest.mark.parametrize("limit", [1, 2])
+@pytest.mark.parametrize("limit", always([1, 2], 2))
 def test_no_episode_is_missing_or_played_twice_however_many_end(monkeypatch, limit):
     """With episodes of one step, more end in a chunk than are left of those drawn ahead."""
     monkeypatch.setattr(module, "over_devices", still)

@@ -45,9 +45,7 @@ START_DISTANCES = {
     "Arm3-8-Hazard": (1.78, 1500),
 }
 
-# A hundred thousand layouts are drawn.
-pytestmark = pytest.mark.optimised
-MOST_DIFFERENT = ("Point-1-Hazard", "Point-8-Ghost", "Point-8-Pillar", "Drone-8-3DHazard", "Arm3-8-Hazard")
+MOST_DIFFERENT = ("Point-8-Ghost", "Point-8-Pillar", "Drone-8-3DHazard")
 every_suite = pytest.mark.parametrize("name", always(PAPER_SUITES, *MOST_DIFFERENT))
 
 

@@ -13,6 +13,7 @@ from ascpo.paper.plan import Request, plans
 from ascpo.paper.results import PaperStore
 from ascpo.sweep.jobs import run_batch
 from tests.runs.helpers import EPOCH, TINY
+from tests.slow import slow
 
 EPOCHS = 12
 SCALE = EPOCHS * EPOCH / 6e6
@@ -60,6 +61,7 @@ def kill_when(process, reached):
     assert process.returncode == -signal.SIGKILL
 
 
+@slow("trains, kills and trains again")
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no such signal here")
 def test_a_killed_sweep_resumes_and_ends_with_the_same_bytes(tmp_path, capsys):
     store = PaperStore(tmp_path / "killed", SCALE)

@@ -27,6 +27,7 @@ from ascpo.runs.directory import NoRun
 from ascpo.runs.serialization import BadSetting
 from tests.browser import messages, opened, requests
 from tests.replay.straight import GHOST, HAZARD, OWN, straight
+from tests.slow import slow
 
 
 def made(*, cost, limits=(0.0,), names=("hazard",), reward=None) -> Episode:
@@ -270,6 +271,7 @@ def wait_for(what, seconds=120.0):
     return found
 
 
+@slow("a browser draws it without a graphics card")
 def test_the_page_shows_the_robot_and_handles_keys_and_buttons(served):
     from PIL import Image
     from selenium.webdriver.common.by import By

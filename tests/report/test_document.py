@@ -168,7 +168,7 @@ def test_the_page_says_if_certificate_and_evaluation_belong_to_different_policie
 @pytest.mark.parametrize(
     ("ask", "target"),
     [
-        ({}, "feedback from the measured share of violating episodes"),
+        ({}, "feedback from the measured episodes"),
         ({"closed": False}, "the bound, capped at a share of the trust region"),
         ({"closed": False, "share": None}, "the bound itself"),
     ],

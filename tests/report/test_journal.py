@@ -66,7 +66,7 @@ def test_a_target_asks_a_quantity_to_fall_to_stay_or_to_rise_little(tmp_path, as
 @pytest.mark.parametrize(
     ("ask", "target"),
     [
-        ({}, "feedback from the measured share of violating episodes"),
+        ({}, "feedback from the measured episodes"),
         ({"closed": False}, "the bound, capped at a share of the trust region"),
         ({"closed": False, "share": None}, "the bound itself"),
     ],

@@ -36,7 +36,7 @@ def test_mechanisms_and_steps_are_those_of_the_algorithms_parts():
 @pytest.mark.parametrize(
     ("kind", "target"),
     [
-        ("feedback", "feedback from the measured share of violating episodes"),
+        ("feedback", "feedback from the measured episodes"),
         ("capped", "the bound, capped at a share of the trust region"),
         ("own", "the bound itself"),
     ],

@@ -10,7 +10,6 @@ from rich.console import Console
 
 from ascpo.algorithms import ALGORITHMS
 from ascpo.algorithms.presets import PRESETS, SOURCES
-from ascpo.errors import InertSetting
 from ascpo.runs.callbacks.callback import TrainingPlan
 from ascpo.runs.callbacks.display import Display
 from ascpo.runs.config import Config, configure, configure_each
@@ -103,14 +102,11 @@ def test_a_whole_group_may_be_given_as_an_object():
     assert config.method.target.kind == "capped"
 
 
-def test_what_other_settings_make_inert_is_left_out_and_this_is_said():
-    config = configure("a", "ascpo", preset="released", target={"kind": "feedback"})
-    assert config.settings.margin == 0.0
-    (margin, target) = replacements(config)
-    assert margin.startswith("The preset's margin=0.03 is left out, because the steps of this target go by the share")
-    assert target == "target.kind=feedback was given and replaces the preset's own."
-    with pytest.raises(InertSetting, match=r"margin=0\.1"):
-        configure("a", "ascpo", preset="released", target={"kind": "feedback"}, margin=0.1)
+def test_a_presets_margin_below_zero_is_refused_where_violations_are_counted():
+    with pytest.raises(BadSetting, match=r"margin=0\.03 let learning aim at -0\.03"):
+        configure("a", "ascpo", preset="released", target={"kind": "feedback"})
+    config = configure("a", "ascpo", preset="released", target={"kind": "feedback"}, margin=0.0)
+    assert len(replacements(config)) == 2
 
 
 def test_several_algorithms_share_a_preset():

@@ -95,10 +95,12 @@ def test_more_devices_than_there_are_are_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@slow("imports everything once more")
 def test_who_does_not_ask_for_mjx_does_not_wait_for_its_import(tmp_path):
     code = f"""
 import sys, ascpo
 from ascpo.cli.main import main
+from tests.slow import slow
 sys.argv = ["ascpo", "train", "--help"]
 try:
     main()

@@ -94,7 +94,16 @@ def test_the_integral_term_does_not_wind_up_while_all_is_asked_for():
     # Near the limit it may fill, and no further than to all.
     for _ in range(50):
         _, carried = target.demand(carried, C, measured([1.0], excess=[0.4]))
-    assert 0.6 <= float(carried[0]) <= 1.0
+    assert_allclose(carried, [1.0])
+
+
+def test_errors_of_either_sign_count_the_same_however_much_is_asked_for():
+    """So the integral term settles where the mean error is zero."""
+    target = TargetSettings(gain=0.1).build(0.98)
+    carried = jnp.array([0.9])
+    for error in (0.4, -0.4, 0.3, -0.3):
+        _, carried = target.demand(carried, C, measured([1.0], excess=[error]))
+    assert_allclose(carried, [0.9], rtol=1e-5)
 
 
 @pytest.mark.parametrize("probability", [0.5, 0.9, 0.95, 0.98, 0.99, 0.999])

@@ -50,7 +50,9 @@ def test_before_the_first_epoch_nothing_has_happened():
     assert_array_equal(state.running.length, np.zeros(ENVS))
     assert not bool(jnp.any(state.window.known))
     assert state.window.observation.shape == (2 * TIME, ENVS, OBS + 2)
-    assert state.policy.target.weight == 0.0
+    assert_array_equal(state.policy.target, [0.0, 0.0])
+    assert_array_equal(state.episode_nu, np.zeros((ENVS, 2)))
+    assert (float(state.trend.sums.steps), float(state.trend.longest)) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize(("epochs", "warm_up"), [(1, 1), (30, 10), (31, 11)])

@@ -80,7 +80,7 @@ def records_of(
     env: str,
     cost_names: tuple[str, ...],
     limits: tuple[float, ...],
-    limits_on: LimitKind,
+    limits_on: LimitKind = "state",
     mean_action: bool,
 ) -> list[Record]:
     """Records of the kept episodes, the worst first."""

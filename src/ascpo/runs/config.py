@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from ascpo.algorithms import ALGORITHMS, Algorithm, Method
@@ -67,19 +67,10 @@ class Config:
         return fingerprint_of(self.plain())
 
     def refuse_inert(self) -> "Config":
-        """The same config, unless some setting changes nothing. New runs are checked, files of earlier ones are not.
-
-        What a preset has set and other settings make inert goes back to its default.
-        """
-        usual, of_preset = Settings(), _parts(self.algo, {}, self.preset)[0]
-        inert = inert_settings(self.settings, self.algorithm())
-        back = {
-            name: getattr(usual, name) for name in inert if getattr(self.settings, name) == getattr(of_preset, name)
-        }
-        config = replace(self, settings=replace(self.settings, **back)) if back else self
-        refuse_inert(config.settings, config.algorithm())
-        _refuse_unkeepable(config.settings, config.algorithm())
-        return config
+        """The same config, unless some setting changes nothing. New runs are checked, files of earlier ones are not."""
+        refuse_inert(self.settings, self.algorithm())
+        _refuse_unkeepable(self.settings, self.algorithm())
+        return self
 
     def algorithm(self) -> Algorithm:
         return self.method.build(self.settings.probability)

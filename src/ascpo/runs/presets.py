@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 from ascpo.algorithms.presets import SOURCES, Entry
 from ascpo.runs.config import Config, configure
-from ascpo.runs.serialization import differences, flat, to_plain
-from ascpo.training.settings import Settings, inert_settings
+from ascpo.runs.serialization import differences
+from ascpo.training.settings import Settings
 
 MEANINGS = {
     "published": "the settings that the paper states",
@@ -39,15 +39,10 @@ def replacements(config: Config) -> list[str]:
         return []
     whole = configure(config.env, config.algo, preset=config.preset)
     as_preset = replace(config, settings=whole.settings, method=whole.method)
-    return [_sentence(config, name, *values) for name, values in differences(as_preset, config).items()]
-
-
-def _sentence(config: Config, name: str, of_preset: object, now: object) -> str:
-    if name in Settings.__dataclass_fields__:
-        whole = replace(config.settings, **{name: of_preset})
-        if now == flat(to_plain(Settings()))[name] and name in (inert := inert_settings(whole, config.algorithm())):
-            return f"The preset's {name}={shown(of_preset)} is left out, because {inert[name]}."
-    return f"{name}={shown(now)} was given and replaces the preset's {shown(of_preset)}."
+    return [
+        f"{name}={shown(now)} was given and replaces the preset's {shown(of_preset)}."
+        for name, (of_preset, now) in differences(as_preset, config).items()
+    ]
 
 
 def _reason(config: Config, name: str, now: object) -> str:

@@ -13,7 +13,7 @@ Feedback      a fraction of what the region can lower each constraint by, whatev
               Q is what the algorithm bounds (the mean cost of an episode, its mean largest cost, the mean cost of the
               worst episodes). v is the share of episodes that violate a limit, and v* the share that may. The mean of
               costs, which are not negative, never quite meets a limit of zero: then v alone counts, as it always does
-              for ASCPO's violation probability. I does not rise while all of β is asked for. A fixed fraction of the
+              for ASCPO's violation probability. I rests while e alone asks for all of β. A fixed fraction of the
               attainable cost reduction is what SB-TRPO takes as well (arXiv:2512.23770).
 
 v* is below (1 − p)/m: so far below that a certificate of the probability p from 3000 episodes succeeds nine times in
@@ -31,6 +31,7 @@ room. With τ the measured share of such episodes,
 
 import math
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import jax
@@ -176,12 +177,14 @@ class Feedback:
         # All limits together are to hold with the probability, so each gets a part of what may go wrong.
         too_many = measured.violation_rates / (self.allowed / len(integral)) - 1.0
         error = jnp.minimum(measured.relative_excess, too_many)
-        # No wind-up: once all is asked for, more error cannot ask for more.
-        rising = jnp.where(error + integral < 1.0, jnp.minimum(error, 1.0), jnp.minimum(error, 0.0))
-        after = jnp.clip(integral + self.gain * rising, 0.0, 1.0)
+        # No wind-up: where the error alone asks for all there is, the limit is far away, and the integral rests. It
+        # must not rest wherever their sum asks for all: errors above zero would then count less than those below, and
+        # v would settle above v*.
+        after = jnp.clip(integral + self.gain * jnp.where(error < 1.0, error, 0.0), 0.0, 1.0)
         return Demand(offset, fraction=beta * jnp.clip(error + after, 0.0, 1.0), cap=beta), after
 
 
+@cache
 def allowed_share(probability: float, episodes: int) -> float:
     """v*: while so many episodes violate, a certificate of the probability succeeds nine times in ten.
 

@@ -3,7 +3,8 @@
 python -m benchmarks.mutation make --sample 60 --out mutants.json    # needs: pip install cosmic-ray
 python -m benchmarks.mutation run mutants.json --jobs 2 --seconds 3600
 
-`make` draws mutants of each package (operators, comparisons, numbers, signs) with cosmic-ray. `run` puts each mutant
+`make` draws mutants of each package (operators, comparisons, numbers, signs) with cosmic-ray, but for lines that hold no
+number. `run` puts each mutant
 into a copy of the checkout and runs the package's tests until one fails. It prints the share of mutants that tests
 noticed, and the others, which are to be looked at one by one: some change no number.
 """
@@ -39,6 +40,8 @@ OPERATORS = (
     "core/ReplaceFalseWithTrue",
 )
 Mutant = dict[str, Any]
+_NO_NUMBER = ("@dataclass(frozen=", "strict=", "maxsize=", '"""')
+"""Lines in which a change changes no number."""
 
 
 def make(sample: int, out: Path, seed: int) -> None:
@@ -58,7 +61,10 @@ def make(sample: int, out: Path, seed: int) -> None:
                     lines = zip(source.splitlines(), text.splitlines(), strict=True)
                     line, (_, now) = next((n, pair) for n, pair in enumerate(lines, 1) if pair[0] != pair[1])
                     place = str(file.relative_to(ROOT))
-                    found.append({"package": package, "file": place, "line": line, "now": now.strip(), "text": text})
+                    if not any(word in now for word in _NO_NUMBER):
+                        found.append(
+                            {"package": package, "file": place, "line": line, "now": now.strip(), "text": text}
+                        )
                     i += 1
         print(f"{package}: {len(found)} mutants")
         chosen += random.Random(seed).sample(found, min(sample, len(found)))

@@ -38,7 +38,7 @@ OF_THE_TAIL = ["trpo-cvar", "cpo-cvar"]
 
 
 def some(names):
-    return always(names, "trpo", "cpo", "ascpo", "pascpo")
+    return always(names, "trpo", "cpo", "ascpo", "trpo-lagrangian")
 
 
 def agent_for(algorithm, sizes, limits):

@@ -16,6 +16,7 @@ from ascpo.runs.tables import read_table
 from ascpo.runs.trained_policy import read_policy
 from tests.own import make as make_cart
 from tests.runs.helpers import EPOCH, POINT, TINY
+from tests.slow import slow
 
 QUIET = TINY | {"progress": False, "checkpoint_every": 0.0}
 

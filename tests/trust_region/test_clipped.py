@@ -115,3 +115,8 @@ def test_it_has_no_constraints_to_report():
 def test_no_iterations_are_refused():
     with pytest.raises(ValueError, match="at least one"):
         ClippedStep(iterations=0)
+
+
+def test_the_defaults_are_those_that_the_results_were_measured_with():
+    assert (ClippedStep().learning_rate, ClippedStep().iterations) == (3e-4, 80)
+    assert ClippedStep(iterations=1).iterations == 1

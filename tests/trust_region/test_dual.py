@@ -311,6 +311,12 @@ def test_more_constraints_are_refused_with_advice():
         solve(1.0, np.zeros(m), np.eye(m), np.zeros(m))
 
 
+def test_multipliers_of_a_steep_objective_are_those_of_the_weights():
+    """q = 16: λ = 4·√(1 − 0.36) and ν = 4·0.6, both above 1, so that their weights are below it."""
+    found = solve(16.0, [-2.4], [[1.0]], [0.0])
+    assert (float(found.lam), float(found.nu[0])) == pytest.approx((3.2, 2.4), rel=1e-5)
+
+
 def test_multipliers_are_those_of_the_weights():
     found = solve(1.0, [-0.6], [[1.0]], [0.3])
     assert float(found.lam) == pytest.approx(1 / float(found.along))

@@ -3,10 +3,10 @@
 python -m benchmarks.mutation make --sample 60 --out mutants.json    # needs: pip install cosmic-ray
 python -m benchmarks.mutation run mutants.json --jobs 2 --seconds 3600
 
-`make` draws mutants of each package (operators, comparisons, numbers, signs) with cosmic-ray, but for lines that hold no
-number. `run` puts each mutant
-into a copy of the checkout and runs the package's tests until one fails. It prints the share of mutants that tests
-noticed, and the others, which are to be looked at one by one: some change no number.
+`make` draws mutants of each package (operators, comparisons, numbers, signs) with cosmic-ray, and leaves out lines
+that hold no number. `run` puts each mutant into a copy of the checkout and runs the package's tests until one fails.
+It prints the share of mutants that tests noticed, and the others, which are to be looked at one by one: some change
+no number.
 """
 
 import argparse

@@ -166,6 +166,7 @@ def test_snapshots_of_other_runs_are_refused(engine):
         engine.restore(less)
 
 
+@slow("compiles a program of its own")
 def test_episodes_that_are_cut_are_followed_by_the_next(engine):
     native = NativeEngine(engine.task, 3 * ENVS, 1)
     native.start(BATCHES)

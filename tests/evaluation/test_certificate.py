@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -153,3 +154,18 @@ def test_the_theory_holds_where_both_halves_are_alike():
 def test_cantelli_says_something_of_a_limit_above_the_mean():
     """w − ℰ = 1, 𝒱 = ¼: p = 1/(1 + ¼)."""
     assert theory_of(np.array([0.0, 0.0, 1.0, 1.0] * 50), 1.5, PLAN).at_the_limit == pytest.approx(0.8)
+
+
+def test_a_limit_of_an_episodes_sum_is_another_statement_with_scenes_of_its_own():
+    of_sum = replace(PLAN, limits=(25.0,), limits_on="episode")
+    of_states = replace(PLAN, limits=(25.0,))
+    words = " ".join(statement(made(3, of_sum)))
+    assert "the sum of the costs broke hazard ≤ 25" in words
+    assert "keeps hazard ≤ 25 in the sum of its costs" in words
+    assert "in every state" in " ".join(statement(made(3, of_states)))
+    assert of_sum.experiment != of_states.experiment
+    assert Certificate.from_json(made(3, of_sum).to_json()) == made(3, of_sum)
+
+
+def test_certificates_of_states_keep_the_checksum_of_earlier_versions():
+    assert "limits_on" not in PLAN.plain()

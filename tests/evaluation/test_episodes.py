@@ -129,3 +129,14 @@ def test_no_more_are_kept_than_were_asked_for_or_played(keep):
     engine = Toy(Corridor(), 5)
     played = play(engine, ACTOR, jnp.array([0.6]), seeded(3, 7), limits=LIMITS, keep=keep)
     assert len(played.worst) == min(keep, 7)
+
+
+def test_a_limit_of_an_episode_is_passed_by_the_sum_of_its_costs():
+    """Costs are 0.2, 0.5, 0.8, … from the fourth step on: their sum passes 1 in the sixth, which has the number 5."""
+    how = {"limits": (1.0, 0.0), "mean_action": True, "keep": 1}
+    engine, theta = Toy(Corridor(), 2), jnp.array([1.0])
+    played = play(engine, ACTOR, theta, seeded(0, 2), limits_on="episode", **how)
+    assert_array_equal(played.episodes.first_violation[:, 0], 5)
+    assert not played.episodes.safe.any()
+    generous = play(engine, ACTOR, theta, seeded(0, 2), limits_on="episode", **how | {"limits": (7.8, 0.0)})
+    assert generous.episodes.safe.all(), "0.2 + 0.5 + … + 2.0 is 7.7, though single states cost more than 1"

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 from numpy.testing import assert_allclose
 
 from ascpo.engines.contract import Rollout
-from ascpo.experience.episodes import accumulate_totals, episode_statistics, no_totals
+from ascpo.experience.episodes import LEVELS, accumulate_totals, episode_statistics, no_totals
 
 
 def rollout(reward, cost, terminated=(), truncated=(), envs=1):
@@ -113,3 +113,7 @@ def test_without_a_finished_episode_every_running_one_counts_and_none_timed_out(
 def test_a_variance_is_never_below_zero():
     _, s = summary(rollout([0.0] * 3, [0.1, 0.1, 0.1], terminated=[0, 1, 2]))
     assert float(s.variance[0]) >= 0.0
+
+
+def test_quantiles_are_at_the_levels_that_the_log_names():
+    assert LEVELS == (50, 75, 90, 95, 99)

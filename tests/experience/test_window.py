@@ -40,3 +40,14 @@ def test_a_cut_episode_does_not_go_on_in_the_next_rollout():
     window = window.push(chunk([0.2, 0.0], [True, False], [0.0, 5.0]))
     assert_allclose(window.targets(1.0)[:, 0, 0], [9.1, 9.0, 0.2, 5.0], rtol=1e-6)
     assert_array_equal(window.happened()[:, 0], [True, False, True, False])
+
+
+def test_every_signal_of_every_environment_has_targets_of_its_own():
+    """Two steps of two environments with two signals, discounted by half: x₀ + ½(x₁ + ½·next)."""
+    signal = jnp.arange(8.0).reshape(2, 2, 2)
+    following = 10.0 * (1 + jnp.arange(8.0).reshape(2, 2, 2))
+    never = jnp.zeros((2, 2), bool)
+    window = Window(jnp.zeros((2, 2, 1)), signal, following, never, ~never)
+    targets = window.targets(0.5)
+    assert_allclose(targets[1], signal[1] + 0.5 * following[1])
+    assert_allclose(targets[0], signal[0] + 0.5 * targets[1])

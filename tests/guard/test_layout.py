@@ -111,7 +111,7 @@ def test_headings_are_uniform(name):
     assert heading.mean() == pytest.approx(np.pi, abs=0.06)
 
 
-@pytest.mark.parametrize("name", IN_THE_AIR)
+@pytest.mark.parametrize("name", always(IN_THE_AIR, "Drone-8-3DHazard"))
 def test_heights_in_the_air_are_uniform(name):
     drawn = layouts(name)
     for z in (drawn.goal[:, 2], *drawn.obstacles[:, :, 2].T):
@@ -121,14 +121,14 @@ def test_heights_in_the_air_are_uniform(name):
         assert kstest(z - 0.5, "uniform").statistic < KS_LIMIT + 0.005
 
 
-@pytest.mark.parametrize("name", IN_THE_AIR)
+@pytest.mark.parametrize("name", always(IN_THE_AIR, "Drone-8-3DHazard"))
 def test_heights_and_heading_are_drawn_one_by_one(name):
     drawn = layouts(name)
     correlations = np.corrcoef([drawn.heading, drawn.goal[:, 2], *drawn.obstacles[:, :, 2].T])
     assert_allclose(correlations, np.eye(len(correlations)), atol=FOUR_STANDARD_ERRORS)
 
 
-@pytest.mark.parametrize("name", ON_THE_GROUND)
+@pytest.mark.parametrize("name", always(ON_THE_GROUND, *MOST_DIFFERENT))
 def test_heights_on_the_ground_are_fixed(name):
     heights = {"Hazard": 0.02, "Ghost": 0.02, "Pillar": 0.5}
     assert_allclose(layouts(name).goal[:, 2], 0.26, rtol=1e-6)
@@ -174,7 +174,7 @@ def test_the_arm_starts_at_no_cost():
     assert (np.asarray(cost(drawn.heading, drawn.obstacles)) == 0).all()
 
 
-@pytest.mark.parametrize("name", ["Point-8-Ghost", "Drone-1-3DHazard", "Arm3-8-Hazard"])
+@pytest.mark.parametrize("name", always(["Point-8-Ghost", "Drone-1-3DHazard", "Arm3-8-Hazard"], "Point-8-Ghost"))
 def test_one_layout_at_a_time_or_all_together_are_the_same_bit_for_bit(name):
     alone = jax.jit(jax.vmap(partial(draw, task_of(name).rules)))(jnp.asarray(keys(200)))
     for one, many in zip(jax.tree.leaves(alone), jax.tree.leaves(layouts(name)), strict=True):

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose
 
 from ascpo.surrogates.reward import reward_loss
-from ascpo.surrogates.weights import Weights
+from ascpo.surrogates.weights import RatioClip, Weights
 from tests.surrogates.helpers import evidence
 
 CLIP = 0.2
@@ -89,3 +89,7 @@ def test_the_clipped_loss_of_reward_is_less_the_mean_of_the_smaller_of_two(ratio
     some = evidence(np.zeros((2, 3, 1)), advantage=A)
     expected = -np.mean(np.minimum(ratio * A, np.clip(ratio, 0.8, 1.2) * A))
     assert_allclose(reward_loss(some, Weights(jnp.asarray(ratio), CLIP)), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_costs_are_clipped_to_the_safe_side_unless_it_is_said_otherwise():
+    assert not RatioClip(0.2).optimistic_costs

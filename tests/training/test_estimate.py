@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.algorithms import ASCPO
 from ascpo.training.estimate import estimate
-from tests.training.made import ENVS, LIMITS, TIME, agent_of, rollout_of
+from tests.training.made import ENVS, TIME, agent_of, rollout_of
 
 CANTELLI = agent_of(ASCPO(mode="cantelli"))
 
@@ -55,19 +55,29 @@ def test_advantages_of_the_reward_are_generalised_and_normalised():
     assert_allclose(found.quality.value, 1 - np.var((R - V)[known]) / np.var(R[known]), rtol=1e-3, atol=1e-5)
 
 
-def test_episodes_are_judged_by_the_limits_themselves_and_go_on_over_the_border():
-    agent = agent_of("trpo-lagrangian", margin=0.05)
+@pytest.mark.parametrize("algo", ["scpo", "trpo-lagrangian"])
+def test_episodes_are_logged_by_their_limits_and_learned_from_a_margin_below_and_go_on_over_the_border(algo):
+    """SCPO's limits bound the largest cost of an episode, TRPO-Lagrangian's the sum of its costs."""
+    limits, margin = (0.6, 0.8), 0.3
+    agent = agent_of(algo, limits=limits, margin=margin)
     state, rollout = agent.init(0), rollout_of(agent)
     found = estimate(agent, state, rollout)
     done, cost = np.asarray(rollout.done), np.asarray(rollout.cost)
-    largest, running = [], np.zeros((ENVS, 2))
+    ended, largest, total = [], np.zeros((ENVS, 2)), np.zeros((ENVS, 2))
     for t in range(TIME):
-        running = np.maximum(running, cost[t])
-        largest += [running[e].copy() for e in range(ENVS) if done[t, e]]
-        running[done[t]] = 0.0
-    assert_allclose(found.evidence.episodes.max_cost, np.mean(largest, axis=0), rtol=1e-5)
-    assert_allclose(found.evidence.episodes.violation_rates, np.mean(np.array(largest) > LIMITS, axis=0), rtol=1e-5)
-    assert_allclose(found.running.max_cost, running, rtol=1e-6)
+        largest, total = np.maximum(largest, cost[t]), total + cost[t]
+        ended += [(largest[e].copy(), total[e].copy()) for e in range(ENVS) if done[t, e]]
+        largest[done[t]] = total[done[t]] = 0.0
+    maxima, sums = (np.array(each) for each in zip(*ended, strict=True))
+    limited = maxima if algo == "scpo" else sums
+    assert_allclose(found.episodes.max_cost, maxima.mean(axis=0), rtol=1e-5)
+    assert_allclose(found.episodes.cost, sums.mean(axis=0), rtol=1e-5)
+    assert_allclose(found.episodes.violation_rates, (limited > limits).mean(axis=0), rtol=1e-5)
+    below = (limited > np.array(limits) - margin).mean(axis=0)
+    assert_allclose(found.evidence.episodes.violation_rates, below, rtol=1e-5)
+    assert below.sum() > (limited > limits).mean(axis=0).sum()
+    assert_allclose(found.running.max_cost, largest, rtol=1e-6)
+    assert_allclose(found.evidence.episodes.count, TIME * ENVS / found.evidence.trend.length, rtol=1e-5)
 
 
 def test_cost_critics_see_the_increments_of_the_maximum_and_of_its_square():

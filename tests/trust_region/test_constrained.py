@@ -265,3 +265,9 @@ def test_a_held_constraint_may_rise_by_a_thousandth_of_what_the_region_could_low
     for bend, exponent in ((0.0018, 0), (0.0024, 1)):
         _, report = take(bend=((bend, 0),), c=(0.0,))
         assert int(report.exponent) == exponent
+
+
+def test_the_defaults_are_those_that_the_results_were_measured_with():
+    usual = TrustRegion()
+    assert (usual.delta, usual.damping, usual.backtracking) == (0.02, 0.01, 0.8)
+    assert (usual.cg_iterations, usual.fisher_stride, usual.backtracks) == (20, 5, 100)

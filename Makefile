@@ -15,7 +15,6 @@ test: $(READY)
 $(READY): pyproject.toml
 	@echo "Setting up $(VENV): a minute or two."
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
 	touch $@
 

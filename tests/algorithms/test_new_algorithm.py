@@ -11,6 +11,7 @@ from ascpo.algorithms import ALGORITHMS
 from ascpo.cli import list as listing
 from ascpo.runs.serialization import BadSetting
 from tests.runs.helpers import CART, EPOCH, TINY
+from tests.slow import slow
 
 PAGE = Path(__file__).parents[2] / "docs" / "add-an-algorithm.md"
 NAME = "trpo-price"
@@ -35,6 +36,7 @@ def test_it_takes_less_than_sixty_lines():
     assert len(BLOCK.splitlines()) < 60
 
 
+@slow("compiles an agent of its own")
 def test_it_trains_and_every_number_of_its_log_is_finite(added, tmp_path):
     result = train(tmp_path, price=3.0)
     assert list(result.history["TotalEnvInteracts"]) == [EPOCH, 2 * EPOCH]

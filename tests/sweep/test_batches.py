@@ -9,6 +9,7 @@ from ascpo.sweep.executors import InProcess
 from ascpo.sweep.jobs import run_batch
 from ascpo.sweep.scheduler import run_sweep
 from ascpo.sweep.store import epochs_done, failure_file
+from tests.slow import slow
 from tests.sweep.helpers import EPOCHS, SUITE, Recorder, job
 
 
@@ -50,6 +51,7 @@ def test_two_algorithms_and_two_seeds_in_a_batch_have_the_bytes_that_they_have_a
     assert {one.status for one in train_in_batches(jobs, Recorder())} == {"present"}
 
 
+@slow("a batch that was killed is tested always")
 def test_a_batch_that_was_stopped_resumes_and_takes_a_new_job_along(alone, tmp_path):
     jobs, progress = jobs_in(tmp_path), Recorder()
     with pytest.raises(Stopped):

@@ -5,6 +5,7 @@
 is what is left of a problem without its units. The dual gets it with units: see `solutions`.
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, partial
@@ -143,7 +144,7 @@ def case_of(b: np.ndarray, c: np.ndarray) -> Case | None:
 
 
 @cache
-def random_problems(case: Case, m: int, count: int = 1000) -> Problems:
+def random_problems(case: Case, m: int, count: int = 1000 if os.environ.get("ASCPO_SLOW") else 300) -> Problems:
     """Problems of one case, in uniform directions."""
     rng = np.random.default_rng((int(case), m))
     ends = {

@@ -70,7 +70,7 @@ def slsqp(g, b, c) -> float:
     return found.fun
 
 
-# --- a thousand problems of every case ------------------------------------------------------------
+# --- hundreds of problems of every case ------------------------------------------------------------
 
 
 @every_m

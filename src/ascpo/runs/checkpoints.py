@@ -155,7 +155,10 @@ def _rebuilt(arrays: dict[str, np.ndarray], example: TrainingState) -> TrainingS
     names = [_path_name(path) for path, _ in paths]
     arrays = renamed(arrays, set(names), RENAMED)
     if missing := sorted(set(names) ^ set(arrays)):
-        raise BadCheckpoint(f"Another version of this program wrote the checkpoint: {missing[0]} does not fit.")
+        raise BadCheckpoint(
+            f"Another version of this program wrote the checkpoint: {missing[0]} does not fit. Continue the run with "
+            f"that version, which its versions.json names, or train it anew. Its policy can be used as it is."
+        )
     leaves = []
     for name, (_, leaf) in zip(names, paths, strict=True):
         array = arrays[name]

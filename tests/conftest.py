@@ -31,7 +31,7 @@ os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 
 # Programs of tests are compiled once and run for moments: without fused loops and without optimisation XLA needs a
-# quarter of the time for them. With ASCPO_SLOW=1, and in tests marked `optimised`, they are compiled as users' are.
+# quarter of the time for them. With ASCPO_SLOW=1 they are compiled as users' are.
 FLAG = "xla_cpu_use_fusion_emitters"
 if not os.environ.get("ASCPO_SLOW"):
     os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
@@ -49,22 +49,6 @@ INNER = ("engines", "experience", "guard", "networks", "surrogates", "theory", "
 OUTER = ("algorithms", "cli", "environments", "evaluation", "paper", "replay", "report", "runs", "sweep", "training")
 install_import_hook([f"ascpo.{layer}" for layer in INNER], "beartype.beartype")
 install_import_hook([f"ascpo.{layer}" for layer in OUTER], "tests.shapes.check_arrays")
-
-
-def pytest_configure(config):
-    config.addinivalue_line("markers", "optimised: its programs run long, or are compared bit by bit across shapes")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item):
-    """Compile for this test as it wants. What was compiled otherwise is forgotten."""
-    import jax
-
-    optimised = os.environ.get("ASCPO_SLOW") or item.get_closest_marker("optimised")
-    if bool(optimised) == jax.config.read("jax_disable_most_optimizations"):
-        jax.clear_caches()
-        jax.config.update("jax_disable_most_optimizations", not optimised)
-        os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "0" if optimised else "1"
 
 
 def pytest_sessionfinish() -> None:

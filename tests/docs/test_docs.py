@@ -45,7 +45,7 @@ def small(command):
 WITH_COMMANDS = [page for page in PAGES if commands(page)]
 
 
-TRAINS_MUCH = {"README", "certificate", "paper", "recipes", "resuming", "report"}
+TRAINS_MUCH = {"README", "certificate", "paper", "quick-start", "recipes", "resuming", "report"}
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,6 @@ def test_the_same_sensors_mean_the_same_to_the_bit(engine):
 
 
 @slow("compiles with optimisation")
-@pytest.mark.optimised
 def test_a_run_in_company_is_what_it_is_alone(engine):
     alone = MjxEngine(engine.task, ENVS, "jax")
     alone.start([RunBatch(BATCHES[0].actor, (700,))])

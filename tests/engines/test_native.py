@@ -13,6 +13,7 @@ from ascpo.guard.model import SUBSTEPS
 from ascpo.guard.observation import Observer
 from ascpo.guard.suites import suite
 from ascpo.guard.task import Task
+from tests.slow import slow
 
 
 def task_of(name, **options):
@@ -104,7 +105,7 @@ def test_an_episode_that_ends_begins_anew_in_the_same_step():
     np.testing.assert_array_equal(envs.episodes, 1)
 
 
-@pytest.mark.optimised
+@slow("bits agree where programs are compiled as users' are")
 def test_threads_and_company_change_no_bit():
     alone = NativeEnvironments(task_of("Point-8-Ghost", max_episode_steps=7), 1, num_threads=1)
     together = NativeEnvironments(task_of("Point-8-Ghost", max_episode_steps=7), 20, num_threads=2)

@@ -11,7 +11,7 @@ from ascpo.engines.native.engine import NativeEngine
 from ascpo.environments.spaces import make_task
 from ascpo.seeding import Purpose, seed_of
 from tests.actors import ToyActor
-from tests.slow import always
+from tests.slow import always, slow
 
 ENVS = 2
 """Of each run."""
@@ -75,7 +75,7 @@ def assert_same(one, two):
         assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
 
 
-@pytest.mark.optimised
+@slow("bits agree where programs are compiled as users' are")
 @pytest.mark.parametrize("suite", always(SUITES, "Point-4-Ghost"))
 def test_a_run_in_company_is_to_the_bit_what_it_is_alone(suite):
     together, alone = together_of(suite), [alone_of(suite, run) for run in range(3)]
@@ -102,7 +102,7 @@ def test_rollouts_of_a_batch_have_its_runs_first():
     assert_array_equal(two.taken, jnp.clip(two.action, -0.5, 0.5))
 
 
-@pytest.mark.optimised
+@slow("bits agree where programs are compiled as users' are")
 @pytest.mark.parametrize("suite", always(SUITES[:2], "Point-4-Pillar"))
 def test_runs_go_on_from_snapshots_in_company_or_alone(suite):
     together = together_of(suite)

@@ -3,12 +3,16 @@
 There the true largest cost of an episode depends on the action alone, so that every expectation is a finite sum.
 """
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from ascpo.experience.cvar import CostTail
+from ascpo.experience.trend import EpisodeSums, EpisodeTrend
 from ascpo.surrogates.cost import ExpectedCost
 from ascpo.surrogates.evidence import Evidence, centred, normalised
 from ascpo.surrogates.maximum import (
@@ -254,3 +258,56 @@ def test_episodes_shorter_than_a_step_are_one_step_long():
 def test_advantages_that_differ_by_rounding_alone_vanish_and_small_ones_do_not():
     assert_allclose(normalised(jnp.array([[0.0, 1e-9]])), 0.0)
     assert_allclose(normalised(jnp.array([[0.0, 1e-6]])), [[-1.0, 1.0]], rtol=1e-4)
+
+
+def of_two(**episodes):
+    """Evidence of two constraints, from the statistics of its episodes alone."""
+    nothing = jnp.zeros((1, 1, 4))
+    return Evidence(jnp.zeros((1, 1)), nothing, nothing, statistics(2, **episodes))
+
+
+def test_several_constraints_share_what_may_go_wrong():
+    """Of 1 − p = 0.1 each of two gets 0.05: as a probability, and as κ = √(0.95/0.05)."""
+    some = of_two(violation_rates=[0.2, 0.01], max_cost=[0.1, 0.2], max_cost_squared=[0.02, 0.05])
+    assert_allclose(ViolationProbability(0.9).offset(some, jnp.zeros(2)), [0.15, -0.04], atol=1e-6)
+    kappa = np.sqrt(0.95 / 0.05)
+    expected = np.array([0.1, 0.2]) + kappa * np.array([0.1, 0.1])
+    assert_allclose(CantelliBound(0.9).offset(some, jnp.zeros(2)), expected, rtol=1e-4)
+
+
+def test_a_quantity_is_over_its_limit_by_a_multiple_of_it_and_over_zero_by_no_multiple():
+    some = of_two(cost=[30.0, 3.0], max_cost=[0.3, 0.1], max_cost_squared=[0.09, 0.01])
+    assert_allclose(ExpectedCost().relative_excess(some, jnp.array([25.0, 0.0])), [0.2, np.inf], rtol=1e-5)
+    for constraint in (ExpectedMaximum(), ReferenceBound(7.0, 0.1, 0.2)):
+        assert_allclose(constraint.relative_excess(some, jnp.array([0.2, 0.2])), [0.5, -0.5], rtol=1e-5)
+    for constraint in (MomentBound(2.0), PaperBound(2.0, 0.1, 0.2)):
+        assert_allclose(constraint.relative_excess(some, jnp.array([0.4, 0.4])), [0.2, -0.7], rtol=1e-5)
+    assert_allclose(CantelliBound(0.9).relative_excess(some, jnp.array([0.2, 0.2])), [0.5, -0.5], rtol=1e-3)
+    assert_allclose(ViolationProbability(0.9).relative_excess(some, jnp.ones(2)), [np.inf, np.inf])
+
+
+def test_the_last_epochs_stand_in_for_this_one_where_prices_and_targets_are_made():
+    """Two episodes of two steps in the trend, whatever this epoch's episodes say."""
+    sums = EpisodeSums(
+        steps=jnp.float32(4),
+        ended=jnp.float32(2),
+        cost=jnp.array([3.0, 1.0]),
+        max_cost=jnp.array([1.0, 0.5]),
+        max_cost_squared=jnp.array([0.6, 0.2]),
+        violations=jnp.array([1.0, 0.0]),
+        timeouts=jnp.float32(1),
+        excess=jnp.array([0.8, 0.0]),
+        nu=jnp.array([4.0, 8.0]),
+    )
+    tail = CostTail(jnp.zeros(2), jnp.ones(2), jnp.array([7.0, 7.0]))
+    some = replace(of_two(cost=[9.0, 9.0]), trend=EpisodeTrend(sums, jnp.float32(100)), cost_tail=tail)
+    late = some.of_last_epochs()
+    assert_allclose(late.episodes.cost, [1.5, 0.5])
+    assert_allclose(late.episodes.max_cost, [0.5, 0.25])
+    assert_allclose(late.episodes.max_cost_squared, [0.3, 0.1], rtol=1e-6)
+    assert_allclose(late.episodes.violation_rates, [0.5, 0.0])
+    assert_allclose([late.episodes.length, late.episodes.timeout_rate], [2.0, 0.5])
+    assert_allclose(late.cost_tail.cvar(0.5), [1.0 + 0.4 / 0.5, 2.0])
+    assert_allclose(late.cost_tail.quantile, [7.0, 7.0])
+    with pytest.raises(ValueError, match="trend"):
+        of_two().of_last_epochs()

@@ -166,7 +166,7 @@ def cases():
     for algo, kind in ALGORITHMS.items():
         # With ASCPO all settings are tried always, with some others their own, and in the long run all with all.
         everything = algo == "ascpo" or os.environ.get("ASCPO_SLOW")
-        if not everything and algo not in ("pcpo", "pascpo"):
+        if not everything and algo != "pascpo":
             continue
         own = {name: value for name, value in leaves(kind).items() if everything or not name.startswith("target.")}
         for name, value in {**(leaves(Settings) if everything else {}), **own}.items():

@@ -30,8 +30,7 @@ SMALL_OF_COSTS = CostFitSettings(iterations=20, batch_size=256, balance="none", 
 OF_THE_SPREAD = {f"ascpo-{mode}": ASCPO(mode=mode) for mode in ("moment", "cantelli")}
 CONSTRAINED = ("cpo", "pcpo", "scpo", "ascpo")
 OWN_BOUND = {f"{name}-own": ALGORITHMS[name](target=TargetSettings("own")) for name in CONSTRAINED}
-"""As published: every step aims at the algorithm's own bound. That of the tail's mean climbs no more rungs than feedback
-does."""
+"""As published: every step aims at the algorithm's own bound. CPO-CVaR's climbs no more rungs than its feedback."""
 METHODS = {name: kind() for name, kind in ALGORITHMS.items()} | OF_THE_SPREAD | OWN_BOUND
 BOUNDING = [name for name, method in METHODS.items() if method.build(0.98).constraint]
 """These keep a bound in every step."""

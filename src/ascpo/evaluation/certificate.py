@@ -208,8 +208,8 @@ def certificate_of(plan: CertificatePlan, episodes: Episodes) -> Certificate:
     for i, (name, limit) in enumerate(zip(plan.cost_names, plan.limits, strict=True)):
         violations = int((episodes.first_violation[:, i] >= 0).sum())
         bound = lower_bound(violations, plan.episodes, each)
-        limited = episodes.maximum if plan.limits_on == "state" else episodes.cost
-        constraints.append(OfConstraint(name, limit, violations, bound, theory_of(limited[:, i], limit, plan)))
+        theory = theory_of(episodes.limited(plan.limits_on)[:, i], limit, plan)
+        constraints.append(OfConstraint(name, limit, violations, bound, theory))
     return Certificate(plan, int((~episodes.safe).sum()), tuple(constraints))
 
 

@@ -41,6 +41,10 @@ class Episodes:
     def __len__(self) -> int:
         return len(self.reward)
 
+    def limited(self, kind: LimitKind) -> Float[np.ndarray, "n m"]:
+        """What limits of a kind bound."""
+        return self.maximum if kind == "state" else self.cost
+
     @property
     def safe(self) -> Bool[np.ndarray, " n"]:
         """Every limit was kept, to the end."""
@@ -159,8 +163,8 @@ class _Score:
     def _consider(self, env: int, row: int) -> None:
         """Keep the episode if it is one of the worst: by its excess over a limit, then by cost and return."""
         now = self._running
-        limited = now.maximum if self._limits_on == "state" else now.cost
-        badness = (float(np.max(limited[env] - self._limits)), float(now.cost[env].sum()), -float(now.reward[env]))
+        excess = float(np.max(now.limited(self._limits_on)[env] - self._limits))
+        badness = (excess, float(now.cost[env].sum()), -float(now.reward[env]))
         item = (badness, row, self._actions[env, : now.length[env]].copy())
         # Rows differ, so that arrays are never compared.
         add = heapq.heappush if len(self._worst) < self._keep else heapq.heappushpop

@@ -52,7 +52,14 @@ def moments(costs: Costs) -> Float[Array, "time env k"]:
 
 
 def crossings(costs: Costs) -> Float[Array, "time env k"]:
-    return ((costs.w >= costs.M) & (costs.M_next > costs.w)).astype(jnp.float32)
+    return passes(costs.M, costs.M_next, costs.w)
+
+
+def passes(
+    before: Float[Array, "time env m"], after: Float[Array, "time env m"], limits: Float[Array, " m"]
+) -> Float[Array, "time env m"]:
+    """1 where what only rises over an episode passes its limit."""
+    return ((before <= limits) & (after > limits)).astype(jnp.float32)
 
 
 def excesses(costs: Costs) -> Float[Array, "time env k"]:

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Shaped
 
 from ascpo.engines.contract import Rollout
 from ascpo.experience.episodes import EpisodeTotals, LimitKind
-from ascpo.experience.signals import Costs, excesses, moments
+from ascpo.experience.signals import Costs, excesses, moments, passes
 
 
 @jax.tree_util.register_dataclass
@@ -84,7 +84,6 @@ class EpisodeTrend:
 def episode_sums(costs: Costs, rollout: Rollout, kind: LimitKind) -> EpisodeSums:
     """Sums over the steps of a rollout."""
     before, after = (costs.M, costs.M_next) if kind == "state" else (costs.Z, costs.Z_next)
-    crossed = (before <= costs.w) & (after > costs.w)
 
     def total(x: Shaped[Array, "time env *m"]) -> Float[Array, "*m"]:
         return jnp.sum(x, axis=(0, 1), dtype=jnp.float32)
@@ -96,7 +95,7 @@ def episode_sums(costs: Costs, rollout: Rollout, kind: LimitKind) -> EpisodeSums
         cost=total(costs.C),
         max_cost=total(first),
         max_cost_squared=total(second),
-        violations=total(crossed),
+        violations=total(passes(before, after, costs.w)),
         timeouts=total(rollout.truncated),
         excess=total(excesses(costs)),
         nu=total(jnp.broadcast_to(costs.nu, costs.C.shape)),

@@ -39,7 +39,10 @@ def estimate(agent: Agent, state: LearnerState, rollout: Rollout) -> Estimates:
     if shield is not None and state.shield is not None:
         estimates = _with_shield(agent, shield, state.shield, rollout, estimates)
     if critics is not None:
-        estimates = _with_costs(agent, critics, state, rollout, _with_trend(agent, state, rollout, totals, estimates))
+        nu, episode_nu = _nu(state, rollout)
+        costs = _costs(agent, state, rollout, nu)
+        estimates = _with_trend(agent, state, rollout, totals, costs, replace(estimates, episode_nu=episode_nu))
+        estimates = _with_costs(agent, critics, state, rollout, costs, estimates)
     return estimates
 
 
@@ -59,34 +62,34 @@ def _of_reward(
         gae_lambda=agent.settings.gae_lambda,
         bootstrap_on_timeout=True,
     )
-    of_finished = partial(episode_statistics, totals, running, done, rollout.truncated)
-    kind = agent.algorithm.limits_on
+    of_finished = partial(episode_statistics, totals, running, done, rollout.truncated, kind=agent.algorithm.limits_on)
+    episodes = of_finished(limits=jnp.array(agent.limits))
+    learned_from = of_finished(limits=agent.learning_limits) if agent.settings.margin else episodes
     everything, no_costs, nothing = jnp.ones_like(done), jnp.zeros((*done.shape, 0)), jnp.zeros(0)
     explained = explained_variance(V, reward.target, ends_within(done))
     return Estimates(
-        evidence=Evidence(normalised(reward.advantage), no_costs, no_costs, of_finished(agent.learning_limits, kind)),
+        evidence=Evidence(normalised(reward.advantage), no_costs, no_costs, learned_from),
         value_batch=FitBatch(rollout.observation, reward.target[..., None], everything, done, everything),
         running=running,
         quality=CriticQuality(explained, nothing, nothing),
-        episodes=of_finished(jnp.array(agent.limits), kind),
+        episodes=episodes,
     )
 
 
 def _with_trend(
-    agent: Agent, state: LearnerState, rollout: Rollout, totals: EpisodeTotals, estimates: Estimates
+    agent: Agent, state: LearnerState, rollout: Rollout, totals: EpisodeTotals, costs: Costs, estimates: Estimates
 ) -> Estimates:
     """With what the last epochs measured, and with the number of episodes that the rollout's steps amount to."""
-    costs = _costs(agent, state, rollout)
     sums = episode_sums(costs, rollout, agent.algorithm.limits_on)
     trend = _known(state.trend).after(sums, totals, agent.smoothing)
     episodes = replace(estimates.evidence.episodes, count=rollout.done.size / trend.length)
     return replace(estimates, evidence=replace(estimates.evidence, episodes=episodes, trend=trend))
 
 
-def _costs(agent: Agent, state: LearnerState, rollout: Rollout) -> Costs:
+def _costs(agent: Agent, state: LearnerState, rollout: Rollout, nu: Float[Array, "time env m"]) -> Costs:
     maxima = running_maximum(rollout.cost, rollout.done, state.running.max_cost)
     sums = running_sum(rollout.cost, rollout.done, state.running.cost)
-    return Costs(rollout.cost, *maxima, agent.learning_limits, *sums, _nu(state, rollout)[0])
+    return Costs(rollout.cost, *maxima, agent.learning_limits, *sums, nu)
 
 
 def _nu(state: LearnerState, rollout: Rollout) -> tuple[Float[Array, "time env m"], Float[Array, "env m"] | None]:
@@ -97,10 +100,10 @@ def _nu(state: LearnerState, rollout: Rollout) -> tuple[Float[Array, "time env m
 
 
 def _with_costs(
-    agent: Agent, critics: CostCritics, state: LearnerState, rollout: Rollout, estimates: Estimates
+    agent: Agent, critics: CostCritics, state: LearnerState, rollout: Rollout, accrued: Costs, estimates: Estimates
 ) -> Estimates:
     """With the advantages of the cost signals, and the window that their critics are fitted to."""
-    done, cvar, accrued = rollout.done, agent.algorithm.cvar, _costs(agent, state, rollout)
+    done, cvar = rollout.done, agent.algorithm.cvar
     critic, signal = agent.cost_critic(_known(state.cost).params), critics.signal(accrued)
     W = critic(rollout.observation)
     chosen = agent.settings.cost_gae_lambda
@@ -129,13 +132,7 @@ def _with_costs(
         cost=jax.vmap(explained_variance, in_axes=(-1, -1, None))(W, costs.target, known),
         cost_bias=relative_bias(W, costs.target, known),
     )
-    return replace(
-        estimates,
-        evidence=evidence,
-        window=_known(state.window).push(newest),
-        quality=quality,
-        episode_nu=_nu(state, rollout)[1],
-    )
+    return replace(estimates, evidence=evidence, window=_known(state.window).push(newest), quality=quality)
 
 
 def _with_shield(agent: Agent, shield: Shield, state: ShieldState, rollout: Rollout, estimates: Estimates) -> Estimates:

@@ -193,3 +193,19 @@ def test_a_report_does_not_import_the_learner():
 
 def _slug(page: Path) -> str:
     return next(file.stem.removeprefix("fan-") for file in (page.parent / "figures").glob("fan-*.svg"))
+
+
+@pytest.mark.parametrize(
+    ("algo", "limit", "words"),
+    [
+        ("cpo", 25.0, "cost ≤ 25 in the sum of an episode&#39;s costs"),
+        ("scpo", 0.5, "cost ≤ 0.5"),
+        ("cpo", 0.0, "cost ≤ 0"),
+    ],
+)
+def test_the_page_says_what_its_limits_bound(tmp_path, monkeypatch, algo, limit, words):
+    monkeypatch.setattr("ascpo.report.document.draw", lambda groups: [])
+    made(tmp_path / "run", algo=algo, settings={"limits": [limit]})
+    page = write_report([tmp_path], tmp_path / "out", NOW).read_text()
+    assert words in page
+    assert ("sum of an episode" in page) == (limit == 25.0)

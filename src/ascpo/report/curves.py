@@ -68,7 +68,7 @@ LEARNING = (
         reference=_limit,
     ),
     Quantity(
-        "SafeRate", "Episodes within all limits", "The share of finished episodes that keep every limit in every state",
+        "SafeRate", "Episodes within all limits", "The share of finished episodes that keep every limit",
         more_is_better=True, share=True, from_zero=False,
         reference=lambda group, _: (group.first.probability, f"target: {group.first.probability:.4g}"),
     ),

@@ -108,12 +108,13 @@ def _policy(row: Epochs) -> str:
         return f"{number(row('EpMaxCost', name))} with a standard deviation of {number(row('StdMaxCost', name))}"
 
     limits = "all limits" if len(row.run.constraints) > 1 else "the limit"
+    of_sums = row.run.description.limits_on == "episode" and any(row.run.limits)
+    where = "in the sum of their costs" if of_sums else "in every state"
     return (
         f"Over {row('Episodes'):.0f} episodes, the mean return was {number(row('EpRet'))} and the mean cost "
         f"{number(row('EpCost'))}. The mean largest cost of an episode was {'; '.join(row.each(largest))}. The worst "
-        f"state cost {number(row('WorstCost'))}. {percent(row('SafeRate'))} of the episodes kept {limits} in every "
-        f"state; the target is {setting_percent(row.run.probability)}. {percent(row('TimeoutRate'))} ran into the "
-        f"time limit."
+        f"state cost {number(row('WorstCost'))}. {percent(row('SafeRate'))} of the episodes kept {limits} {where}; "
+        f"the target is {setting_percent(row.run.probability)}. {percent(row('TimeoutRate'))} ran into the time limit."
     )
 
 

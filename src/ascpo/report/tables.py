@@ -34,7 +34,7 @@ TRAINING = (
     Statistic("EpRet", "return", "mean return of an episode"),
     Statistic("EpCost", "cost", "mean sum of the costs of an episode, M_c"),
     Statistic("EpMaxCost", "largest cost", "mean largest cost of an episode"),
-    Statistic("SafeRate", "within limits", "share of episodes that keep every limit in every state", share=True),
+    Statistic("SafeRate", "within limits", "share of episodes that keep every limit", share=True),
     Statistic("TimeoutRate", "time-outs", "share of episodes that the time limit ends", share=True),
     Statistic("CostRate", "cost rate", "cost per step since the training began, ρ_c"),
 )
@@ -46,7 +46,7 @@ FRESH = (
     Statistic("EpMaxCost95", "its 95 %", "95 % of the episodes stay under this largest cost"),
     Statistic("EpMaxCost99", "its 99 %", "99 % of the episodes stay under this largest cost"),
     Statistic("EpMaxCostWorst", "worst", "largest cost of any state"),
-    Statistic("SafeRate", "within limits", "share of episodes that keep every limit in every state", share=True),
+    Statistic("SafeRate", "within limits", "share of episodes that keep every limit", share=True),
     Statistic("TimeoutRate", "time-outs", "share of episodes that the time limit ends", share=True),
     Statistic("FirstViolation", "first violation", "median step of the first violation, over episodes that have one"),
     Statistic("Interventions", "interventions", "share of steps in which the shield changes the action", share=True),

@@ -111,7 +111,8 @@ class _Score:
         keep: int,
     ) -> None:
         m = len(limits)
-        self._wanted, self._limits, self._limits_on, self._keep = episodes, limits, limits_on, keep
+        self._wanted, self._limits, self._keep = episodes, limits, keep
+        self._limits_on: LimitKind = limits_on
         self._envs = np.arange(num_envs)
         self._playlist = Playlist(num_envs)
         self._running, self._rows = _blank(num_envs, m), _blank(episodes, m)

@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
+# Where this is set, every process would compile every module that it imports again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: test test-long lint types imports unit demo docs pictures throughput clean
 

@@ -105,6 +105,7 @@ def test_cost_only_a_shield_keeps_costs_away_from_a_policy_that_sees_no_reason_t
     assert row["EpCost"] < 0.1
 
 
+@slow("TRPO is compiled")
 def test_cost_only_trpo_sees_no_reason_to_move():
     row, _ = climbed("trpo", OneStep("cost"))
     assert row["Gain"] == pytest.approx(0.0, abs=1e-6)
@@ -171,7 +172,7 @@ def test_trpo_goes_where_the_reward_is():
     assert mean[0] + 1.0 == pytest.approx(1.0, abs=0.15)
 
 
-@pytest.mark.parametrize("name", ["cpo", "ascpo"])
+@pytest.mark.parametrize("name", always(["cpo", "ascpo"], "ascpo"))
 def test_two_constraints_are_held_at_once(name):
     row, mean = climbed(name, OneStep("two"))
     assert (mean < 0.1).all()

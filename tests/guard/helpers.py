@@ -14,7 +14,7 @@ from ascpo.guard.suites import suite
 from ascpo.guard.task import Task
 
 # The first example compiles, so no example has a deadline; the same examples every time.
-steady = settings(deadline=None, derandomize=True, max_examples=100)
+steady = settings(deadline=None, derandomize=True, max_examples=50)
 
 
 @cache

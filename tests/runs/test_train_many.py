@@ -16,7 +16,7 @@ from ascpo.runs.tables import read_table
 from ascpo.runs.trained_policy import read_policy
 from tests.own import make as make_cart
 from tests.runs.helpers import EPOCH, POINT, TINY
-from tests.slow import slow
+from tests.slow import always, slow
 
 QUIET = TINY | {"progress": False, "checkpoint_every": 0.0}
 
@@ -41,7 +41,7 @@ def mjx(tmp_path_factory):
     return train_seeds(tmp_path_factory.mktemp("mjx"), "mjx-jax")
 
 
-@pytest.mark.parametrize("engine", ["native", "mjx"])
+@pytest.mark.parametrize("engine", always(["native", "mjx"], "native"))
 def test_every_run_has_a_directory_of_its_own_with_all_that_belongs_there(engine, request):
     for seed, run in enumerate(request.getfixturevalue(engine)):
         directory = find(run)
@@ -60,6 +60,7 @@ def test_on_the_host_a_run_is_to_the_byte_what_it_is_alone(native, tmp_path):
         assert files(alone) == files(run)
 
 
+@slow("MJX is compiled")
 def test_by_mjx_runs_are_those_of_their_seeds(mjx, native):
     """Layouts are the native ones, and physics for some steps, so that the first epochs are alike."""
     for ours, theirs in zip(mjx, native, strict=True):
@@ -69,7 +70,7 @@ def test_by_mjx_runs_are_those_of_their_seeds(mjx, native):
     assert files(mjx[0]) != files(mjx[1])
 
 
-@pytest.mark.parametrize("engine", ["native", "mjx"])
+@pytest.mark.parametrize("engine", always(["native", "mjx"], "native"))
 def test_runs_that_were_stopped_continue_at_the_same_time(engine, request, tmp_path):
     whole = request.getfixturevalue(engine)
     config = find(whole[0]).config()
@@ -101,7 +102,6 @@ def test_who_does_not_ask_for_mjx_does_not_wait_for_its_import(tmp_path):
     code = f"""
 import sys, ascpo
 from ascpo.cli.main import main
-from tests.slow import slow
 sys.argv = ["ascpo", "train", "--help"]
 try:
     main()

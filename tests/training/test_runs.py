@@ -13,6 +13,7 @@ from ascpo.training.agent import agent_for
 from ascpo.training.metrics import row_of
 from ascpo.training.runs import HostMap, RunGroup, VectorMap
 from ascpo.training.settings import Settings
+from tests.slow import slow
 from tests.training.test_trouble import FIT, Trouble
 
 SETTINGS = Settings(num_envs=4, horizon=12, hidden=(8, 8), value_fit=FitSettings(4, 16), cost_fit=FIT)
@@ -40,6 +41,7 @@ def rollouts():
     return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *played)
 
 
+@slow("two ways of learning are compiled")
 def test_one_by_one_and_all_at_once_learn_the_same():
     collected = rollouts()
     apart, together = (an_epoch(over_runs, collected) for over_runs in (HostMap(), VectorMap()))

@@ -20,7 +20,7 @@ from ascpo.trust_region import dual
 from ascpo.trust_region.dual import Case
 
 # The first example compiles, so no example has a deadline; the same examples every time.
-steady = settings(deadline=None, derandomize=True, max_examples=100)
+steady = settings(deadline=None, derandomize=True, max_examples=50)
 DIMENSIONS = 6
 BORDER = 0.01
 """Problems this near to another case are left out: rounding may take them for either."""

@@ -112,7 +112,7 @@ def _list(store: PaperStore) -> None:
     for title in ("name", "description", "runs", "finished", "time left"):
         table.add_column(title, justify="left" if title in ("name", "description") else "right", overflow="fold")
     for experiment in EXPERIMENTS.values():
-        trainings = experiment.trainings()
+        trainings = list({training.name: training for training in experiment.trainings()}.values())
         missing = [training for training in trainings if not store.has(experiment, training)]
         seconds = sum(estimate.seconds(training.config(store.scale)) for training in missing)
         counts = str(len(trainings)), str(len(trainings) - len(missing))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from ascpo.algorithms import TRPOLagrangian
 from ascpo.algorithms.presets import PRESETS
 from ascpo.guard.suites import PAPER_SUITES, suite
-from ascpo.paper.columns import COLUMNS, OURS, Column, preset_of
+from ascpo.paper.columns import COLUMNS, OURS, Column, preset_of, trained_as
 from ascpo.paper.printed import STEPS, printed
 from ascpo.runs.config import Config, EngineName, acting_settings, configure
 from ascpo.runs.serialization import BadSetting, nearest
@@ -30,6 +30,7 @@ class Variant:
 
     def run_name(self, suite: str, column: Column) -> str:
         """The name of its runs on a suite, without their seeds. Runs from before there were columns are `ours`."""
+        column = trained_as(self.algo, column)
         return f"{suite}-{self.name}" if column == OURS else f"{suite}-{self.name}-{column}"
 
 
@@ -52,7 +53,7 @@ class Training:
 
         Overrides that all runs share are left out where they change nothing.
         """
-        algo, preset = self.variant.algo, preset_of(self.column)
+        algo, preset = self.variant.algo, preset_of(trained_as(self.variant.algo, self.column))
         shared = {"probability": TARGET_PROBABILITY} if preset is None else {}
         chosen = _stacked(shared, overrides or {}, self.variant.overrides)
         own = PRESETS[preset].get(algo, {}) if preset else {}

@@ -139,7 +139,7 @@ def _plan(experiment: Experiment, request: Request) -> Plan:
         evaluation = replace(evaluation, episodes=request.episodes)
     choose, overrides = cache(partial(choose_engine, request.engine)), read_overrides(request.set)
     store = request.store
-    for training in request.trainings(experiment):
+    for training in {training.name: training for training in request.trainings(experiment)}.values():
         try:
             engine, why = choose(training.suite)
             config = training.config(store.scale, overrides, engine)

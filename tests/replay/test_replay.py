@@ -179,11 +179,12 @@ def test_pillars_have_the_positions_of_the_layout():
 
 
 def test_a_users_environment_is_shown_by_its_frames_or_by_plots_alone():
-    episode = play_again(straight(OWN, 3))
+    episode = play_again(straight(OWN, 3), OWN)
     assert len(episode.frames) == len(episode) == 20
     # The frame of step t is rendered after it, and ten times as light as the number of steps.
     assert [round(float(episode.frame(step).mean())) for step in (0, 7, 19)] == pytest.approx([10, 80, 200], abs=2)
-    blind, broken = play_again(straight("tests.own:Cart", 3)), play_again(straight("tests.replay.straight:Broken", 3))
+    own = [straight(env, 3) for env in ("tests.own:Cart", "tests.replay.straight:Broken")]
+    blind, broken = (play_again(record, trust_env=True) for record in own)
     assert blind.frames == broken.frames == ()
     assert "has no render_mode" in blind.note
     assert "no screen" in broken.note
@@ -199,7 +200,7 @@ def test_an_error_names_what_is_missing_and_how_to_get_it(tmp_path, monkeypatch)
         worst_records(tmp_path, "mean")
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     with pytest.raises(BadSetting, match=r"pip install 'ascpo\[viewer\]'"):
-        Replay([straight("tests.own:Cart", 3)], port=0)
+        Replay([straight("tests.own:Cart", 3)], port=0, trust_env=True)
 
 
 def test_the_next_free_port_replaces_a_taken_one():
@@ -255,7 +256,7 @@ def test_the_command_prints_the_address_and_an_interrupt_ends_it_quietly(tmp_pat
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        verb.main([str(tmp_path), "--no-open", "--port", str(port)])
+        verb.main([str(tmp_path), "--no-open", "--port", str(port), "--env", "tests.own:Cart"])
     printed = capsys.readouterr()
     assert f"Port {port} is taken" in printed.out
     assert "http://127.0.0.1:" in printed.out

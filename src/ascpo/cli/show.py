@@ -16,11 +16,20 @@ _WIDE = 120
 
 
 def show_evaluation(
-    run: Path, episodes: int, *, seed: int = 0, threads: int = 0, actions: Actions = "sampled", keep: int = 10
+    run: Path,
+    episodes: int,
+    *,
+    env: str | None = None,
+    trust_env: bool = False,
+    seed: int = 0,
+    threads: int = 0,
+    actions: Actions = "sampled",
+    keep: int = 10,
 ) -> None:
     """Evaluate a policy on fresh episodes, and print the figures."""
     with counting("episodes", episodes) as report:
-        found = evaluate_run(run, episodes, seed=seed, threads=threads, actions=actions, keep=keep, report=report)
+        how = {"seed": seed, "threads": threads, "actions": actions, "keep": keep, "report": report}
+        found = evaluate_run(run, episodes, env=env, trust_env=trust_env, **how)
     ways = {way: found[way] for way in ("sampled", "mean") if actions in (way, "both")}
     console = Console(highlight=False)
     table = plain_table(f"{episodes} fresh episodes", *(f"{way} actions" for way in ways))

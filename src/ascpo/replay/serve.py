@@ -13,6 +13,7 @@ from ascpo.evaluation.records import Record
 from ascpo.replay.episode import play_again, title
 from ascpo.replay.page import Page
 from ascpo.replay.player import Player
+from ascpo.runs.environment import Environment
 from ascpo.runs.errors import MENDABLE
 from ascpo.runs.serialization import BadSetting
 
@@ -30,8 +31,15 @@ _FRAME = 1 / 30
 class Replay:
     """A page on a local server."""
 
-    def __init__(self, records: list[Record], port: int = 8080) -> None:
-        self.player = Player(lambda index: play_again(records[index]))
+    def __init__(
+        self,
+        records: list[Record],
+        port: int = 8080,
+        *,
+        env: Environment | None = None,
+        trust_env: bool = False,
+    ) -> None:
+        self.player = Player(lambda index: play_again(records[index], env, trust_env=trust_env))
         self._server = _serve(free_port(port))
         heading = f"{records[0].env}, {'mean' if records[0].mean_action else 'sampled'} actions"
         self._page = Page(self._server, heading, [title(record, i) for i, record in enumerate(records)])

@@ -2,9 +2,12 @@
 
 import io
 import math
+import re
 import socket
 import threading
 import time
+from dataclasses import replace
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -228,13 +231,14 @@ def served():
 
 
 def test_the_server_accepts_only_this_machine(served):
-    host, port = served.address.removeprefix("http://").split(":")
-    assert host == "127.0.0.1"
-    with socket.create_connection((host, int(port)), timeout=5):
+    address = urlsplit(served.address)
+    host, port = address.hostname, address.port
+    assert (host, port) == ("127.0.0.1", served.port)
+    with socket.create_connection((host, port), timeout=5):
         pass
     # A server on all interfaces would answer at the other addresses of this machine too.
     with pytest.raises(OSError, match=r"."):
-        socket.create_connection(("127.0.0.2", int(port)), timeout=5).close()
+        socket.create_connection(("127.0.0.2", port), timeout=5).close()
 
 
 def test_the_server_opens_no_public_tunnel(served, monkeypatch):
@@ -259,7 +263,7 @@ def test_the_command_prints_the_address_and_an_interrupt_ends_it_quietly(tmp_pat
         verb.main([str(tmp_path), "--no-open", "--port", str(port), "--env", "tests.own:Cart"])
     printed = capsys.readouterr()
     assert f"Port {port} is taken" in printed.out
-    assert "http://127.0.0.1:" in printed.out
+    assert re.search(r"http://127\.0\.0\.1:\d+/[\w-]{22}/ shows", printed.out), "the address holds the token"
     assert printed.err == ""
 
 
@@ -270,6 +274,37 @@ def wait_for(what, seconds=120.0):
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.1)
     return found
+
+
+HOSTILE = '<img src="//evil.example/x" onerror="document.title=1">'
+
+
+@pytest.fixture(scope="module")
+def marked():
+    """A page about an episode whose names are markup."""
+    pytest.importorskip("viser", reason="viser is not installed: pip install 'ascpo[viewer]'.")
+    replay = Replay([replace(straight("tests.own:Cart", 3), cost_names=(HOSTILE,))], port=0, trust_env=True)
+    yield replay
+    replay.close()
+
+
+def test_names_in_a_record_are_no_markup_on_the_page(marked):
+    marked._page.show_error(f"{HOSTILE} and **text**")
+    for part in (marked._page._violation, marked._page._text, marked._page._note):
+        assert type(part).__name__ == "GuiHtmlHandle", "Markdown may hold HTML, too"
+        assert "<img" not in part.content
+        assert "&lt;img" in part.content
+
+
+@slow("a browser draws it without a graphics card")
+def test_a_browser_shows_names_in_a_record_as_text(marked):
+    from selenium.webdriver.common.by import By
+
+    with opened(marked.address, size=(800, 900)) as page:
+        wait_for(lambda: "evil.example" in page.find_element(By.TAG_NAME, "body").text)
+        wait_for(lambda: len(page.find_elements(By.CSS_SELECTOR, ".uplot canvas")) == 2)
+        assert "evil.example" not in " ".join(requests(page))
+        assert page.find_elements(By.CSS_SELECTOR, "img[onerror]") == []
 
 
 @slow("a browser draws it without a graphics card")

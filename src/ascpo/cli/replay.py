@@ -37,10 +37,11 @@ def main(arguments: list[str]) -> None:
     keep_compiled_programs()
     print("Playing the worst episode again ...", flush=True)
     replay = Replay(records, options.port, **vars(options.own_code))
-    if options.port and not replay.address.endswith(f":{options.port}"):
+    if options.port not in (0, replay.port):
         print(f"Port {options.port} is taken, so the page uses the next free one.")
     print(
-        f"{replay.address} shows the {len(records)} worst episodes, on this machine only. Press Ctrl-C to stop.",
+        f"{replay.address} shows the {len(records)} worst episodes, on this machine only. The address is also the "
+        f"password. Press Ctrl-C to stop.",
         flush=True,
     )
     if options.open and _has_screen():

@@ -23,6 +23,7 @@ from ascpo.evaluation.retrace import Path3D, retrace
 from ascpo.replay.episode import Episode, step_colours
 from ascpo.replay.frames import OnFrame, render_episode
 from ascpo.runs.environment import Environment
+from ascpo.runs.links import refuse_links
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.trust import trusted
 
@@ -89,6 +90,7 @@ def _render_suite(path: Path3D, costly: Bool[np.ndarray, " time"], size: int, on
 def _video_file(out: Path, fps: float) -> Iterator[OnFrame]:
     """Adds frames to a file. An error leaves no file behind."""
     part = out.with_name(f".{out.stem}.part.mp4")
+    refuse_links(out, part)
     writer: mediapy.VideoWriter | None = None
 
     def add(frame: UInt8[np.ndarray, "height width 3"]) -> None:

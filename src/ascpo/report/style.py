@@ -16,6 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter
 from matplotlib.typing import LineStyleType, RcKeyType
 
+from ascpo.runs.links import refuse_links
+
 INK, QUIET, FAINT = "#1f2328", "#6a737d", "#e4e7eb"
 LIMIT = "#c0362c"
 """The colour of limits and other reference lines."""
@@ -150,6 +152,7 @@ def label(text: str) -> str:
 def save(plot: Plot, folder: Path) -> str:
     """Write NAME.png and NAME.svg. Returns the SVG for a page."""
     vector = io.BytesIO()
+    refuse_links(folder / f"{plot.name}.png", folder / f"{plot.name}.svg")
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     plot.figure.savefig(vector, format="svg", metadata=nothing)
     plot.figure.savefig(folder / f"{plot.name}.png", format="png")

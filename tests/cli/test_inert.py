@@ -17,7 +17,7 @@ from ascpo.runs.directory import find
 from ascpo.runs.serialization import BadSetting
 from tests.evaluation.untrained import untrained
 from tests.own import Cart
-from tests.report.made import COLUMNS, table
+from tests.report.made import COLUMNS, made, table
 
 NAME = "canary_mod:make"
 FORMS = (NAME, "canary_mod:E-v0", "canary_mod.a:mk")
@@ -164,3 +164,26 @@ def test_a_new_training_with_the_settings_of_a_run_takes_the_environment_that_th
     _, executed = canary
     ascpo("train", "--config", "run", "--env", "Point-1-Hazard", "--show")
     assert not executed()
+
+
+def test_control_characters_in_names_do_not_reach_the_terminal(tmp_path, ascpo, refused):
+    names = "[/bold]", "[red]", "e\x1b[2Jscape", "right\u202eleft"
+    for name in names:
+        made(tmp_path / name, env=name)
+    listed = ascpo("list", "runs", tmp_path)
+    assert "[/bold]" in listed
+    assert "[red]" in listed
+    for printed in (listed, ascpo("journal", tmp_path / names[2]), refused("journal", tmp_path / names[3], 99)):
+        assert not {"\x1b", "\u202e"} & set(printed)
+    assert r"e\x1b[2Jscape" in listed
+
+
+def test_names_are_no_program_for_latex_even_if_the_current_directory_asks_for_it(tmp_path, monkeypatch):
+    import matplotlib
+
+    from ascpo.report.style import look
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "matplotlibrc").write_text("text.usetex: True\n")
+    with matplotlib.rc_context(fname="matplotlibrc"), look():
+        assert not matplotlib.rcParams["text.usetex"]

@@ -81,7 +81,7 @@ def _show_theory(certificate: Certificate) -> None:
         found = one.theory
         figures = (found.mean, found.variance, found.bound, found.promised, found.within, found.at_the_limit)
         table.add_row(one.name, *(f"{figure:.4g}" for figure in figures), "yes" if found.held else "NO")
-    Console(highlight=False).print(table)
+    Console(highlight=False, markup=False).print(table)
 
 
 def _compared(found: Comparison) -> str:

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from ascpo.cli.printable import printable
 from ascpo.evaluation.evaluate import Actions, evaluate_run
 from ascpo.evaluation.metrics import MEANINGS, Figures
 
@@ -31,7 +32,7 @@ def show_evaluation(
         how = {"seed": seed, "threads": threads, "actions": actions, "keep": keep, "report": report}
         found = evaluate_run(run, episodes, env=env, trust_env=trust_env, **how)
     ways = {way: found[way] for way in ("sampled", "mean") if actions in (way, "both")}
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
     table = plain_table(f"{episodes} fresh episodes", *(f"{way} actions" for way in ways))
     wide = console.width >= _WIDE
     if wide:
@@ -39,7 +40,7 @@ def show_evaluation(
     for name in next(iter(ways.values())):
         if name != "intervals":
             meaning = (MEANINGS.get(name, ""),) if wide else ()
-            table.add_row(name, *(_with_interval(figures, name) for figures in ways.values()), *meaning)
+            table.add_row(printable(name), *(_with_interval(figures, name) for figures in ways.values()), *meaning)
     console.print(table)
 
 

@@ -77,11 +77,11 @@ class Train(Generic[M]):
     """The name of the run's directory. The default is made of environment, algorithm, preset and seed."""
     resume: tuple[Path, ...] = ()
     """Continue the run in this directory, or several runs at the same time. Only --total-steps may be changed."""
-    trust_env: bool = False
-    """With --resume or --config: import and run whatever code that run's files name as its environment. To name it
-    again with --env does the same for this one environment."""
     config: Path | None = None
     """Take the settings from the config.json of another run. Flags on the command line override it."""
+    trust_env: bool = False
+    """With --resume or --config: import and run whatever code that run's files name as its environment. Or name the
+    same environment again with --env."""
     seeding: Version = LATEST
     """The version of the rules that draw the scenes of a run from its seed. Give 1 to repeat a run whose config.json
     names no version."""

@@ -34,8 +34,8 @@ _LOOK: dict[RcKeyType, object] = {
     "grid.color": FAINT, "grid.linewidth": 0.7, "legend.fontsize": 8, "legend.frameon": False,
     "lines.linewidth": 1.6, "lines.solid_capstyle": "round",
     "savefig.dpi": 160, "svg.fonttype": "path", "svg.hashsalt": "ascpo",
-    # A dollar sign in the name of a run does not start a formula.
-    "text.color": INK, "text.parse_math": False,
+    # A dollar sign in the name of a run does not start a formula, and no name is a program for LaTeX.
+    "text.color": INK, "text.parse_math": False, "text.usetex": False,
     "xtick.color": QUIET, "xtick.labelsize": 8.5, "ytick.color": QUIET, "ytick.labelsize": 8.5,
 }  # fmt: skip
 

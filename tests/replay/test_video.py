@@ -1,5 +1,7 @@
 """Videos of episodes: one frame per step, red while there is a cost."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -77,6 +79,13 @@ def test_a_users_environment_renders_the_frames_of_its_video(tmp_path):
     video = mediapy.read_video(out)
     assert video.shape == (20, 38, 40, 3)
     np.testing.assert_allclose(video[:, :30].mean(axis=(1, 2, 3)), 10 * np.arange(1, 21), atol=3)
+
+
+def test_a_directory_with_the_name_of_a_protocol_is_a_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("pipe:1").mkdir()
+    write_video(straight(OWN, 3), Path("pipe:1") / "cart.mp4", env=OWN)
+    assert [file.name for file in Path("pipe:1").iterdir()] == ["cart.mp4"]
 
 
 def test_an_environment_that_cannot_render_leaves_no_file(tmp_path):

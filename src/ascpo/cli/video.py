@@ -7,6 +7,7 @@ from typing import Annotated
 import tyro
 
 from ascpo.cli.own_code import OwnCode
+from ascpo.cli.printable import printable
 from ascpo.replay.episode import Actions, title, worst_records
 from ascpo.replay.video import write_video
 from ascpo.runs.compilation_cache import keep_compiled_programs
@@ -42,4 +43,4 @@ def main(arguments: list[str]) -> None:
     out = options.out or find(options.run).path / f"worst-{options.actions}-{options.episode}.mp4"
     look = {"size": options.size, "fps": options.fps}
     write_video(records[options.episode], out, **look, **vars(options.own_code))
-    print(f"{out} shows episode {title(records[options.episode], options.episode)}.")
+    print(printable(f"{out} shows episode {title(records[options.episode], options.episode)}."))

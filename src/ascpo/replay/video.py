@@ -89,7 +89,8 @@ def _render_suite(path: Path3D, costly: Bool[np.ndarray, " time"], size: int, on
 @contextlib.contextmanager
 def _video_file(out: Path, fps: float) -> Iterator[OnFrame]:
     """Adds frames to a file. An error leaves no file behind."""
-    part = out.with_name(f".{out.stem}.part.mp4")
+    # ffmpeg takes what begins with pipe: or http: for an address. A whole path begins with a slash.
+    part = out.absolute().with_name(f".{out.stem}.part.mp4")
     refuse_links(out, part)
     writer: mediapy.VideoWriter | None = None
 

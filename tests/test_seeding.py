@@ -263,15 +263,15 @@ def test_your_own_environments_are_trained_evaluated_and_certified_with_seeds_of
     env = f"{__name__}:Recording"
     run = ascpo.train(env, "trpo", total_steps=4 * EPOCH, out=tmp_path, **settings).directory
     trained = taken()
-    evaluate_run(run, 30)
+    evaluate_run(run, 30, env=env)
     evaluated = taken()
-    certify([run], Request(probability=0.05, episodes=60))
+    certify([run], Request(probability=0.05, episodes=60), env=env)
     certified = taken()
     assert min(map(len, (trained, evaluated, certified))) >= 20
     for seeds, purpose in ((trained, 1), (evaluated, 4), (certified, 5)):
         assert {seed >> 28 for seed in seeds} == {purpose}
     record = read_records(run / "worst-sampled.safetensors")[0]
-    retrace(record)
+    retrace(record, env)
     assert reset_seed(*record.origin) in taken(), "a record is found again"
 
 

@@ -107,7 +107,7 @@ def test_lists_show_what_there_is(ascpo, run):
 
 def test_a_check_tells_what_an_environment_has(ascpo):
     out = ascpo("check", CART)
-    assert "tests.own:make can be trained on" in out
+    assert "tests/Cart-v0 can be trained on" in out
     assert "-2 to 2" in out
     assert "constraints    cost" in out
     assert "30 numbers" not in ascpo("check", "Point-4-Hazard+2-Pillar")

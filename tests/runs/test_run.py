@@ -155,7 +155,7 @@ def test_a_run_that_is_not_there_is_answered_with_the_nearest_one(whole):
 
 
 def test_a_factory_trains_as_its_name_does_and_goes_on_when_given_again(tmp_path):
-    by_name = train(CART, tmp_path / "name", epochs=2).directory
+    by_name = train("tests.own:make", tmp_path / "name", epochs=2).directory
     by_object = train(make_cart, tmp_path / "object", epochs=1).directory
     assert files(ascpo.resume(by_object, env=make_cart, total_steps=2 * EPOCH, progress=False).directory) == files(
         by_name

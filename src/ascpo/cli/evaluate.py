@@ -1,11 +1,12 @@
 """`ascpo evaluate RUN`: evaluate a run's policy on fresh episodes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
+from ascpo.cli.own_code import OwnCode
 from ascpo.cli.show import show_evaluation
 from ascpo.evaluation.evaluate import Actions
 from ascpo.runs.compilation_cache import keep_compiled_programs
@@ -27,9 +28,11 @@ class Evaluate:
     """The number of worst episodes that are kept for `ascpo replay`."""
     threads: int = 0
     """Number of threads that simulate a suite. 0 uses one per core."""
+    own_code: Annotated[OwnCode, tyro.conf.arg(name="")] = field(default_factory=OwnCode)
 
 
 def main(words: list[str]) -> None:
     asked = tyro.cli(Evaluate, args=words, prog="ascpo evaluate")
     keep_compiled_programs()
-    show_evaluation(**vars(asked))
+    how = {name: value for name, value in vars(asked).items() if name != "own_code"}
+    show_evaluation(**how, **vars(asked.own_code))

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import tyro
 
+from ascpo.cli.printable import printable
 from ascpo.report.data import RunData, one_run
 from ascpo.report.journal import entry, index_of
 from ascpo.report.timeline import milestones, timeline
@@ -32,7 +33,8 @@ class Journal:
 def main(arguments: list[str]) -> None:
     options = tyro.cli(Journal, args=arguments, prog="ascpo journal")
     run = one_run(options.run)
-    print("\n".join(lines(run, _epochs(run, options), min(shutil.get_terminal_size().columns, 110))))
+    text = "\n".join(lines(run, _epochs(run, options), min(shutil.get_terminal_size().columns, 110)))
+    print(printable(text))
 
 
 def lines(run: RunData, epochs: list[int], width: int) -> list[str]:

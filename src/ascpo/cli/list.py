@@ -9,6 +9,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from ascpo.cli.printable import printable
 from ascpo.runs.serialization import BadSetting, nearest
 
 
@@ -29,7 +30,8 @@ def main(words: list[str]) -> None:
     if asked.what not in lists:
         raise BadSetting(f"There is no list of {asked.what!r}. {nearest(asked.what, lists)}")
     lists[asked.what](table)
-    console = Console(highlight=False)
+    # Square brackets in the name of a directory are no markup.
+    console = Console(highlight=False, markup=False)
     console.print(table)
     if asked.what == "algorithms":
         console.print(
@@ -71,4 +73,4 @@ def _runs(table: Table, directory: Path) -> None:
         log = read_table(run.metrics) if run.metrics.exists() else {}
         done = len(log.get("Epoch", ()))
         last = (f"{log['EpRet'][-1]:.3f}", f"{log['EpCost'][-1]:.4f}", f"{log['SafeRate'][-1]:.1%}") if done else ()
-        table.add_row(str(run.path.relative_to(directory)), f"{done}/{run.config().epochs}", *last)
+        table.add_row(printable(str(run.path.relative_to(directory))), f"{done}/{run.config().epochs}", *last)

@@ -4,6 +4,8 @@ import os
 import sys
 from importlib import import_module
 
+from ascpo.cli.printable import printable
+
 _COMMANDS = {
     "train": "train a policy, or continue a run",
     "evaluate": "evaluate a run's policy on fresh episodes",
@@ -47,7 +49,7 @@ def _run(command: str, rest: list[str]) -> None:
 
         if not isinstance(error, MENDABLE):
             raise
-        sys.exit(f"ascpo {command}: {error}")
+        sys.exit(f"ascpo {command}: {printable(str(error))}")
 
 
 def _help() -> str:

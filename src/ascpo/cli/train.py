@@ -21,6 +21,7 @@ from ascpo.runs.directory import NoRun, RunDirectory, find
 from ascpo.runs.environment import engine_name, name_of
 from ascpo.runs.serialization import BadSetting, differences
 from ascpo.runs.stopping import Stopped
+from ascpo.runs.trust import flag_for, trusted
 from ascpo.seeding import LATEST, Version
 from ascpo.training.settings import Settings
 
@@ -78,6 +79,9 @@ class Train(Generic[M]):
     """Continue the run in this directory, or several runs at the same time. Only --total-steps may be changed."""
     config: Path | None = None
     """Take the settings from the config.json of another run. Flags on the command line override it."""
+    trust_env: bool = False
+    """With --resume or --config: import and run whatever code that run's files name as its environment. Or name the
+    same environment again with --env."""
     seeding: Version = LATEST
     """The version of the rules that draw the scenes of a run from its seed. Give 1 to repeat a run whose config.json
     names no version."""
@@ -135,17 +139,17 @@ def main(words: list[str]) -> None:
             results = launch(acting, asked.env, asked.options, out=asked.out, names=names)
     except Stopped as stopped:
         paths = [run.path for run in directories] or [asked.out / name for name in names]
-        command = " ".join(["ascpo train --resume", *map(str, paths)])
+        command = " ".join(["ascpo train --resume", *map(str, paths)]) + flag_for(configs[0].env)
         print(f"Stopped by {stopped}. All finished epochs are saved. To continue:\n  {command}")
         sys.exit(128 + stopped.number)
     for result in results:
-        _finish(result, asked.evaluate)
+        _finish(result, asked.evaluate, configs[0].env)
 
 
 def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
     """The command line, and the runs that it continues."""
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    for flag in ("--algo", "--config", "--preset"):
+    for flag in ("--algo", "--config", "--env", "--preset"):
         early.add_argument(flag)
     early.add_argument("--resume", nargs="*", default=[])
     given, _ = early.parse_known_args(words)
@@ -173,6 +177,10 @@ def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
         seeding=base.seeding if directories else LATEST,
     )
     asked = tyro.cli(Train[type(base.method)], default=default, args=words, prog="ascpo train")
+    if not directories and not given.config and asked.trust_env:
+        raise BadSetting("--trust-env is for --resume and --config. What --env names is imported anyway.")
+    if directories or given.env is None:
+        trusted(base.env, given.env, trust_env=asked.trust_env)
     if directories:
         _refuse_changes(base, asked)
     return asked, directories
@@ -201,13 +209,13 @@ def _refuse_changes(base: Config, asked: Train[Method]) -> None:
         )
 
 
-def _finish(result: Result, episodes: int) -> None:
+def _finish(result: Result, episodes: int, env: str) -> None:
     """Evaluate the policy, write the report, and say where everything is."""
     run = result.directory
     print(f"Log: {run / 'metrics.csv'}")
     if episodes:
         from ascpo.report.document import write_report
 
-        show_evaluation(run, episodes)
+        show_evaluation(run, episodes, env=env)
         print(f"Report: {write_report([run])}")
-        print(f"Replay of the worst episodes: ascpo replay {run}")
+        print(f"Replay of the worst episodes: ascpo replay {run}{flag_for(env)}")

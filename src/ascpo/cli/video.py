@@ -1,11 +1,13 @@
 """`ascpo video RUN`: write one of the worst episodes of an evaluation as an mp4."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
+from ascpo.cli.own_code import OwnCode
+from ascpo.cli.printable import printable
 from ascpo.replay.episode import Actions, title, worst_records
 from ascpo.replay.video import write_video
 from ascpo.runs.compilation_cache import keep_compiled_programs
@@ -29,6 +31,7 @@ class Video:
     """The side of a frame in pixels. Your own environments choose the size of their frames."""
     fps: float = 30.0
     """Frames a second. Each step has one frame."""
+    own_code: Annotated[OwnCode, tyro.conf.arg(name="")] = field(default_factory=OwnCode)
 
 
 def main(arguments: list[str]) -> None:
@@ -38,5 +41,6 @@ def main(arguments: list[str]) -> None:
         raise BadSetting(f"--episode {options.episode}: choose an episode from 0 (the worst) to {len(records) - 1}.")
     keep_compiled_programs()
     out = options.out or find(options.run).path / f"worst-{options.actions}-{options.episode}.mp4"
-    write_video(records[options.episode], out, size=options.size, fps=options.fps)
-    print(f"{out} shows episode {title(records[options.episode], options.episode)}.")
+    look = {"size": options.size, "fps": options.fps}
+    write_video(records[options.episode], out, **look, **vars(options.own_code))
+    print(printable(f"{out} shows episode {title(records[options.episode], options.episode)}."))

@@ -17,6 +17,7 @@ from ascpo.report.style import MissingPlot, Plot, chip, look, save
 from ascpo.report.tables import fresh_tables, settings_tables, training_table, versions_table
 from ascpo.report.timeline import milestones, timeline
 from ascpo.report.wording import command, number, overview, percent, plural, setting_percent
+from ascpo.runs.links import refuse_links
 
 
 def write_report(paths: Sequence[Path], out: Path | None = None, now: datetime | None = None) -> Path:
@@ -25,6 +26,9 @@ def write_report(paths: Sequence[Path], out: Path | None = None, now: datetime |
     runs = [run for run in every if run.epochs]
     folder = out or (runs[0].path / "report" if len(every) == 1 else Path("report"))
     figures = folder / "figures"
+    # The user's own directory may be a link, the one in a run's directory may not.
+    outside = runs[0].path if folder == runs[0].path / "report" else folder
+    refuse_links(figures, folder / "index.html", below=outside)
     figures.mkdir(parents=True, exist_ok=True)
     groups = groups_of(runs)
     sections = draw(groups)

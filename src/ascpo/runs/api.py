@@ -27,6 +27,7 @@ from ascpo.runs.serialization import BadSetting, Plain, changed, only
 from ascpo.runs.tables import read_table
 from ascpo.runs.trained_policy import TrainedPolicy, load
 from ascpo.runs.trainer import check_can_share, train_runs
+from ascpo.runs.trust import trusted
 
 
 @dataclass(frozen=True)
@@ -128,18 +129,24 @@ train_together = train_many
 
 
 def resume(
-    run: str | Path, *, env: Environment | None = None, total_steps: float | None = None, **chosen: Any
+    run: str | Path,
+    *,
+    env: Environment | None = None,
+    trust_env: bool = False,
+    total_steps: float | None = None,
+    **chosen: Any,
 ) -> Result:
-    """Continue a run that was stopped, or make it longer. `env` is needed if its name alone does not find it."""
+    """Continue a run that was stopped, or make it longer.
+
+    A run of an environment outside this package needs `env`, or `trust_env` to import and run what its files name.
+    """
     options, rest = _options(chosen)
     directory = find(Path(run))
     config = directory.config()
     if rest:
         raise BadSetting(f"{next(iter(rest))} cannot be changed: a run continues with the settings it started with.")
-    if env is None and "<" in config.env:
-        raise BadSetting(f"{config.env} cannot be found by its name. Give it: ascpo.resume(run, env=...).")
     longer = config if total_steps is None else with_length(config, total_steps)
-    return relaunch([Run(longer, directory)], env or config.env, options)[0]
+    return relaunch([Run(longer, directory)], trusted(config.env, env, trust_env=trust_env), options)[0]
 
 
 def launch(

@@ -22,6 +22,7 @@ import filelock
 
 from ascpo.runs import description
 from ascpo.runs.config import Config
+from ascpo.runs.links import refuse_links
 from ascpo.runs.serialization import Plain, nearest
 
 _PACKAGES = ("ascpo", "equinox", "gymnasium", "jax", "jaxlib", "mujoco", "numpy", "optax", "orbax-checkpoint")
@@ -80,6 +81,7 @@ class RunDirectory:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes from writing here. The lock of a process that dies is gone with it."""
+        refuse_links(self.path / ".lock")
         try:
             lock = filelock.FileLock(self.path / ".lock").acquire(timeout=0)
         except filelock.Timeout:
@@ -117,6 +119,7 @@ def runs_in(directory: Path) -> list[RunDirectory]:
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file so that it appears whole or not at all."""
     part = path.with_name(path.name + ".part")
+    refuse_links(path, part)
     part.write_bytes(content.encode() if isinstance(content, str) else content)
     os.replace(part, path)
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ascpo.runs.links import no_follow, refuse_links
+
 Row = dict[str, float]
 
 
@@ -13,9 +15,10 @@ class Table:
     """A CSV file. It keeps the first `rows` rows and drops the others."""
 
     def __init__(self, path: Path, rows: int = 0) -> None:
+        refuse_links(path)
         if rows:
             _cut(path, rows)
-        self._file = path.open("a" if rows else "w", newline="")
+        self._file = open(path, "a" if rows else "w", newline="", opener=no_follow)  # noqa: SIM115 (closed by `close`)
         self._writer: csv.DictWriter[str] | None = None
 
     def write(self, row: Row) -> None:
@@ -49,6 +52,7 @@ def _cut(path: Path, rows: int) -> None:
             f"file. Restore it, or start another run."
         )
     shorter = path.with_suffix(".part")
+    refuse_links(shorter)
     shorter.write_bytes(b"".join(lines))
     os.replace(shorter, path)
 

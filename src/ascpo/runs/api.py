@@ -10,12 +10,13 @@ from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from ascpo.algorithms.presets import PresetName
 from ascpo.engines.contract import Engine
+from ascpo.ranges import Range, Threads, check
 from ascpo.runs.active_run import Run, agent_of
 from ascpo.runs.callbacks.callback import Callback
 from ascpo.runs.compilation_cache import keep_compiled_programs
@@ -33,14 +34,14 @@ from ascpo.runs.trainer import check_can_share, train_runs
 class Options:
     """Options that change no number of a run."""
 
-    threads: int = 0
+    threads: Threads = 0
     """Number of threads that simulate a suite with the native engine. 0 uses one per core."""
-    devices: int = 1
+    devices: Annotated[int, Range(at_least=0, at_most=10**6)] = 1
     """Number of accelerators that share the environments of an MJX engine. 0 uses all of them. With several, sums are
     taken in another order, so that results differ by rounding."""
     processes: bool = False
     """Run each of your own environments in its own process. This pays if a step takes long."""
-    checkpoint_every: float = 60.0
+    checkpoint_every: Annotated[float, Range(at_least=0.0, at_most=1e12)] = 60.0
     """Seconds between two checkpoints. 0 writes one after every epoch."""
     tensorboard: bool = False
     """Also write the metrics as files for TensorBoard."""
@@ -48,12 +49,7 @@ class Options:
     """Show the progress of the training."""
 
     def __post_init__(self) -> None:
-        if self.threads < 0:
-            raise BadSetting(f"threads={self.threads}: use at least one, or 0 for one per core.")
-        if self.devices < 0:
-            raise BadSetting(f"devices={self.devices}: use at least one, or 0 for all.")
-        if not self.checkpoint_every >= 0:
-            raise BadSetting(f"checkpoint_every={self.checkpoint_every} must be at least 0 seconds.")
+        check(self)
 
     def check(self, config: Config) -> None:
         """Refuse options that this run's engine does not have."""

@@ -1,0 +1,181 @@
+"""The ranges of settings: declared beside each field, and checked here for all of them.
+
+    delta: Annotated[float, Range(above=0.0)] = 0.02
+
+`check` walks a dataclass and those inside it, so that an error names a setting as it is typed: `trust_region.delta`.
+What decides the numbers of a run, `Settings` and `Config`, is checked when it is made, and so are the options of every
+command. A number without a range must be finite.
+"""
+
+import dataclasses
+import types
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass
+from functools import cache
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from ascpo.errors import BadSetting, nearest
+
+Hint = Any
+"""A type hint: a class, a union or a literal. Python has no common type for them."""
+UNNAMED = ("settings", "method", "options", "request", "store")
+"""Groups whose settings are typed without the name of the group."""
+_LARGEST = 1e30
+"""Further numbers would overflow in single precision."""
+_SHOWN = 80
+"""Letters of a value that a message shows."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """What a number may be, or each number of a list."""
+
+    at_least: float | None = None
+    at_most: float | None = None
+    above: float | None = None
+    below: float | None = None
+    items: int = 100
+    """The most numbers of a list."""
+
+    def holds(self, value: float) -> bool:
+        low = -_LARGEST if self.at_least is None else self.at_least
+        high = _LARGEST if self.at_most is None else self.at_most
+        # NaN is not in any range: every comparison with it is false.
+        return (
+            low <= value <= high
+            and (self.above is None or self.above < value)
+            and (self.below is None or value < self.below)
+        )
+
+    def __str__(self) -> str:
+        if self.at_least is not None and self.at_most is not None:
+            return f"from {_number(self.at_least)} to {_number(self.at_most)}"
+        named = {"above": self.above, "at least": self.at_least, "below": self.below, "at most": self.at_most}
+        parts = [f"{word} {_number(bound)}" for word, bound in named.items() if bound is not None]
+        return " and ".join(parts) or f"from {_number(-_LARGEST)} to {_number(_LARGEST)}"
+
+
+Positive = Annotated[float, Range(above=0.0)]
+NonNegative = Annotated[float, Range(at_least=0.0)]
+Fraction = Annotated[float, Range(at_least=0.0, at_most=1.0)]
+"""From 0 to 1, both included."""
+Probability = Annotated[float, Range(above=0.0, below=1.0)]
+LearningRate = Annotated[float, Range(above=0.0, at_most=10.0)]
+Iterations = Annotated[int, Range(at_least=1, at_most=10**6)]
+Episodes = Annotated[int, Range(at_least=1, at_most=10**7)]
+"""Episodes that are played one after another: more would need a list that is larger than the machine."""
+Threads = Annotated[int, Range(at_least=0, at_most=4096)]
+Seed = Annotated[int, Range(at_least=0, at_most=2**32 - 1)]
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A field of a dataclass of settings, as its class declares it."""
+
+    hint: Hint
+    default: object
+
+
+@cache
+def declared(kind: type) -> Mapping[str, Declared]:
+    """The fields of a dataclass, by their names."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {field.name: Declared(hints[field.name], field.default) for field in dataclasses.fields(kind)}
+
+
+def check(settings: Any, name: str = "") -> None:
+    """Refuse settings of which one is of the wrong type, or not in its range. Groups inside are checked too."""
+    for key, field in declared(type(settings)).items():
+        value = getattr(settings, key)
+        path = name if key in UNNAMED else f"{name}.{key}".lstrip(".")
+        if dataclasses.is_dataclass(value) and not isinstance(value, type) and _may_be(value, bare(field.hint)):
+            check(value, path)
+        else:
+            check_value(field, value, path)
+
+
+def check_value(field: Declared, value: object, name: str) -> None:
+    """Refuse a value that is of the wrong type, or not in its range, with a sentence."""
+    hint, bounds, optional = resolved(field.hint)
+    if value is None and optional:
+        return
+    if get_origin(hint) is tuple:
+        _check_items(field, get_args(hint)[0], bounds, value, name)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type) and _may_be(value, hint):
+        check(value, name)
+    elif get_origin(hint) is Literal and isinstance(value, str) and not _may_be(value, hint):
+        raise BadSetting(f"{name}={shown(value)} is not known. {nearest(value, map(str, get_args(hint)))}")
+    elif not _may_be(value, hint) or (hint in (int, float) and not (bounds or Range()).holds(value)):
+        raise _refusal(field, value, name, _describe(hint, bounds))
+
+
+def bare(hint: Hint) -> Hint:
+    """The hint without what is written beside it, and without None."""
+    return resolved(hint)[0]
+
+
+def shown(value: object) -> str:
+    """A value as Python writes it, cut where it is long."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # A whole number of thousands of digits, or lists in lists in lists.
+        text = f"a very long {type(value).__name__}"
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
+def _check_items(field: Declared, inside: Hint, bounds: Range | None, value: object, name: str) -> None:
+    if not isinstance(value, tuple) or (not value and field.default not in ((), MISSING)):
+        wanted = "a tuple, not a list" if isinstance(value, list) else _describe(tuple[inside, ...], bounds)
+        raise _refusal(field, value, name, wanted)
+    if bounds and len(value) > bounds.items:
+        raise BadSetting(f"{name} has {len(value)} entries. It may have at most {bounds.items}.")
+    item = Declared(Annotated[inside, bounds] if bounds else inside, MISSING)
+    for one in value:
+        check_value(item, one, name)
+
+
+def resolved(hint: Hint) -> tuple[Hint, Range | None, bool]:
+    """A bare hint, the range that is written beside it, and whether the value may be None."""
+    if get_origin(hint) is Annotated:
+        inside, *notes = get_args(hint)
+        found, bounds, optional = resolved(inside)
+        return found, next((note for note in notes if isinstance(note, Range)), bounds), optional
+    if get_origin(hint) in (Union, types.UnionType):
+        others = [kind for kind in get_args(hint) if kind is not type(None)]
+        found, bounds, _ = resolved(others[0]) if len(others) == 1 else (hint, None, False)
+        return found, bounds, len(others) < len(get_args(hint))
+    return hint, None, False
+
+
+def _may_be(value: object, hint: Hint) -> bool:
+    """Whether the value is of the type. Hints that cannot be asked, such as protocols, are not this module's."""
+    if get_origin(hint) is Literal:
+        return any(value == known and type(value) is type(known) for known in get_args(hint))
+    if not isinstance(hint, type) or getattr(hint, "_is_protocol", False):
+        return True
+    if isinstance(value, bool):
+        return hint is bool
+    return isinstance(value, (int, float) if hint is float else hint)
+
+
+def _refusal(field: Declared, value: object, name: str, wanted: str) -> BadSetting:
+    default = field.default
+    usual = f" The default is {default!r}." if isinstance(default, (int, float, str, tuple)) and default != () else ""
+    return BadSetting(f"{name}={shown(value)} must be {wanted}.{usual}")
+
+
+def _describe(hint: Hint, bounds: Range | None) -> str:
+    names = {float: "a number", int: "a whole number", bool: "True or False", str: "text"}
+    if get_origin(hint) is tuple:
+        plural = _describe(get_args(hint)[0], bounds).removeprefix("a ").replace("number", "numbers", 1)
+        return f"a list of {plural}"
+    if get_origin(hint) is Literal:
+        return f"one of {', '.join(map(str, get_args(hint)))}"
+    words = names.get(hint, f"of type {getattr(hint, '__name__', hint)}")
+    if hint is float or (hint is int and bounds):
+        return f"{words} {bounds or Range()}"
+    return f"{words}, or a dictionary of its settings" if dataclasses.is_dataclass(hint) else words
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:g}"

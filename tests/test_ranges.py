@@ -35,7 +35,7 @@ def test_what_lies_on_the_edges_of_its_range_is_allowed():
     ("wrong", "sentence"),
     [
         ({"part": 1.5}, r"^part=1\.5 must be a number from 0 to 1\.$"),
-        ({"free": float("nan")}, r"^free=nan must be a number from -1e\+30 to 1e\+30\. The default is 0\.0\.$"),
+        ({"free": float("nan")}, r"^free=nan must be a number that is finite, .*\. The default is 0\.0\.$"),
         ({"free": float("-inf")}, "free=-inf"),
         ({"free": 10**400}, "free=1000"),
         ({"free": None}, "free=None must be a number"),

@@ -12,7 +12,7 @@ import types
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass
 from functools import cache
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin, get_type_hints
 
 from ascpo.errors import BadSetting, nearest
 
@@ -52,7 +52,7 @@ class Range:
             return f"from {_number(self.at_least)} to {_number(self.at_most)}"
         named = {"above": self.above, "at least": self.at_least, "below": self.below, "at most": self.at_most}
         parts = [f"{word} {_number(bound)}" for word, bound in named.items() if bound is not None]
-        return " and ".join(parts) or f"from {_number(-_LARGEST)} to {_number(_LARGEST)}"
+        return " and ".join(parts) or f"that is finite, and at most {_LARGEST:g} in size"
 
 
 Positive = Annotated[float, Range(above=0.0)]
@@ -73,45 +73,39 @@ class Declared:
     """A field of a dataclass of settings, as its class declares it."""
 
     hint: Hint
-    default: object
+    """Its type, without None and without what is written beside it."""
+    bounds: Range | None = None
+    optional: bool = False
+    """Whether it may be None."""
+    default: object = None
 
 
 @cache
 def declared(kind: type) -> Mapping[str, Declared]:
     """The fields of a dataclass, by their names."""
     hints = get_type_hints(kind, include_extras=True)
-    return {field.name: Declared(hints[field.name], field.default) for field in dataclasses.fields(kind)}
+    defaults = {field.name: None if field.default is MISSING else field.default for field in dataclasses.fields(kind)}
+    return {name: dataclasses.replace(_declared(hints[name]), default=default) for name, default in defaults.items()}
 
 
 def check(settings: Any, name: str = "") -> None:
     """Refuse settings of which one is of the wrong type, or not in its range. Groups inside are checked too."""
     for key, field in declared(type(settings)).items():
-        value = getattr(settings, key)
-        path = name if key in UNNAMED else f"{name}.{key}".lstrip(".")
-        if dataclasses.is_dataclass(value) and not isinstance(value, type) and _may_be(value, bare(field.hint)):
-            check(value, path)
-        else:
-            check_value(field, value, path)
+        check_value(field, getattr(settings, key), name if key in UNNAMED else f"{name}.{key}".lstrip("."))
 
 
 def check_value(field: Declared, value: object, name: str) -> None:
     """Refuse a value that is of the wrong type, or not in its range, with a sentence."""
-    hint, bounds, optional = resolved(field.hint)
-    if value is None and optional:
+    if value is None and field.optional:
         return
-    if get_origin(hint) is tuple:
-        _check_items(field, get_args(hint)[0], bounds, value, name)
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type) and _may_be(value, hint):
+    if get_origin(field.hint) is tuple:
+        _check_items(field, value, name)
+    elif get_origin(field.hint) is Literal and isinstance(value, str) and not _may_be(value, field.hint):
+        raise BadSetting(f"{name}={shown(value)} is not known. {nearest(value, map(str, get_args(field.hint)))}")
+    elif not _may_be(value, field.hint) or (_is_number(value) and not (field.bounds or Range()).holds(value)):
+        raise _refusal(field, value, name, _describe(field.hint, field.bounds))
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         check(value, name)
-    elif get_origin(hint) is Literal and isinstance(value, str) and not _may_be(value, hint):
-        raise BadSetting(f"{name}={shown(value)} is not known. {nearest(value, map(str, get_args(hint)))}")
-    elif not _may_be(value, hint) or (hint in (int, float) and not (bounds or Range()).holds(value)):
-        raise _refusal(field, value, name, _describe(hint, bounds))
-
-
-def bare(hint: Hint) -> Hint:
-    """The hint without what is written beside it, and without None."""
-    return resolved(hint)[0]
 
 
 def shown(value: object) -> str:
@@ -123,28 +117,33 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
-def _check_items(field: Declared, inside: Hint, bounds: Range | None, value: object, name: str) -> None:
-    if not isinstance(value, tuple) or (not value and field.default not in ((), MISSING)):
-        wanted = "a tuple, not a list" if isinstance(value, list) else _describe(tuple[inside, ...], bounds)
+def _check_items(field: Declared, value: object, name: str) -> None:
+    if not isinstance(value, tuple) or (not value and field.default not in ((), None)):
+        wanted = "a tuple, not a list" if isinstance(value, list) else _describe(field.hint, field.bounds)
         raise _refusal(field, value, name, wanted)
-    if bounds and len(value) > bounds.items:
-        raise BadSetting(f"{name} has {len(value)} entries. It may have at most {bounds.items}.")
-    item = Declared(Annotated[inside, bounds] if bounds else inside, MISSING)
+    if field.bounds and len(value) > field.bounds.items:
+        raise BadSetting(f"{name} has {len(value)} entries. It may have at most {field.bounds.items}.")
+    item = Declared(get_args(field.hint)[0], field.bounds)
     for one in value:
         check_value(item, one, name)
 
 
-def resolved(hint: Hint) -> tuple[Hint, Range | None, bool]:
-    """A bare hint, the range that is written beside it, and whether the value may be None."""
+def _declared(hint: Hint) -> Declared:
+    """What a type hint says."""
     if get_origin(hint) is Annotated:
         inside, *notes = get_args(hint)
-        found, bounds, optional = resolved(inside)
-        return found, next((note for note in notes if isinstance(note, Range)), bounds), optional
+        found = _declared(inside)
+        bounds = next((note for note in notes if isinstance(note, Range)), found.bounds)
+        return dataclasses.replace(found, bounds=bounds)
     if get_origin(hint) in (Union, types.UnionType):
         others = [kind for kind in get_args(hint) if kind is not type(None)]
-        found, bounds, _ = resolved(others[0]) if len(others) == 1 else (hint, None, False)
-        return found, bounds, len(others) < len(get_args(hint))
-    return hint, None, False
+        found = _declared(others[0]) if len(others) == 1 else Declared(hint)
+        return dataclasses.replace(found, optional=len(others) < len(get_args(hint)))
+    return Declared(hint)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _may_be(value: object, hint: Hint) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from ascpo.algorithms import ALGORITHMS
 from ascpo.errors import BadSetting
-from ascpo.ranges import Declared, Range, declared, resolved
+from ascpo.ranges import Declared, Range, declared
 from ascpo.runs.api import Options, train
 from ascpo.runs.config import Config, configure
 from ascpo.runs.serialization import unflat
@@ -22,9 +22,8 @@ def fields_of(kind: type, prefix: str = "") -> dict[str, Declared]:
     """All settings of a dataclass and of the groups in it, by their names on the command line."""
     out: dict[str, Declared] = {}
     for name, field in declared(kind).items():
-        inside = resolved(field.hint)[0]
-        if dataclasses.is_dataclass(inside):
-            out |= fields_of(inside, f"{prefix}{name}.")
+        if dataclasses.is_dataclass(field.hint):
+            out |= fields_of(field.hint, f"{prefix}{name}.")
         else:
             out[prefix + name] = field
     return out
@@ -45,7 +44,7 @@ def beyond(bounds: Range):
 
 
 def wrong_values(field: Declared):
-    hint, bounds, optional = resolved(field.hint)
+    hint, bounds, optional = field.hint, field.bounds, field.optional
     if hint in (int, float) or "tuple" in str(hint):
         yield from NOT_NUMBERS
         yield from beyond(bounds or Range())
@@ -76,10 +75,9 @@ def test_a_value_that_makes_no_sense_is_refused_by_the_name_of_the_setting(algo,
 
 def test_every_count_has_a_range():
     for algo, name, field in all_settings():
-        hint, bounds, _ = resolved(field.hint)
-        if hint is int or "int" in str(hint):
-            assert bounds is not None, f"{algo}: {name}"
-            assert bounds.at_most is not None, f"{algo}: {name}"
+        if "int" in str(field.hint):
+            assert field.bounds is not None, f"{algo}: {name}"
+            assert field.bounds.at_most is not None, f"{algo}: {name}"
 
 
 @pytest.mark.parametrize("name", [*fields_of(Options), "seed", "total_steps", "seeding", "engine", "preset"])

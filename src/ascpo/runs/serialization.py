@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, get_args, get_origin
 
 from ascpo.errors import BadSetting, nearest
-from ascpo.ranges import UNNAMED, Declared, bare, check_value, declared, shown
+from ascpo.ranges import UNNAMED, Declared, check_value, declared, shown
 
 T = TypeVar("T")
 Plain = dict[str, Any]
@@ -83,13 +83,13 @@ def differences(usual: object, other: object) -> dict[str, tuple[object, object]
 
 def _fit(field: Declared, value: object, now: object, name: str) -> object:
     """The value as the field has it: lists become tuples, dictionaries groups of settings, and 1 the number 1.0."""
-    hint = bare(field.hint)
+    hint = field.hint
     if isinstance(hint, type) and dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
         return changed(now, value, name)
     if get_origin(hint) is tuple and isinstance(value, (list, int, float)) and not isinstance(value, bool):
         value = tuple(value) if isinstance(value, list) else (value,)
     check_value(field, value, name)
-    number = bare(get_args(hint)[0]) if get_origin(hint) is tuple else hint
+    number = get_args(hint)[0] if get_origin(hint) is tuple else hint
     if number is float and value is not None:
         return tuple(map(float, value)) if isinstance(value, tuple) else float(value)  # pyright: ignore[reportArgumentType]
     return value

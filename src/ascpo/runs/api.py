@@ -22,8 +22,9 @@ from ascpo.runs.callbacks.callback import Callback
 from ascpo.runs.compilation_cache import keep_compiled_programs
 from ascpo.runs.config import Config, configure, configure_each
 from ascpo.runs.device_memory import check_memory
-from ascpo.runs.directory import RunDirectory, create, find
+from ascpo.runs.directory import RunDirectory, check_name, create, find
 from ascpo.runs.environment import Environment, engine_name, name_of, open_engine, open_mjx
+from ascpo.runs.host_memory import check_host_memory
 from ascpo.runs.serialization import BadSetting, Plain, changed, only
 from ascpo.runs.tables import read_table
 from ascpo.runs.trained_policy import TrainedPolicy, load
@@ -142,7 +143,8 @@ def launch(
     configs: Sequence[Config], env: Environment, options: Options, *, out: Path, names: Sequence[str | None] = ()
 ) -> list[Result]:
     """Train new runs, all at the same time."""
-    names = [name or config.name() for name, config in zip(names or [None] * len(configs), configs, strict=True)]
+    given = zip(names or [None] * len(configs), configs, strict=True)
+    names = [check_name(config.name() if name is None else name) for name, config in given]
     if len(set(names)) < len(names):
         raise BadSetting(f"{next(name for name in names if names.count(name) > 1)} is given twice.")
     runs = [Run(config, RunDirectory(out / name)) for config, name in zip(configs, names, strict=True)]
@@ -162,6 +164,7 @@ def relaunch(
     configs = [run.config for run in runs]
     check_can_share(configs)
     options.check(configs[0])
+    check_host_memory(configs, env)
     with _engine_for(len(runs), env, configs[0], options) as engine:
         if engine.max_runs is not None and len(runs) > engine.max_runs:
             raise BadSetting("Your own environments train one seed at a time. Use --seed instead of --seeds.")

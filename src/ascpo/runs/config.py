@@ -96,7 +96,9 @@ class Config:
         """Read the plain data of this version or of an earlier one."""
         if not isinstance(plain, Mapping):
             raise BadSetting("the settings are no dictionary.")
-        plain = _BEFORE | migrate(plain)
+        if not plain.get("env"):
+            raise BadSetting("the settings name no environment.")
+        plain = _BEFORE | migrate(dict(plain))
         method = _method(method_class(plain.pop("algo", "ascpo")), plain.pop("method"))
         settings = from_plain(Settings, plain.pop("settings"))
         return changed(Config("", settings=settings, method=method), plain)

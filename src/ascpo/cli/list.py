@@ -9,6 +9,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from ascpo.cli.parsing import parsed
 from ascpo.runs.serialization import BadSetting, nearest
 
 
@@ -23,7 +24,7 @@ class List:
 
 
 def main(words: list[str]) -> None:
-    asked = tyro.cli(List, args=words, prog="ascpo list")
+    asked = parsed(List, words, "ascpo list")
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     lists = {"algorithms": _algorithms, "suites": _suites, "runs": partial(_runs, directory=asked.directory)}
     if asked.what not in lists:

@@ -44,7 +44,7 @@ def test_what_lies_on_the_edges_of_its_range_is_allowed():
         ({"mode": "papr"}, "mode='papr' is not known. Did you mean paper"),
         ({"mode": ["paper"]}, r"mode=\['paper'\] must be one of paper, chance"),
         ({"version": True}, "version=True must be one of 1, 2"),
-        ({"limits": ()}, r"limits=\(\) must be a list of numbers at least 0"),
+        ({"limits": ()}, r"limits=\(\) must be a list of numbers of at least 0"),
         ({"limits": (1.0, float("nan"))}, "limits=nan"),
         ({"limits": (1.0, "a")}, "limits='a' must be a number"),
         ({"limits": (1.0,) * 3}, "limits has 3 entries. It may have at most 2"),

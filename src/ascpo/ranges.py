@@ -50,7 +50,7 @@ class Range:
     def __str__(self) -> str:
         if self.at_least is not None and self.at_most is not None:
             return f"from {_number(self.at_least)} to {_number(self.at_most)}"
-        named = {"above": self.above, "at least": self.at_least, "below": self.below, "at most": self.at_most}
+        named = {"above": self.above, "of at least": self.at_least, "below": self.below, "at most": self.at_most}
         parts = [f"{word} {_number(bound)}" for word, bound in named.items() if bound is not None]
         return " and ".join(parts) or f"that is finite, and at most {_LARGEST:g} in size"
 

@@ -147,7 +147,7 @@ def test_a_mistake_is_answered_with_what_would_be_right(ascpo, typed, answer, tm
         (["--num-env", "3"], "--num-envs"),
         (["--probability", "lots"], "FLOAT"),
         (["--probability", "98"], "must be a number above 0 and below 1"),
-        (["--evaluate", "-1"], "use a number of episodes"),
+        (["--evaluate", "-1"], "evaluate=-1 must be a whole number from 0"),
     ],
 )
 def test_a_mistyped_flag_is_answered_with_the_nearest_one(ascpo, typed, answer, capsys):

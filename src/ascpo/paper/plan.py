@@ -38,7 +38,7 @@ class Request:
     """Train these seeds instead of the paper's."""
     set: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="NAME=VALUE")] = ()
     """Override a setting, for quick trials: --set horizon=50 --set ascpo.mode=paper."""
-    episodes: Annotated[int, Range(at_least=0, at_most=10**7)] = 0
+    episodes: Annotated[int, Range(at_least=0, at_most=10**5)] = 0
     """Episodes to play with each trained policy, for figures that need them. 0 plays as many as the paper."""
     checkpoint_every: Annotated[float, Range(at_least=0.0, at_most=1e12)] = 60.0
     """Seconds between checkpoints. 0 saves one after every epoch."""

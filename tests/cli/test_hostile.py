@@ -10,6 +10,7 @@ from safetensors.numpy import save
 
 from ascpo.runs import host_memory
 from ascpo.runs.config import configure
+from ascpo.runs.serialization import flat, to_plain
 
 ENORMOUS = "9" * 50
 BOMBS = [
@@ -194,6 +195,15 @@ def test_it_is_refused_at_once_with_a_few_lines_and_nothing_is_left_behind(words
     assert len(said) < 4000
     assert sorted(place.rglob("*")) == before
     assert time.perf_counter() - began < 20.0
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, value in flat(to_plain(configure("a"))).items() if isinstance(value, float)]
+)
+def test_no_flag_takes_nan(name, ascpo, place):
+    mode = ["--mode", "paper"] if name in ("k", "omega1", "omega2") else []
+    with pytest.raises(SystemExit, match=rf"\b{name}=nan must be a number"):
+        ascpo("train", f"--{name.replace('_', '-')}", "nan", *mode)
 
 
 def test_there_are_many_of_them():

@@ -47,6 +47,14 @@ def test_what_the_machine_has_no_room_for_is_refused_before_there_is_a_directory
     assert not (tmp_path / "out").exists()
 
 
+def test_beside_an_accelerator_the_networks_count_and_the_rollouts_do_not(monkeypatch):
+    monkeypatch.setattr(host_memory, "_total", lambda: 2**30)
+    monkeypatch.setattr("jax.default_backend", lambda: "gpu")
+    check_host_memory([configure(POINT, num_envs=2**18)], POINT)
+    with pytest.raises(BadSetting, match="hidden layers of 16384"):
+        check_host_memory([configure(POINT, hidden=(16384, 16384))], POINT)
+
+
 def test_runs_at_the_same_time_are_added_up(tmp_path, monkeypatch):
     monkeypatch.setattr(host_memory, "_total", lambda: 2**28)
     with pytest.raises(BadSetting, match=r"^20 runs with"):

@@ -185,6 +185,7 @@ class TestBadInputIsRefusedBeforeAnythingIsWritten:
             (CART, {"marign": 1.0}, "Did you mean margin"),
             (CART, {"checkpoint_every": -1.0}, "from 0 to"),
             (CART, {"threads": -1}, "threads=-1 must be a whole number from 0"),
+            (CART, {"processes": True, "num_envs": 2000}, "starts a process for each of num_envs=2000"),
             (CART, {"threads": 2}, "threads=2 has no effect on your own environments"),
             (POINT, {"processes": True}, "processes is for your own environments, and Point-1-Hazard is a suite"),
             (POINT, {"devices": 2}, "devices=2 is for --engine mjx"),

@@ -30,6 +30,9 @@ from ascpo.runs.tables import read_table
 from ascpo.runs.trained_policy import TrainedPolicy, load
 from ascpo.runs.trainer import check_can_share, train_runs
 
+_PROCESSES = 1024
+"""The most processes that environments run in."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -56,6 +59,11 @@ class Options:
         """Refuse options that this run's engine does not have."""
         if config.engine == "native" and self.devices != 1:
             raise BadSetting(f"devices={self.devices} is for --engine mjx. The native engine runs on the host.")
+        if self.processes and config.settings.num_envs > _PROCESSES:
+            raise BadSetting(
+                f"processes=True starts a process for each of num_envs={config.settings.num_envs} environments. Use at "
+                f"most {_PROCESSES}."
+            )
         if config.engine != "native" and (self.threads or self.processes):
             name = "threads" if self.threads else "processes"
             raise BadSetting(f"{name}={getattr(self, name)} is for --engine native. {config.engine} does not use it.")

@@ -22,10 +22,13 @@ _NUMBER = 4
 
 
 def check_host_memory(configs: Sequence[Config], env: Environment) -> None:
-    """Refuse runs that the machine has no room for. An accelerator has its own check, once its engine is open."""
-    room = _total() if jax.default_backend() == "cpu" else None
-    sizes = _sizes(configs[0], env)
-    needed = sum(least_bytes(config, sizes) for config in configs)
+    """Refuse runs that the machine has no room for.
+
+    An accelerator keeps the rollouts and has its own check, once its engine is open. Networks are drawn on the host.
+    """
+    room, sizes = _total(), _sizes(configs[0], env)
+    least = least_bytes if jax.default_backend() == "cpu" else network_bytes
+    needed = sum(least(config, sizes) for config in configs)
     if room is None or needed <= room:
         return
     settings = configs[0].settings
@@ -44,12 +47,15 @@ def least_bytes(config: Config, sizes: Sizes) -> int:
     rollout = steps * (2 * sizes.observation + sizes.action + sizes.m + 1)
     signals = critics.per_constraint * sizes.m if critics else 0
     window = settings.cost_fit.window * steps * (sizes.observation + 2 * signals) if critics else 0
-    width = settings.hidden[0]
-    network = sizes.observation * width + (len(settings.hidden) - 1) * width**2
-    # The policy, and each critic with the two moments of Adam.
-    networks = network * (1 + 3 * (2 if critics else 1))
     draws = max(_draws(settings.value_fit), _draws(settings.cost_fit) if critics else 0)
-    return _NUMBER * (rollout + window + networks + draws)
+    return _NUMBER * (rollout + window + draws) + network_bytes(config, sizes)
+
+
+def network_bytes(config: Config, sizes: Sizes) -> int:
+    """The policy, and each critic with the two moments of Adam, without their biases and outputs."""
+    layers, width = len(config.settings.hidden), config.settings.hidden[0]
+    critics = 2 if config.algorithm().cost_critics else 1
+    return _NUMBER * (1 + 3 * critics) * (sizes.observation * width + (layers - 1) * width**2)
 
 
 def _draws(fit: FitSettings) -> int:

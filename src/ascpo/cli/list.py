@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ascpo.cli.parsing import parsed
+from ascpo.ranges import shown
 from ascpo.runs.serialization import BadSetting, nearest
 
 
@@ -28,7 +29,7 @@ def main(words: list[str]) -> None:
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     lists = {"algorithms": _algorithms, "suites": _suites, "runs": partial(_runs, directory=asked.directory)}
     if asked.what not in lists:
-        raise BadSetting(f"There is no list of {asked.what!r}. {nearest(asked.what, lists)}")
+        raise BadSetting(f"There is no list of {shown(asked.what)}. {nearest(asked.what, lists)}")
     lists[asked.what](table)
     console = Console(highlight=False)
     console.print(table)

@@ -18,7 +18,7 @@ from ascpo.paper.pages import page_of
 from ascpo.paper.plan import Request, plans, run_plan
 from ascpo.paper.results import PaperStore
 from ascpo.paper.tables import Table, page_to_markdown, print_page, write_csv
-from ascpo.ranges import Range, Threads
+from ascpo.ranges import Range, Threads, shown
 from ascpo.runs.serialization import BadSetting, nearest
 from ascpo.runs.stopping import Stopped, Stopping
 from ascpo.sweep.estimate import RULE, Estimate, duration
@@ -91,7 +91,7 @@ def main(typed: list[str]) -> None:
         case "show":
             _show(parsed(Show, rest, "ascpo paper show"))
         case _:
-            raise BadSetting(f"There is no {verb!r}. {nearest(verb, _VERBS)}\n\n{_help()}")
+            raise BadSetting(f"There is no {shown(verb)}. {nearest(verb, _VERBS)}\n\n{_help()}")
 
 
 def _help() -> str:

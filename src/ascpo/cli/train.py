@@ -113,7 +113,7 @@ def seeds_of(text: str) -> list[int]:
         parts = [[int(end) for end in part.split("..")] for part in text.split(",")]
     except ValueError:
         parts = []
-    number = sum(part[-1] + 1 - part[0] for part in parts)
+    number = sum(max(part[-1] + 1 - part[0], 0) for part in parts)
     if number > _MOST_SEEDS:
         raise BadSetting(f"--seeds {shown(text)[1:-1]} are too many. Train at most {_MOST_SEEDS} at the same time.")
     seeds = [seed for part in parts for seed in range(part[0], part[-1] + 1)]
@@ -184,8 +184,8 @@ def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
 def _config_of(path: Path) -> Config:
     if path.is_dir():
         return find(path).config()
-    if not path.exists():
-        raise NoRun(f"{path} does not exist. --config takes the config.json of a run.")
+    if not path.is_file():
+        raise NoRun(f"{path} does not exist, or is no file. --config takes the config.json of a run.")
     try:
         return Config.from_json(path.read_text())
     except ValueError as error:

@@ -116,8 +116,8 @@ def test_an_error_names_what_is_missing_and_how_to_get_it(tmp_path, monkeypatch)
         (["--episode", "2"], r"from 0 \(the worst\) to 0"),
         (["--out", "video.gif"], "ends in .mp4"),
         (["--out", "nowhere/video.mp4"], "there is no directory nowhere"),
-        (["--size", "2"], "16 to 4096"),
-        (["--fps", "0"], "more than 0"),
+        (["--size", "2"], "from 16 to 4096"),
+        (["--fps", "0"], "above 0"),
     ],
 )
 def test_an_error_says_which_values_are_right(tmp_path, typed, answer):

@@ -10,9 +10,11 @@ import tyro
 from rich.console import Console
 
 from ascpo.cli.own_code import OwnCode
+from ascpo.cli.parsing import parsed
 from ascpo.cli.show import counting, plain_table
 from ascpo.evaluation.certificate import Certificate, findings, meaning
 from ascpo.evaluation.certify import FILE, Comparison, Request, certify, check
+from ascpo.ranges import Threads
 from ascpo.runs.compilation_cache import keep_compiled_programs
 from ascpo.runs.serialization import BadSetting
 
@@ -31,14 +33,14 @@ class Certify:
     """Repeat certificates from scratch, with the same policy and the same seeds, and compare all figures."""
     policy: Path | None = None
     """The policy that --check uses, if it does not lie beside the certificate."""
-    threads: int = 0
+    threads: Threads = 0
     """Number of threads that simulate a suite. 0 uses one per core."""
     own_code: Annotated[OwnCode, tyro.conf.arg(name="")] = field(default_factory=OwnCode)
     request: Annotated[Request, tyro.conf.arg(name="")] = field(default_factory=Request)
 
 
 def main(words: list[str]) -> None:
-    asked = tyro.cli(Certify, args=words, prog="ascpo certify")
+    asked = parsed(Certify, words, "ascpo certify")
     if not asked.runs:
         raise BadSetting("Name the directory of a run.")
     if asked.policy and not asked.check:

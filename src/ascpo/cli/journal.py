@@ -8,6 +8,7 @@ from typing import Annotated
 
 import tyro
 
+from ascpo.cli.parsing import parsed
 from ascpo.cli.printable import printable
 from ascpo.report.data import RunData, one_run
 from ascpo.report.journal import entry, index_of
@@ -31,7 +32,7 @@ class Journal:
 
 
 def main(arguments: list[str]) -> None:
-    options = tyro.cli(Journal, args=arguments, prog="ascpo journal")
+    options = parsed(Journal, arguments, "ascpo journal")
     run = one_run(options.run)
     text = "\n".join(lines(run, _epochs(run, options), min(shutil.get_terminal_size().columns, 110)))
     print(printable(text))

@@ -9,7 +9,9 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from ascpo.cli.parsing import parsed
 from ascpo.cli.printable import printable
+from ascpo.ranges import shown
 from ascpo.runs.serialization import BadSetting, nearest
 
 
@@ -24,11 +26,11 @@ class List:
 
 
 def main(words: list[str]) -> None:
-    asked = tyro.cli(List, args=words, prog="ascpo list")
+    asked = parsed(List, words, "ascpo list")
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     lists = {"algorithms": _algorithms, "suites": _suites, "runs": partial(_runs, directory=asked.directory)}
     if asked.what not in lists:
-        raise BadSetting(f"There is no list of {asked.what!r}. {nearest(asked.what, lists)}")
+        raise BadSetting(f"There is no list of {shown(asked.what)}. {nearest(asked.what, lists)}")
     lists[asked.what](table)
     # Square brackets in the name of a directory are no markup.
     console = Console(highlight=False, markup=False)

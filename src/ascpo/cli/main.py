@@ -32,9 +32,10 @@ def main() -> None:
     elif command in _COMMANDS:
         _run(command, rest)
     else:
-        from ascpo.runs.serialization import nearest
+        from ascpo.errors import nearest
+        from ascpo.ranges import shown
 
-        sys.exit(f"ascpo: there is no command {command!r}. {nearest(command, _COMMANDS)}\n\n{_help()}")
+        sys.exit(f"ascpo: there is no command {shown(command)}. {nearest(command, _COMMANDS)}\n\n{_help()}")
 
 
 def _run(command: str, rest: list[str]) -> None:

@@ -11,6 +11,8 @@ from typing import Annotated
 import tyro
 
 from ascpo.cli.own_code import OwnCode
+from ascpo.cli.parsing import parsed
+from ascpo.ranges import Range
 from ascpo.replay.episode import Actions, worst_records
 from ascpo.replay.serve import Replay
 from ascpo.runs.compilation_cache import keep_compiled_programs
@@ -24,7 +26,7 @@ class ReplayVerb:
     """The directory of the run."""
     actions: Actions = "sampled"
     """Show the episodes with sampled actions or with mean actions."""
-    port: int = 8080
+    port: Annotated[int, Range(at_least=0, at_most=65535)] = 8080
     """The port of the page. If it is taken, the page uses the next free one."""
     open: bool = True
     """Open the page in a browser."""
@@ -32,7 +34,7 @@ class ReplayVerb:
 
 
 def main(arguments: list[str]) -> None:
-    options = tyro.cli(ReplayVerb, args=arguments, prog="ascpo replay")
+    options = parsed(ReplayVerb, arguments, "ascpo replay")
     records = worst_records(options.run, options.actions)
     keep_compiled_programs()
     print("Playing the worst episode again ...", flush=True)

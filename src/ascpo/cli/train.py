@@ -12,20 +12,24 @@ import tyro
 
 from ascpo.algorithms import Method
 from ascpo.algorithms.presets import PresetName
+from ascpo.cli.parsing import parsed
 from ascpo.cli.settings import show_settings
 from ascpo.cli.show import show_evaluation
+from ascpo.ranges import Range, shown
 from ascpo.runs.active_run import Run
 from ascpo.runs.api import Options, Result, launch, relaunch
-from ascpo.runs.config import Config, configure, method_class
+from ascpo.runs.config import Config, configure, method_class, whole
 from ascpo.runs.directory import NoRun, RunDirectory, find
 from ascpo.runs.environment import engine_name, name_of
 from ascpo.runs.serialization import BadSetting, differences
 from ascpo.runs.stopping import Stopped
 from ascpo.runs.trust import flag_for, trusted
-from ascpo.seeding import LATEST, Version
+from ascpo.seeding import LATEST, SCHEMES, Version
 from ascpo.training.settings import Settings
 
 M = TypeVar("M", bound=Method)
+_MOST_SEEDS = 1000
+"""Runs that train at the same time."""
 
 
 def _steps(text: str) -> float:
@@ -85,29 +89,25 @@ class Train(Generic[M]):
     seeding: Version = LATEST
     """The version of the rules that draw the scenes of a run from its seed. Give 1 to repeat a run whose config.json
     names no version."""
-    evaluate: int = 500
+    evaluate: Annotated[int, Range(at_least=0, at_most=10**7)] = 500
     """Evaluate the final policy on this many fresh episodes. 0 skips the evaluation."""
     options: Annotated[Options, tyro.conf.arg(name="")] = field(default_factory=Options)
     settings: Annotated[Settings, tyro.conf.arg(name="")] = field(default_factory=Settings)
 
-    def __post_init__(self) -> None:
-        if self.evaluate < 0:
-            raise BadSetting(f"evaluate={self.evaluate}: use a number of episodes, or 0 for none.")
-
     def as_configs(self) -> list[Config]:
         """One config, or one for each of several seeds."""
-        if self.total_steps != self.total_steps // 1:
-            raise BadSetting(f"total_steps={self.total_steps} must be a whole number.")
-        env = name_of(self.env)
+        if self.evaluate > (most := SCHEMES[self.seeding].evaluation_episodes):
+            raise BadSetting(f"evaluate={self.evaluate}: seeding={self.seeding} has {most} episodes for evaluations.")
+        steps, env = whole("total_steps", self.total_steps), name_of(self.env)
         engine = engine_name(self.engine, env)
         own = {"preset": self.preset, "seeding": self.seeding}
-        first = Config(env, self.seed, int(self.total_steps), engine, self.settings, self.method, **own)
+        first = Config(env, self.seed, steps, engine, self.settings, self.method, **own)
         return [dataclasses.replace(first, seed=seed) for seed in seeds_of(self.seeds)] if self.seeds else [first]
 
     def names(self, configs: Sequence[Config]) -> list[str]:
         """The names of the runs' directories."""
         if self.name is None or len(configs) == 1:
-            return [self.name or config.name() for config in configs]
+            return [config.name() if self.name is None else self.name for config in configs]
         return [f"{self.name}-seed{config.seed}" for config in configs]
 
 
@@ -117,9 +117,12 @@ def seeds_of(text: str) -> list[int]:
         parts = [[int(end) for end in part.split("..")] for part in text.split(",")]
     except ValueError:
         parts = []
+    number = sum(max(part[-1] + 1 - part[0], 0) for part in parts)
+    if number > _MOST_SEEDS:
+        raise BadSetting(f"--seeds {shown(text)[1:-1]} are too many. Train at most {_MOST_SEEDS} at the same time.")
     seeds = [seed for part in parts for seed in range(part[0], part[-1] + 1)]
     if not seeds or any(len(part) > 2 for part in parts):
-        raise BadSetting(f"--seeds {text} is not a list of seeds. Try 0..7, or 0,3,5.")
+        raise BadSetting(f"--seeds {shown(text)[1:-1]} is not a list of seeds. Try 0..7, or 0,3,5.")
     return list(dict.fromkeys(seeds))
 
 
@@ -176,7 +179,7 @@ def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
         settings=base.settings,
         seeding=base.seeding if directories else LATEST,
     )
-    asked = tyro.cli(Train[type(base.method)], default=default, args=words, prog="ascpo train")
+    asked = parsed(Train[type(base.method)], words, "ascpo train", default)
     if not directories and not given.config and asked.trust_env:
         raise BadSetting("--trust-env is for --resume and --config. What --env names is imported anyway.")
     if directories or given.env is None:
@@ -189,9 +192,12 @@ def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
 def _config_of(path: Path) -> Config:
     if path.is_dir():
         return find(path).config()
-    if not path.exists():
-        raise NoRun(f"{path} does not exist. --config takes the config.json of a run.")
-    return Config.from_json(path.read_text())
+    if not path.is_file():
+        raise NoRun(f"{path} does not exist, or is no file. --config takes the config.json of a run.")
+    try:
+        return Config.from_json(path.read_text())
+    except ValueError as error:
+        raise NoRun(f"{path} cannot be used: {error}") from error
 
 
 def _refuse_changes(base: Config, asked: Train[Method]) -> None:

@@ -8,6 +8,7 @@ from ascpo.algorithms.presets import PRESETS
 from ascpo.guard.suites import PAPER_SUITES, suite
 from ascpo.paper.columns import COLUMNS, OURS, Column, preset_of, trained_as
 from ascpo.paper.printed import STEPS, printed
+from ascpo.ranges import shown
 from ascpo.runs.config import Config, EngineName, acting_settings, configure
 from ascpo.runs.serialization import BadSetting, nearest
 from ascpo.sweep.evaluation import Evaluation, FixedStarts, HeldOutEpisodes
@@ -204,5 +205,6 @@ def experiments(name: str) -> list[Experiment]:
         return [EXPERIMENTS[name]]
     one_table = {f"q1-{suite}": suite for suite in PAPER_SUITES}
     if name not in one_table:
-        raise BadSetting(f"The paper has no experiment {name!r}. {nearest(name, ['all', *EXPERIMENTS, *one_table])}")
+        known = ["all", *EXPERIMENTS, *one_table]
+        raise BadSetting(f"The paper has no experiment {shown(name)}. {nearest(name, known)}")
     return [replace(_Q1, name=name, suites=(one_table[name],))]

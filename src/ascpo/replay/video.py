@@ -44,7 +44,7 @@ def write_video(
     fps: float = 30.0,
 ) -> None:
     """Write one frame per step. `size` is the side of a suite's frames; other environments choose their own size."""
-    _check(out, size, fps)
+    _check(out)
     env = trusted(record.env, env, trust_env=trust_env)
     steps = retrace(record, env)
     episode = Episode(record, steps.reward, steps.cost)
@@ -110,15 +110,11 @@ def _video_file(out: Path, fps: float) -> Iterator[OnFrame]:
         part.unlink(missing_ok=True)
 
 
-def _check(out: Path, size: int, fps: float) -> None:
+def _check(out: Path) -> None:
     if out.suffix != ".mp4":
         raise BadSetting(f"--out {out}: the video is an mp4, so choose a name that ends in .mp4.")
     if not out.parent.is_dir():
         raise BadSetting(f"--out {out}: there is no directory {out.parent}. Create it, or choose another one.")
-    if not 16 <= size <= 4096:
-        raise BadSetting(f"--size {size}: choose 16 to 4096 pixels.")
-    if not fps > 0:
-        raise BadSetting(f"--fps {fps}: choose more than 0 frames a second.")
     _mediapy()
 
 

@@ -4,7 +4,6 @@ Settings are read as plain JSON: their classes would import the learner, which t
 need. A file or column that an older run lacks is None or empty.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ import numpy as np
 
 from ascpo.runs import description
 from ascpo.runs.description import Description
-from ascpo.runs.serialization import BadSetting, flat, nearest
+from ascpo.runs.serialization import BadSetting, flat, nearest, read_json
 from ascpo.runs.tables import read_table
 from ascpo.theory.cantelli import PAPER_K
 
@@ -206,7 +205,7 @@ def _directories(path: Path) -> list[Path]:
 def _read(path: Path) -> Json:
     """The content of a table or a JSON file; empty if it cannot be read."""
     try:
-        found = read_table(path) if path.suffix == ".csv" else json.loads(path.read_text())
+        found = read_table(path) if path.suffix == ".csv" else read_json(path.read_text())
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from ascpo.runs.serialization import BadSetting
+from ascpo.runs.serialization import BadSetting, read_json
 
 if TYPE_CHECKING:
     from ascpo.runs.config import Config
@@ -78,7 +78,7 @@ def read(directory: Path) -> Description:
 
         return describe(RunDirectory(directory).config())
     try:
-        return Description(**json.loads(file.read_text()))
+        return Description(**read_json(file.read_text()))
     except (TypeError, ValueError) as error:
         raise BadSetting(
             f"{file} does not describe a run: {error} Delete it, and the description comes from config.json."

@@ -20,11 +20,14 @@ from pathlib import Path
 
 import filelock
 
+from ascpo.ranges import shown
 from ascpo.runs import description
 from ascpo.runs.config import Config
 from ascpo.runs.links import refuse_links
-from ascpo.runs.serialization import Plain, nearest
+from ascpo.runs.serialization import BadSetting, Plain, nearest, read_json
 
+_LONGEST = 200
+"""Letters of a run's name. Most file systems take 255."""
 _PACKAGES = ("ascpo", "equinox", "gymnasium", "jax", "jaxlib", "mujoco", "numpy", "optax", "orbax-checkpoint")
 
 
@@ -54,6 +57,10 @@ class RunDirectory:
     policy = _Inside("policy.safetensors")
 
     def check_free(self) -> None:
+        """Refuse a directory that holds a run, or that cannot be made because something else has its name."""
+        for place in (self.path, *self.path.parents):
+            if _taken(place):
+                raise NoRun(f"{place} is no directory, so {self.path} cannot be made. Choose another --name or --out.")
         if self.config_file.exists():
             raise NoRun(
                 f"{self.path} holds a run already. Continue it with --resume {self.path}, or choose another --name or "
@@ -76,7 +83,10 @@ class RunDirectory:
         return config.plain()
 
     def _stored(self) -> Plain:
-        return json.loads(self.config_file.read_text())
+        stored = read_json(self.config_file.read_text())
+        if not isinstance(stored, dict):
+            raise BadSetting("the settings are no dictionary.")
+        return stored
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -89,6 +99,28 @@ class RunDirectory:
             raise NoRun(message) from None
         with lock:
             yield
+
+
+def check_name(name: str) -> str:
+    """The name, if it is one of a directory inside --out, which it must not leave."""
+    fine = isinstance(name, str) and name.isprintable() and name.strip() and name not in (".", "..")
+    if not fine or {"/", "\\"} & set(name):
+        raise BadSetting(
+            f"--name {shown(name)} is no name of a directory. Use letters, digits and signs other than / and \\. "
+            f"--out says where the directory is made."
+        )
+    if len(name.encode(errors="surrogatepass")) > _LONGEST:
+        raise BadSetting(f"--name {shown(name)} is too long. Use at most {_LONGEST} letters.")
+    return name
+
+
+def _taken(place: Path) -> bool:
+    """Whether something has this name that is no directory."""
+    try:
+        return (place.is_symlink() or place.exists()) and not place.is_dir()
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise NoRun(f"{shown(str(place))} cannot be used as a directory: {why}. Choose another --out.") from None
 
 
 def create(out: Path, config: Config, name: str | None = None) -> RunDirectory:

@@ -12,8 +12,9 @@ The file holds arrays and plain data; loading it executes nothing.
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
@@ -23,9 +24,10 @@ from numpy.typing import ArrayLike
 
 from ascpo.engines.actor import Actor, augment
 from ascpo.engines.contract import Engine, scaled
+from ascpo.ranges import Range, check, shown
 from ascpo.runs.config import Config
 from ascpo.runs.directory import NoRun, find, write_whole
-from ascpo.runs.serialization import Plain
+from ascpo.runs.serialization import BadSetting, Plain, from_plain, only, read_json
 from ascpo.training.agent import Agent
 from ascpo.training.state import Sizes
 
@@ -68,6 +70,17 @@ class PolicyFile:
         return Agent(self.config.algorithm(), settings, sizes, settings.limits_for(self.cost_names)).actor
 
 
+@dataclass(frozen=True)
+class _Header:
+    """What a file says beside its arrays. A file that leaves a size out is refused."""
+
+    format: str = _FORMAT
+    config: dict[str, Any] = field(default_factory=dict)
+    epochs: Annotated[int, Range(at_least=0, at_most=10**15)] = 0
+    observation_size: Annotated[int, Range(at_least=1, at_most=10**9)] = 0
+    cost_names: Annotated[tuple[str, ...], Range(items=1000)] = ()
+
+
 def save_policy(path: Path, plain_config: Plain, engine: Engine, theta: Float[Array, " p"], epochs: int) -> None:
     from safetensors.numpy import save
 
@@ -92,22 +105,47 @@ def read_policy(path: Path) -> PolicyFile:
         raise NoRun(f"{file} does not exist yet: the run was stopped before its first checkpoint.")
     try:
         with safe_open(file, framework="numpy") as opened:
-            about = json.loads((opened.metadata() or {}).get("ascpo", "{}"))
+            about = read_json((opened.metadata() or {}).get("ascpo", "{}"))
             theta, low, high = (opened.get_tensor(name) for name in ("theta", "low", "high"))
     except (SafetensorError, ValueError) as error:
         raise NoRun(f"{file} is no policy of this program, or it is damaged: {error}.") from error
-    if about.get("format") != _FORMAT:
-        raise NoRun(f"{file} is no policy of this program: its format is {about.get('format')!r}, not {_FORMAT!r}.")
+    found = about.get("format") if isinstance(about, dict) else about
+    if found != _FORMAT:
+        raise NoRun(f"{file} is no policy of this program: its format is {shown(found)}, not {_FORMAT!r}.")
+    try:
+        header = from_plain(_Header, only(about, _Header))
+        check(header)
+        config = Config.from_plain(header.config)
+        _check_sizes(header, config, theta, low, high)
+    except ValueError as error:
+        raise NoRun(f"{file} is no policy of this program, or it is damaged: {error}") from error
     return PolicyFile(
-        config=Config.from_plain(about["config"]),
-        plain_config=about["config"],
-        epochs=about["epochs"],
-        observation_size=about["observation_size"],
-        cost_names=tuple(about["cost_names"]),
+        config=config,
+        plain_config=header.config,
+        epochs=header.epochs,
+        observation_size=header.observation_size,
+        cost_names=header.cost_names,
         theta=jnp.asarray(theta),
         low=low,
         high=high,
     )
+
+
+def _check_sizes(header: _Header, config: Config, theta: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+    """Refuse sizes that do not fit the arrays in the file, before networks of these sizes take memory."""
+    if any(array.ndim != 1 or array.dtype != np.float32 for array in (theta, low, high)) or low.shape != high.shape:
+        raise BadSetting("its arrays are no parameters and bounds of actions.")
+    if not header.cost_names:
+        raise BadSetting("it names no cost.")
+    if not np.isfinite(theta).all() or np.isnan([low, high]).any():
+        raise BadSetting("some of its numbers are not finite.")
+    hidden = config.settings.hidden
+    weights = hidden[0] * (header.observation_size + (len(hidden) - 1) * hidden[0] + len(low))
+    if not weights < theta.size:
+        raise BadSetting(
+            f"observations of {header.observation_size} numbers, {len(hidden)} hidden layers of {hidden[0]} and "
+            f"{len(low)} actions need more than {weights} parameters, and it holds {theta.size}."
+        )
 
 
 class TrainedPolicy:

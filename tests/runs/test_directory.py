@@ -3,7 +3,7 @@
 import pytest
 
 from ascpo.runs.api import train
-from ascpo.runs.directory import NoRun, RunDirectory, check_name
+from ascpo.runs.directory import NoRun, RunDirectory, check_name, find
 from ascpo.runs.serialization import BadSetting
 
 
@@ -36,3 +36,12 @@ def test_a_file_is_no_place_for_a_run(tmp_path):
 def test_a_path_that_no_system_takes_is_refused_with_a_sentence(tmp_path):
     with pytest.raises(NoRun, match="cannot be used as a directory"):
         RunDirectory(tmp_path / ("x" * 1000) / "run").check_free()
+
+
+def test_a_missing_run_is_looked_for_nearby_and_not_on_the_whole_disk(tmp_path):
+    for place in ("near", "x/near", "x/y/far"):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / "config.json").touch()
+    with pytest.raises(NoRun, match="near") as caught:
+        find(tmp_path / "nothing")
+    assert "far" not in str(caught.value)

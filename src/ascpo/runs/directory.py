@@ -26,6 +26,8 @@ from ascpo.runs.config import Config
 from ascpo.runs.links import refuse_links
 from ascpo.runs.serialization import BadSetting, Plain, nearest, read_json
 
+_OFFERED = 20
+"""Runs that a message about a missing one names at most."""
 _LONGEST = 200
 """Letters of a run's name. Most file systems take 255."""
 _PACKAGES = ("ascpo", "equinox", "gymnasium", "jax", "jaxlib", "mujoco", "numpy", "optax", "orbax-checkpoint")
@@ -138,10 +140,12 @@ def find(path: Path) -> RunDirectory:
     path = path.parent if path.is_file() else path
     if (path / "config.json").exists():
         return RunDirectory(path)
-    beside = runs_in(path if path.is_dir() else path.parent)
+    place = path if path.is_dir() else path.parent
+    # Not deeper: a mistyped path may lead to the root of the disk.
+    beside = sorted(file.parent for pattern in ("*/config.json", "*/*/config.json") for file in place.glob(pattern))
     if not beside:
         raise NoRun(f"{path} holds no run. `ascpo list runs DIRECTORY` lists the runs in a directory.")
-    raise NoRun(f"{path} holds no run. {nearest(path.name, {str(run.path): None for run in beside})}")
+    raise NoRun(f"{path} holds no run. {nearest(path.name, map(str, beside[:_OFFERED]))}")
 
 
 def runs_in(directory: Path) -> list[RunDirectory]:

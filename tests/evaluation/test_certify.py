@@ -147,3 +147,8 @@ def test_a_world_is_known_by_its_model():
     assert world_of("Point-8-Hazard") != world_of("Point-8-Pillar")
     assert "mujoco" in world_of("Point-8-Hazard")
     assert "gymnasium" in world_of("Pendulum-v1")
+
+
+def test_the_world_of_kept_certificates_is_that_of_today():
+    """How fast a robot is simulated, and how suites spell its obstacles, is no part of the world."""
+    assert world_of("Point-8-Hazard").endswith("model f989f5c0de96")

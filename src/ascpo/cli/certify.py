@@ -10,8 +10,10 @@ import tyro
 from rich.console import Console
 
 from ascpo.cli.show import counting, plain_table
-from ascpo.evaluation.certificate import Certificate, findings, meaning
-from ascpo.evaluation.certify import FILE, Comparison, Request, certify, check
+from ascpo.evaluation.certificate import Certificate
+from ascpo.evaluation.certify import Comparison, Request, certify, check
+from ascpo.evaluation.looks import FILE
+from ascpo.evaluation.statement import EARLIER_FORMAT, meaning
 from ascpo.runs.compilation_cache import keep_compiled_programs
 from ascpo.runs.serialization import BadSetting
 
@@ -20,14 +22,17 @@ from ascpo.runs.serialization import BadSetting
 class Certify:
     """Bound the probability that a policy keeps every state within its limits, exactly, from fresh episodes.
 
-    With several runs, all statements hold at once with the confidence that you ask for, and every pair is compared on
-    the same scenes. The exit status is 1 if a policy is not certified.
+    You may look at a run as often as you like: all statements about it hold at once with the confidence that you ask
+    for, because each look spends a share of the error that is fixed beforehand. With several runs, the statements about
+    all of them hold at once, too, and every pair is compared on the same scenes. The exit status is 1 if a policy is
+    not certified.
     """
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """The runs' directories. With --check: certificates, or the directories that hold them."""
     check: bool = False
-    """Repeat certificates from scratch, with the same policy and the same seeds, and compare all figures."""
+    """Derive the certificates' plans again, repeat them from scratch, and compare all figures and the list of looks.
+    Name all runs that were certified with one command, so that none of them is missing."""
     policy: Path | None = None
     """The policy that --check uses, if it does not lie beside the certificate."""
     threads: int = 0
@@ -36,6 +41,11 @@ class Certify:
 
 
 def main(words: list[str]) -> None:
+    if any(word.split("=")[0] == "--looks" for word in words):
+        raise BadSetting(
+            "--looks is not needed any more. Leave it out: every look at a run is counted, and the confidence holds "
+            "for all of them together, however many there will be."
+        )
     asked = tyro.cli(Certify, args=words, prog="ascpo certify")
     if not asked.runs:
         raise BadSetting("Name the directory of a run.")
@@ -44,7 +54,10 @@ def main(words: list[str]) -> None:
     keep_compiled_programs()
     if asked.check:
         for path in asked.runs:
-            _show(path, check(path, asked.policy, threads=asked.threads))
+            together = [] if asked.policy else [run if run.is_dir() else run.parent for run in asked.runs]
+            checked = check(path, asked.policy, threads=asked.threads, together=together)
+            _show(path, checked.certificate)
+            _print([f"Not confirmed: {sentence}" for sentence in checked.unseen])
             print("Confirmed: the repeated episodes give the same figures.\n")
         return
     with counting("episodes", asked.request.episodes * len(asked.runs)) as report:
@@ -62,7 +75,9 @@ def main(words: list[str]) -> None:
 
 def _show(path: Path, certificate: Certificate) -> None:
     Console(highlight=False, markup=False).print(str(path), style="bold")
-    _print(findings(certificate))
+    _print(certificate.findings)
+    if certificate.plan.format == 1:
+        _print([EARLIER_FORMAT])
 
 
 def _print(lines: list[str]) -> None:

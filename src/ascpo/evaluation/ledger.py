@@ -195,7 +195,8 @@ def _with(ledger: Ledger, line: Plain) -> tuple[Entry, ...]:
 def _written(ledger: Ledger) -> Ledger:
     """Write the whole file, so that it is never seen half written, and wait until it lies on the disk."""
     part = ledger.path.with_name(ledger.path.name + ".part")
-    with part.open("w") as file:
+    part.unlink(missing_ok=True)
+    with part.open("x") as file:  # Never through a link that somebody has put there.
         file.writelines(json.dumps(line) + "\n" for line in ledger.lines)
         file.flush()
         os.fsync(file.fileno())

@@ -9,6 +9,7 @@ import tyro
 from ascpo.cli.show import show_evaluation
 from ascpo.evaluation.evaluate import Actions
 from ascpo.runs.compilation_cache import keep_compiled_programs
+from ascpo.runs.hosting import PLAIN, Hosting
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,9 @@ class Evaluate:
     """The number of worst episodes that are kept for `ascpo replay`."""
     threads: int = 0
     """Number of threads that simulate a suite. 0 uses one per core."""
+    max_episode_steps: int | None = None
+    """Truncate the episodes of your own environment after this many steps. By default this is as in the training."""
+    hosting: Annotated[Hosting, tyro.conf.arg(name="")] = PLAIN
 
 
 def main(words: list[str]) -> None:

@@ -9,7 +9,8 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from ascpo.runs.serialization import BadSetting, nearest
+from ascpo.cli.usage import WrongUsage
+from ascpo.runs.serialization import nearest
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ def main(words: list[str]) -> None:
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     lists = {"algorithms": _algorithms, "suites": _suites, "runs": partial(_runs, directory=asked.directory)}
     if asked.what not in lists:
-        raise BadSetting(f"There is no list of {asked.what!r}. {nearest(asked.what, lists)}")
+        raise WrongUsage(f"There is no list of {asked.what!r}. {nearest(asked.what, lists)}")
     lists[asked.what](table)
     console = Console(highlight=False)
     console.print(table)

@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from ascpo.algorithms import Method
 from ascpo.algorithms.presets import PresetName
 from ascpo.cli.settings import show_settings
 from ascpo.cli.show import show_evaluation
+from ascpo.engines.gymnasium.errors import Faulty
 from ascpo.runs.active_run import Run
 from ascpo.runs.api import Options, Result, launch, relaunch
 from ascpo.runs.config import Config, configure, method_class
@@ -81,6 +83,9 @@ class Train(Generic[M]):
     seeding: Version = LATEST
     """The version of the rules that draw the scenes of a run from its seed. Give 1 to repeat a run whose config.json
     names no version."""
+    max_episode_steps: int | None = None
+    """Truncate the episodes of your own environment after this many steps. By default the environment decides. The run
+    keeps the number, also for its evaluations."""
     evaluate: int = 500
     """Evaluate the final policy on this many fresh episodes. 0 skips the evaluation."""
     options: Annotated[Options, tyro.conf.arg(name="")] = field(default_factory=Options)
@@ -96,7 +101,7 @@ class Train(Generic[M]):
             raise BadSetting(f"total_steps={self.total_steps} must be a whole number.")
         env = name_of(self.env)
         engine = engine_name(self.engine, env)
-        own = {"preset": self.preset, "seeding": self.seeding}
+        own = {"preset": self.preset, "seeding": self.seeding, "max_episode_steps": self.max_episode_steps}
         first = Config(env, self.seed, int(self.total_steps), engine, self.settings, self.method, **own)
         return [dataclasses.replace(first, seed=seed) for seed in seeds_of(self.seeds)] if self.seeds else [first]
 
@@ -133,13 +138,18 @@ def main(words: list[str]) -> None:
         else:
             acting = [config.refuse_inert() for config in configs]
             results = launch(acting, asked.env, asked.options, out=asked.out, names=names)
-    except Stopped as stopped:
+    except (Stopped, Faulty) as stopped:
         paths = [run.path for run in directories] or [asked.out / name for name in names]
-        command = " ".join(["ascpo train --resume", *map(str, paths)])
-        print(f"Stopped by {stopped}. All finished epochs are saved. To continue:\n  {command}")
+        if not all((path / "config.json").exists() for path in paths):
+            raise
+        command = shlex.join(["ascpo", "train", "--resume", *map(str, paths)])
+        saved = f"All finished epochs are saved. To continue: {command}"
+        if isinstance(stopped, Faulty):
+            raise Faulty(f"{stopped} {saved}") from stopped.__cause__
+        print(f"Stopped by {stopped}. {saved}")
         sys.exit(128 + stopped.number)
     for result in results:
-        _finish(result, asked.evaluate)
+        _finish(result, asked.evaluate, asked.options)
 
 
 def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
@@ -171,6 +181,7 @@ def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
         total_steps=base.total_steps,
         settings=base.settings,
         seeding=base.seeding if directories else LATEST,
+        max_episode_steps=base.max_episode_steps,
     )
     asked = tyro.cli(Train[type(base.method)], default=default, args=words, prog="ascpo train")
     if directories:
@@ -191,7 +202,7 @@ def _refuse_changes(base: Config, asked: Train[Method]) -> None:
     if asked.seeds:
         raise BadSetting("--seeds is for new runs. To continue several runs, name their directories after --resume.")
     engine = engine_name(asked.engine, base.env)
-    own = {"preset": asked.preset, "seeding": asked.seeding}
+    own = {"preset": asked.preset, "seeding": asked.seeding, "max_episode_steps": asked.max_episode_steps}
     now = Config(asked.env, asked.seed, base.total_steps, engine, asked.settings, asked.method, **own)
     changed = {"algo": (base.algo, asked.algo)} if asked.algo != base.algo else differences(base, now)
     for name, (before, after) in changed.items():
@@ -201,13 +212,13 @@ def _refuse_changes(base: Config, asked: Train[Method]) -> None:
         )
 
 
-def _finish(result: Result, episodes: int) -> None:
+def _finish(result: Result, episodes: int, options: Options) -> None:
     """Evaluate the policy, write the report, and say where everything is."""
     run = result.directory
     print(f"Log: {run / 'metrics.csv'}")
     if episodes:
         from ascpo.report.document import write_report
 
-        show_evaluation(run, episodes)
+        show_evaluation(run, episodes, threads=options.threads, hosting=options.hosting)
         print(f"Report: {write_report([run])}")
         print(f"Replay of the worst episodes: ascpo replay {run}")

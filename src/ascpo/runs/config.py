@@ -15,7 +15,7 @@ from ascpo.seeding import LATEST, SCHEMES, Version
 from ascpo.training.settings import Settings, inert_settings, refuse_inert
 
 EngineName = Literal["native", "mjx-jax", "mjx-warp"]
-_BEFORE = {"engine": "native", "preset": None, "seeding": 1}
+_BEFORE = {"engine": "native", "preset": None, "seeding": 1, "max_episode_steps": None}
 """What a config means that does not name them."""
 
 
@@ -35,6 +35,8 @@ class Config:
     """The preset that the settings began with. It decides no number: the settings do."""
     seeding: Version = LATEST
     """The version of the rules by which scenes are drawn (`ascpo.seeding`)."""
+    max_episode_steps: int | None = None
+    """Your own environment's episodes are truncated after so many steps. None leaves that to the environment."""
 
     def __post_init__(self) -> None:
         if self.seeding not in SCHEMES:
@@ -45,6 +47,10 @@ class Config:
             raise BadSetting(f"engine={self.engine!r} is no engine. {nearest(str(self.engine), get_args(EngineName))}")
         if self.total_steps < 1:
             raise BadSetting(f"total_steps={self.total_steps} leaves nothing to train. Try 6e6.")
+        if self.max_episode_steps is not None and self.max_episode_steps < 1:
+            raise BadSetting(f"max_episode_steps={self.max_episode_steps}: an episode has at least one step.")
+        if self.max_episode_steps is not None and self.engine != "native":
+            raise BadSetting("max_episode_steps is for your own environments, and MJX simulates suites only.")
         if type(self.method) not in ALGORITHMS.values():
             raise BadSetting(
                 f"method={self.method!r} belongs to no algorithm. Use configure(env, algo), or add its class to "
@@ -170,6 +176,7 @@ def configure(
     total_steps: float = 6e6,
     engine: EngineName = "native",
     seeding: Version = LATEST,
+    max_episode_steps: int | None = None,
     **chosen: Any,
 ) -> Config:
     """A config from flat settings: those that all algorithms share, and the algorithm's own, by their names.
@@ -181,7 +188,8 @@ def configure(
         if name not in known:
             raise BadSetting(f"{algo} has no setting {name!r}. {_hint(name, known)}")
     seed, steps = _whole("seed", seed), _whole("total_steps", total_steps)
-    return Config(env, seed, steps, engine, *_parts(algo, chosen, preset), preset, seeding).refuse_inert()
+    parts = _parts(algo, chosen, preset)
+    return Config(env, seed, steps, engine, *parts, preset, seeding, max_episode_steps).refuse_inert()
 
 
 def _parts(algo: str, chosen: Mapping[str, object], preset: PresetName | None) -> tuple[Settings, Method]:

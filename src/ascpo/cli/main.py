@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import FrameType
 from typing import Any, NoReturn, TypeAlias
@@ -84,7 +84,7 @@ def _run(command: str, rest: list[str]) -> None:
             signal.signal(number, handler)
 
 
-def _answer_signals(handler: Handler) -> dict[signal.Signals, Handler]:
+def _answer_signals(handler: Handler) -> Mapping[signal.Signals, Handler]:
     """Answer Ctrl-C and SIGTERM. Returns what they meant before, without those that were to be ignored (nohup)."""
     if threading.current_thread() is not threading.main_thread():
         return {}

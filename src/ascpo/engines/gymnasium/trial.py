@@ -14,8 +14,8 @@ _SEED = 7
 _STEPS = 50
 NEGATIVE = "A cost was negative. For the largest cost of an episode, costs below zero count as zero."
 FIVE_VALUES = (
-    "Return (observation, reward, terminated, truncated, info); the four values of the old gym had a single done for the "
-    "two ways to end."
+    "Return (observation, reward, terminated, truncated, info); the four values of the old gym had a single done for "
+    "the two ways to end."
 )
 
 
@@ -64,11 +64,9 @@ class Trial:
             # As the vector environments call it.
             result: object = self._env.reset(seed=seed, options={})
         except FAILURES as error:
-            if isinstance(error, TypeError) and "unexpected keyword argument" in str(error):
-                return self._fault(
-                    "reset takes no seed and options. Write def reset(self, *, seed=None, options=None)."
-                )
-            return self._fault(f"reset raises {described(error)}.", error)
+            old = isinstance(error, TypeError) and "unexpected keyword argument" in str(error)
+            write = "reset takes no seed and options. Write def reset(self, *, seed=None, options=None)."
+            return self._fault(write if old else f"reset raises {described(error)}.", error)
         if not isinstance(result, tuple) or len(result) != 2:
             return self._fault("reset does not return two values. Return (observation, info).")
         self._look(seen, result[0], "reset")

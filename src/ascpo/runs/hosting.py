@@ -15,8 +15,8 @@ class Hosting:
     """Run each of your own environments in its own process. This pays if a step takes long, and keeps a crash of one
     from ending everything."""
     step_timeout: float | None = None
-    """With --processes: the seconds that a step may take, 60 by default. A reset may take ten times as long. A process
-    that needs longer is ended, and counts as dead."""
+    """With --processes: the seconds that a step may take, 60 by default. A reset may take ten times as long, and at
+    least a minute. A process that needs longer is ended, and counts as dead."""
     restart_environments: bool = False
     """With --processes: restart the process of an environment when it dies, at most ten times each. Its episode counts
     as violated. Without this flag, the command fails."""

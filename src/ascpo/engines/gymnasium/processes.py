@@ -26,8 +26,8 @@ from ascpo.engines.gymnasium.naming import MakeEnv
 
 STEP_TIMEOUT = 60.0
 """Seconds that a step may take."""
-_SLOWER = 10
-"""A reset, or making a copy, may take so many times as long."""
+_SLOWER, _AT_LEAST = 10, 60.0
+"""A reset, or making a copy, may take so many times as long, and at least so many seconds."""
 _GOODBYE = 5.0
 """Seconds in which all copies have to close."""
 _GONE = (EOFError, OSError)
@@ -44,14 +44,14 @@ class InProcesses:
     """Copies, each in a process of its own."""
 
     def __init__(self, make: MakeEnv, num_envs: int, expected: Expected, step_timeout: float = STEP_TIMEOUT) -> None:
-        self._seconds = step_timeout
+        self._seconds, self._patience = step_timeout, max(_SLOWER * step_timeout, _AT_LEAST)
         self._start = partial(_Copy, make, expected)
         self._copies: list[_Copy] = []
         try:
             # All start before the first has to be ready.
             for _ in range(num_envs):
                 self._copies.append(self._start())
-            made = {env: copy.receive(_SLOWER * step_timeout, "Making it") for env, copy in enumerate(self._copies)}
+            made = {env: copy.receive(self._patience, "Making it") for env, copy in enumerate(self._copies)}
         except BaseException:
             self.close()
             raise
@@ -59,7 +59,7 @@ class InProcesses:
         """Copies that could not be made."""
 
     def reset(self, seeds: Mapping[int, int]) -> dict[int, Observation | Fault]:
-        return self._ask("reset", seeds, _SLOWER * self._seconds)
+        return self._ask("reset", seeds, self._patience)
 
     def step(self, actions: Mapping[int, np.ndarray]) -> dict[int, Step | Fault]:
         return self._ask("step", actions, self._seconds)
@@ -67,7 +67,7 @@ class InProcesses:
     def restart(self, env: int) -> Fault | None:
         self._copies[env].kill()
         self._copies[env] = self._start()
-        found = self._copies[env].receive(_SLOWER * self._seconds, "Making it")
+        found = self._copies[env].receive(self._patience, "Making it")
         return found if isinstance(found, Fault) else None
 
     def close(self) -> dict[int, Fault]:

@@ -13,7 +13,7 @@ from ascpo.engines.gymnasium.errors import Faulty, Unsuitable
 from ascpo.errors import InertSetting
 from ascpo.evaluation.episodes import play
 from tests.actors import ToyActor
-from tests.misbehaving import RETURNED, Misbehaving
+from tests.misbehaving import RETURNED, Endless, Misbehaving
 from tests.own import Cart
 
 ACTOR = ToyActor(lambda theta, observation, noise: theta[0] * noise, maxima=1)
@@ -125,12 +125,6 @@ def test_a_cost_that_turns_negative_is_noted_once(caplog):
 
 
 # Episodes without end.
-
-
-class Endless(Cart):
-    def step(self, action):
-        observation, reward, _, _, _ = super().step(action)
-        return observation, reward, False, False, {"cost": 0.0}
 
 
 def test_episodes_are_cut_after_so_many_steps():

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from ascpo.cli.output import lasting_output
 from ascpo.cli.usage import WrongUsage
-from ascpo.runs.stopping import Stopped
+from ascpo.runs.stopping import Stopped, stop
 
 _COMMANDS = {
     "train": "train a policy, or continue a run",
@@ -32,8 +32,8 @@ _COMMANDS = {
 TRACEBACK = "ASCPO_TRACEBACK"
 """If this environment variable is set, an error is answered with its traceback too."""
 Handler: TypeAlias = Callable[[int, FrameType | None], Any] | int | signal.Handlers | None
-_OURS = ("ascpo.cli.", "tyro", "argparse")
-"""Modules that end this program with an exit status of their choice."""
+_OURS = ("ascpo", "tyro", "argparse")
+"""Packages that end this program with an exit status of their choice."""
 
 
 def main() -> None:
@@ -55,24 +55,25 @@ def main() -> None:
 
 
 def _run(command: str, rest: list[str]) -> None:
-    before = _answer_signals(_stop)
+    before = _answer_signals(stop)
     try:
         import_module(f"ascpo.cli.{command}").main(rest)
         # Here rather than at the very end, where a full disk would be no error.
         if sys.stdout is not None:
             sys.stdout.flush()
-    except KeyboardInterrupt as stop:
-        number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
-        # Whoever asks again does not want to wait for the end.
-        before = dict.fromkeys(before, lambda number, _: os._exit(128 + number))
-        _end(f"ascpo {command}: stopped by {signal.Signals(number).name}.", 128 + number)
+    except KeyboardInterrupt as stopped:
+        before = _leave_at_once(before)
+        _stopped(command, stopped)
     except SystemExit as end:
-        if _last_module(end).startswith(_OURS):
+        if _last_module(end).partition(".")[0] in _OURS:
             raise
         _fail(command, end, f"{_last_module(end)} ended the program by itself (SystemExit: {end.code}).")
     except WrongUsage as wrong:
         _end(f"ascpo {command}: {wrong}", 2)
     except Exception as error:
+        if (interrupt := _interrupt_of(error)) is not None:
+            before = _leave_at_once(before)
+            _stopped(command, interrupt)
         # Imported here because it imports JAX, which some commands do not need.
         from ascpo.runs.errors import MENDABLE
 
@@ -95,8 +96,21 @@ def _answer_signals(handler: Handler) -> Mapping[signal.Signals, Handler]:
     return answered
 
 
-def _stop(number: int, _: FrameType | None) -> NoReturn:
-    raise Stopped(number)
+def _stopped(command: str, interrupt: KeyboardInterrupt) -> NoReturn:
+    number = interrupt.number if isinstance(interrupt, Stopped) else signal.SIGINT
+    _end(f"ascpo {command}: stopped by {signal.Signals(number).name}.", 128 + number)
+
+
+def _leave_at_once(answered: Mapping[signal.Signals, Handler]) -> Mapping[signal.Signals, Handler]:
+    """Handlers for somebody who asks again, and does not want to wait for the end."""
+    return dict.fromkeys(answered, lambda number, _: os._exit(128 + number))
+
+
+def _interrupt_of(error: BaseException | None) -> KeyboardInterrupt | None:
+    """The interrupt that led to an error: a library that is being imported makes an ImportError of it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _fail(command: str, error: BaseException, sentence: str) -> NoReturn:

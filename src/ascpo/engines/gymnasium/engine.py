@@ -226,6 +226,7 @@ class GymnasiumEngine:
                 self._lengths[env] = -1
             begun |= self._copies.reset({env: seeds[env] for env in lost})
         for env, first in begun.items():
+            assert not isinstance(first, Fault)
             observation[env] = first
         return observation
 

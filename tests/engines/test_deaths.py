@@ -13,7 +13,8 @@ import pytest
 from ascpo.engines.contract import RunBatch
 from ascpo.engines.gymnasium.checked import Fault
 from ascpo.engines.gymnasium.engine import GymnasiumEngine
-from ascpo.engines.gymnasium.errors import Faulty
+from ascpo.engines.gymnasium.errors import Faulty, Unsuitable
+from ascpo.engines.gymnasium.inspection import inspect
 from ascpo.engines.gymnasium.recovery import MOST_RESTARTS
 from ascpo.engines.gymnasium.vectorization import InTurn
 from tests.engines.test_faults import ACTOR, THETA, engine_of, played
@@ -50,6 +51,7 @@ def mortal(deaths, monkeypatch, limits=(0.0,), num_envs=1, make=None):
         "ascpo.engines.gymnasium.engine.InProcesses",
         lambda make, num_envs, expected, timeout: Mortal(make, num_envs, expected, deaths),
     )
+    monkeypatch.setattr("ascpo.engines.gymnasium.engine.inspect_apart", inspect)
     make = make or functools.partial(Misbehaving, "ValueError", 0)
     return GymnasiumEngine(make, num_envs, processes=True, restart_limits=limits)
 
@@ -164,3 +166,12 @@ def test_exceptions_come_through_the_pipe_with_their_traceback_and_processes_end
     for child in children:
         with pytest.raises(ProcessLookupError):
             os.kill(child, 0)
+
+
+def die_at_once():
+    os._exit(0)
+
+
+def test_an_environment_that_dies_while_it_is_tried_out_is_refused():
+    with pytest.raises(Unsuitable, match="Its process died during the inspection: it ended itself with exit code 0"):
+        GymnasiumEngine(die_at_once, 1, processes=True)

@@ -390,5 +390,5 @@ def make_here_alone():
 
 
 def test_an_environment_that_cannot_be_made_in_a_process_is_refused_with_a_sentence():
-    with pytest.raises(Unsuitable, match=r"Environment 0 of .*Making it raises SystemExit: no environment here"):
+    with pytest.raises(Unsuitable, match="Making it raises SystemExit: no environment here"):
         GymnasiumEngine(make_here_alone, 1, processes=True)

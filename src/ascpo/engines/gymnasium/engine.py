@@ -32,7 +32,7 @@ from ascpo.engines.gymnasium.checked import Expected, Fault, Step
 from ascpo.engines.gymnasium.errors import Faulty, Unsuitable
 from ascpo.engines.gymnasium.inspection import ENDLESS, inspect
 from ascpo.engines.gymnasium.naming import MakeEnv, name_of, resolve
-from ascpo.engines.gymnasium.processes import STEP_TIMEOUT, InProcesses
+from ascpo.engines.gymnasium.processes import STEP_TIMEOUT, InProcesses, inspect_apart
 from ascpo.engines.gymnasium.program import policy_program
 from ascpo.engines.gymnasium.recovery import Recovery
 from ascpo.engines.gymnasium.seeding import DrawnSeeds, EpisodeSeeds, ListedSeeds
@@ -67,7 +67,7 @@ class GymnasiumEngine:
             raise ValueError(f"num_envs={num_envs}: ask for at least one environment.")
         self._name = make if isinstance(make, str) else name_of(make)
         make = _named(make) if isinstance(make, str) else make
-        found = inspect(make)
+        found = inspect_apart(make) if processes else inspect(make)
         if max_episode_steps is not None:
             _refuse_limit(max_episode_steps, found.time_limit)
         self.envs_per_run = num_envs

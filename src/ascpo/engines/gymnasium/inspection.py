@@ -12,8 +12,8 @@ from typing import TypeVar
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
+from jaxtyping import Float
 
-from ascpo.engines.contract import Bounds
 from ascpo.engines.gymnasium.errors import FAILURES, Unsuitable, described
 from ascpo.engines.gymnasium.naming import AnyEnv, MakeEnv
 from ascpo.engines.gymnasium.trial import Trial, short
@@ -96,7 +96,7 @@ def _inspect(env: AnyEnv) -> Inspection:
     )
 
 
-def bounds(space: gymnasium.Space) -> Bounds:
+def bounds(space: gymnasium.Space) -> tuple[Float[np.ndarray, " act"], Float[np.ndarray, " act"]]:
     """The bounds of a Box, flat. Integers that stand for "no bound" become infinite."""
     assert isinstance(space, Box)
     low, high = space.low.ravel().astype(np.float32), space.high.ravel().astype(np.float32)

@@ -22,7 +22,8 @@ import numpy as np
 from gymnasium.vector.utils import CloudpickleWrapper
 
 from ascpo.engines.gymnasium.checked import CheckedEnv, Expected, Fault, Observation, Step, attempt
-from ascpo.engines.gymnasium.errors import InItsProcess
+from ascpo.engines.gymnasium.errors import InItsProcess, Unsuitable
+from ascpo.engines.gymnasium.inspection import Inspection, inspect
 from ascpo.engines.gymnasium.naming import MakeEnv
 
 STEP_TIMEOUT = 60.0
@@ -33,6 +34,8 @@ _GOODBYE = 5.0
 """Seconds in which all copies have to close."""
 _GONE = (EOFError, OSError)
 """What a pipe says whose other end is gone."""
+INSPECTION = "inspection"
+"""The name of the process that tries an environment out."""
 _MADE, _CLOSED = "made", "closed"
 
 _CANNOT_BE_MADE = (
@@ -41,12 +44,27 @@ _CANNOT_BE_MADE = (
 )
 
 
+def inspect_apart(make: MakeEnv) -> Inspection:
+    """As `inspect`, in a process of its own: not even an environment that dies at once takes this one with it."""
+    copy = _Copy(_inspect, make, name=INSPECTION)
+    try:
+        found = copy.receive(float("inf"), "the inspection")
+    finally:
+        copy.kill()
+    if isinstance(found, Inspection):
+        return found
+    if isinstance(found, Fault):
+        raise Unsuitable(found.sentence)
+    faults, cause = found
+    raise Unsuitable(*faults) from cause
+
+
 class InProcesses:
     """Copies, each in a process of its own."""
 
     def __init__(self, make: MakeEnv, num_envs: int, expected: Expected, step_timeout: float = STEP_TIMEOUT) -> None:
         self._seconds, self._patience = step_timeout, max(_SLOWER * step_timeout, _AT_LEAST)
-        self._start = partial(_Copy, make, expected)
+        self._start = partial(_Copy, _serve, make, expected)
         self._copies: list[_Copy] = []
         try:
             # All start before the first has to be ready.
@@ -94,12 +112,12 @@ class InProcesses:
 class _Copy:
     """The near end of a process."""
 
-    def __init__(self, make: MakeEnv, expected: Expected) -> None:
+    def __init__(self, serve: Callable[..., None], make: MakeEnv, *arguments: object, name: str | None = None) -> None:
         # Forked beside the threads of JAX, a process may wait forever.
         context = multiprocessing.get_context("spawn")
         self._pipe, far = context.Pipe()
         self._process: SpawnProcess = context.Process(
-            target=_serve, args=(far, CloudpickleWrapper(make), expected), daemon=True
+            target=serve, args=(far, CloudpickleWrapper(make), *arguments), name=name, daemon=True
         )
         try:
             with _without_interrupts():
@@ -148,7 +166,7 @@ class _Copy:
         if code is not None and -code in (signal.SIGTERM, signal.SIGINT):
             # Perhaps somebody stops all of us: then our own signal comes in a moment, and says so better.
             time.sleep(1.0)
-        if method == "Making it" and code == 1:
+        if method in ("Making it", "the inspection") and code == 1:
             return Fault(_CANNOT_BE_MADE)
         return Fault(f"Its process died during {method.lower()}: {_reason(code)}.", dead=True)
 
@@ -176,12 +194,27 @@ def _without_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _serve(pipe: Connection, make: CloudpickleWrapper, expected: Expected) -> None:
-    """The far end of a process. It ends with its pipe."""
+def _inspect(pipe: Connection, make: CloudpickleWrapper) -> None:
+    """The far end of an inspection."""
+    _leave_interrupts_alone()
+    try:
+        found = inspect(make.fn)
+    except Unsuitable as unsuitable:
+        found = unsuitable.faults, _as_text(unsuitable.__cause__)
+    with contextlib.suppress(*_GONE):
+        pipe.send(found)
+
+
+def _leave_interrupts_alone() -> None:
     # A handler rather than SIG_IGN, which programs that the environment starts would inherit.
     signal.signal(signal.SIGINT, _ignore)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def _serve(pipe: Connection, make: CloudpickleWrapper, expected: Expected) -> None:
+    """The far end of a copy. It ends with its pipe."""
+    _leave_interrupts_alone()
     env = _attempt(partial(CheckedEnv, make.fn, expected))
     with contextlib.suppress(*_GONE):
         pipe.send(env if isinstance(env, Fault) else _MADE)
@@ -198,10 +231,11 @@ def _serve(pipe: Connection, make: CloudpickleWrapper, expected: Expected) -> No
 def _attempt(work: Callable[[], object]) -> Any:
     """As `attempt`, with the cause as text: not every exception can go through a pipe."""
     found = attempt(work)
-    if isinstance(found, Fault) and found.cause is not None:
-        text = "".join(traceback.format_exception(found.cause))
-        return replace(found, cause=InItsProcess(text))
-    return found
+    return replace(found, cause=_as_text(found.cause)) if isinstance(found, Fault) else found
+
+
+def _as_text(cause: BaseException | None) -> InItsProcess | None:
+    return InItsProcess("".join(traceback.format_exception(cause))) if cause else None
 
 
 def _ignore(*_: object) -> None: ...

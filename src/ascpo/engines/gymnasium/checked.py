@@ -16,6 +16,8 @@ from ascpo.engines.gymnasium.naming import AnyEnv, MakeEnv
 from ascpo.engines.gymnasium.trial import FIVE_VALUES, costs_of, decided, short, wrong_number_of_values
 
 T = TypeVar("T")
+_LARGE = 1e38
+"""Numbers below it stay finite as 32-bit floats."""
 Observation: TypeAlias = Float[np.ndarray, " obs"]
 """Raw and flat."""
 
@@ -57,6 +59,9 @@ class CheckedEnv:
 
     def __init__(self, make: MakeEnv, expected: Expected) -> None:
         self._expected, self._steps = expected, 0
+        space = expected.observations
+        self._usual = (space.shape, space.dtype) if space.dtype == np.float32 else None
+        """As most observations are. The others are looked at more closely."""
         self._env: AnyEnv = _call(make, "Making it")
         for name, wanted in (("observation_space", expected.observations), ("action_space", expected.actions)):
             if (found := getattr(self._env, name, None)) != wanted:
@@ -77,18 +82,25 @@ class CheckedEnv:
             raise Faulty(f"step returns {_amount(result)}. {FIVE_VALUES}")
         observation, reward, terminated, truncated, info = result
         late = self._expected.max_steps is not None and self._steps >= self._expected.max_steps
-        return Step(
-            observation=self._observed(observation, "step"),
-            reward=_rewarded(reward),
-            costs=self._paid(info),
-            terminated=_sound(lambda: decided(terminated, "terminated")),
-            truncated=_sound(lambda: decided(truncated, "truncated")) or late,
-        )
+        try:
+            return Step(
+                observation=self._observed(observation, "step"),
+                reward=_rewarded(reward),
+                costs=self._paid(info),
+                terminated=decided(terminated, "terminated"),
+                truncated=decided(truncated, "truncated") or late,
+            )
+        except ValueError as error:
+            raise Faulty(str(error)) from None
 
     def close(self) -> None:
         _call(self._env.close, "close")
 
     def _observed(self, observation: object, source: str) -> Observation:
+        if isinstance(observation, np.ndarray) and (observation.shape, observation.dtype) == self._usual:
+            flat = np.array(observation, np.float32).reshape(-1)
+            _refuse_infinite(flat, "The observation")
+            return flat
         space = self._expected.observations
         try:
             given = np.asarray(observation)
@@ -107,9 +119,11 @@ class CheckedEnv:
     def _paid(self, info: object) -> Float[np.ndarray, " m"]:
         if not isinstance(info, dict):
             raise Faulty(f"The info of a step is a {type(info).__name__}. Return a dict, with the cost in it.")
-        found = _sound(lambda: costs_of(info))
+        found = costs_of(info)
         if len(found) != (m := self._expected.costs):
             raise Faulty(f"There are {len(found)} costs, where there were {m} before. Give all of them.")
+        if (np.abs(found) < _LARGE).all():
+            return found.astype(np.float32)
         with np.errstate(over="ignore"):
             costs = found.astype(np.float32)
         _refuse_infinite(costs, "A cost")
@@ -133,19 +147,13 @@ def _call(work: Callable[[], T], name: str) -> T:
         raise Faulty(told or f"{name} raises {described(error)}.") from error
 
 
-def _sound(read: Callable[[], T]) -> T:
-    """What was read. A ValueError says what is wrong with it."""
-    try:
-        return read()
-    except ValueError as error:
-        raise Faulty(str(error)) from None
-
-
 def _amount(result: object) -> str:
     return f"{len(result)} values" if isinstance(result, tuple) else f"a {type(result).__name__}"
 
 
 def _rewarded(reward: object) -> float:
+    if isinstance(reward, float) and abs(reward) < _LARGE:
+        return reward
     try:
         given = np.asarray(reward, np.float64)
     except (TypeError, ValueError):

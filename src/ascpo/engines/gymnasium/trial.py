@@ -169,6 +169,8 @@ def costs_of(info: Info) -> Float[np.ndarray, " m"]:
 
 def decided(end: object, name: str) -> bool:
     """Whether an episode is over. Text, None or NaN would be one or the other by accident: a ValueError says so."""
+    if end is True or end is False:
+        return end
     given = np.asarray(end) if isinstance(end, bool | int | np.generic | np.ndarray) else np.asarray(None)
     if given.ndim or given.dtype.kind not in "biu" or given not in (0, 1):
         raise ValueError(f"{name} is {short(end)}. Return True or False.")

@@ -20,6 +20,7 @@ from ascpo.evaluation.records import Record, write_records
 from ascpo.experience.episodes import LimitKind
 from ascpo.runs.directory import find, write_whole
 from ascpo.runs.environment import Environment, open_engine, side_by_side
+from ascpo.runs.hosting import PLAIN, Hosting
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import Row, Table
 from ascpo.runs.trained_policy import read_policy
@@ -39,6 +40,8 @@ def evaluate_run(
     threads: int = 0,
     actions: Actions = "sampled",
     keep: int = 10,
+    hosting: Hosting = PLAIN,
+    max_episode_steps: int | None = None,
     report: Report = say_nothing,
 ) -> Figures:
     """Figures for each kind of actions. The run's directory keeps them, with the worst episodes.
@@ -58,10 +61,13 @@ def evaluate_run(
     file = directory.path / "evaluation.json"
     about = {"policy": policy.digest, "cost_names": list(policy.cost_names), "limits": list(limits), "seed": seed}
     about |= {"limits_on": limits_on} if limits_on != "state" else {}
+    cut = policy.config.max_episode_steps if max_episode_steps is None else max_episode_steps
+    about |= {"max_episode_steps": cut} if cut is not None else {}
     found = _earlier(file, about)
     actor, origins = policy.actor(), scheme.evaluation(seed, episodes)
     num_envs = side_by_side(policy.config.env, episodes)
-    with closing(open_engine(opened, num_envs, threads=threads)) as engine:
+    host = {"threads": threads, "hosting": hosting, "limits": limits, "max_episode_steps": cut}
+    with closing(open_engine(opened, num_envs, **host)) as engine:
         for kind in ("sampled", "mean") if actions == "both" else (actions,):
             how = {"limits": limits, "limits_on": limits_on, "mean_action": kind == "mean"}
             played = play(engine, actor, policy.theta, origins, **how, keep=keep, report=report)

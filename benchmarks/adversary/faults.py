@@ -14,7 +14,7 @@ from benchmarks.adversary.outcome import Answer, Try, last_line
 from benchmarks.adversary.subject import EPOCH, EPOCHS, TRAIN, copy, run_verb, verbs
 from benchmarks.adversary.workshop import KINDS, Fault, FaultKind
 
-DISK = KINDS[1:]
+DISK: tuple[FaultKind, ...] = KINDS[1:]
 JOBS = ("train", "resume", "evaluate", "certify", "report")
 _DEATHS = {"kill": -signal.SIGKILL, "torn write": -signal.SIGKILL, "SIGTERM": -signal.SIGTERM, "SIGINT": -signal.SIGINT}
 """How a process may die of a fault, besides what it says itself."""

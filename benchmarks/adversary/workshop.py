@@ -56,7 +56,7 @@ def prepare(cache: Path) -> None:
         importlib.import_module(module)
     from ascpo.replay.serve import Replay
 
-    Replay.run = lambda self: None  # A page that nobody looks at is not kept open.
+    Replay.run = lambda self, stop=None: None  # A page that nobody looks at is not kept open.
 
 
 def call(words: Sequence[str], fault: Fault | None = None, patience: float = PATIENCE) -> Answer:
@@ -91,8 +91,8 @@ def _become(words: Sequence[str], fault: Fault | None, said: Path, complained: P
         for path, number in ((said, 1), (complained, 2)):
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), number)
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        shim = ctypes.CDLL(None)
         if fault:
-            shim = ctypes.CDLL(None)
             shim.adversary_arm(str(fault.below).encode(), fault.at, KINDS.index(fault.kind))
         from ascpo.cli.main import main
 

@@ -46,5 +46,5 @@ def test_a_missing_file_is_answered_with_the_command_that_makes_it(tmp_path):
 
 def test_a_damaged_or_foreign_file_is_refused(tmp_path):
     (tmp_path / "worst.safetensors").write_bytes(b"not at all")
-    with pytest.raises(NoRun, match="no episodes of this program"):
+    with pytest.raises(NoRun, match=r"worst.safetensors is damaged, or this program did not write it"):
         read_records(tmp_path / "worst.safetensors")

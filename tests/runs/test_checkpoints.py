@@ -131,7 +131,8 @@ def test_a_renamed_field_takes_along_what_lies_below_it_and_nothing_else():
 FULL_DISK = """
 import resource, sys
 from pathlib import Path
-from ascpo.runs.checkpoints import BadCheckpoint, Checkpoints
+from ascpo.runs.checkpoints import Checkpoints
+from ascpo.runs.files import CannotWrite
 from tests.runs.test_checkpoints import training_state
 
 checkpoints = Checkpoints(Path(sys.argv[1]), "me")
@@ -139,7 +140,7 @@ checkpoints.save(training_state(epochs=1))
 resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
 try:
     checkpoints.save(training_state(epochs=2))
-except BadCheckpoint as error:
+except CannotWrite as error:
     print(error)
 """
 
@@ -150,7 +151,10 @@ def test_when_no_more_can_be_written_the_earlier_one_stays_good(tmp_path):
         [sys.executable, "-c", FULL_DISK, str(tmp_path)],
         cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert "The checkpoint after epoch 2 could not be written" in run.stdout
-    assert "The one after epoch 1 is still good" in run.stdout
+    sentence = (
+        f"The checkpoint after epoch 2 could not be written to {tmp_path}: File too large. The one after epoch 1 "
+    )
+    assert run.stdout.splitlines() == [f"{sentence}is still good."]
+    assert run.stderr == "", "a library's tracebacks are not for people"
     assert Checkpoints(tmp_path, "me").load(training_state()).epochs == 1
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 500

@@ -17,7 +17,7 @@ from ascpo.cli.show import show_evaluation
 from ascpo.runs.active_run import Run
 from ascpo.runs.api import Options, Result, launch, relaunch
 from ascpo.runs.config import Config, configure, method_class
-from ascpo.runs.directory import NoRun, RunDirectory, find
+from ascpo.runs.directory import NoRun, RunDirectory, config_in, find
 from ascpo.runs.environment import engine_name, name_of
 from ascpo.runs.serialization import BadSetting, differences
 from ascpo.runs.stopping import Stopped
@@ -183,7 +183,7 @@ def _config_of(path: Path) -> Config:
         return find(path).config()
     if not path.exists():
         raise NoRun(f"{path} does not exist. --config takes the config.json of a run.")
-    return Config.from_json(path.read_text())
+    return config_in(path)
 
 
 def _refuse_changes(base: Config, asked: Train[Method]) -> None:

@@ -4,14 +4,13 @@ config.json          all that decides the numbers
 description.json     how the algorithm treats costs, for reports
 metrics.csv          a row per epoch; the same bytes for the same config, however often the run was stopped
 timing.csv           seconds, a row per epoch
+*.csv.sha256         a checksum for each row of these two
 checkpoints/         the last two; each holds all that is needed to continue
 policy.safetensors   the latest policy
 versions.json        versions of the packages, the interpreter and the machine
 """
 
 import contextlib
-import json
-import os
 import platform
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -22,13 +21,14 @@ import filelock
 
 from ascpo.runs import description
 from ascpo.runs.config import Config
+from ascpo.runs.files import BadFile, NoRun, reading, write_whole, writing
+from ascpo.runs.sealed import Sealed, fingerprint_of, read_sealed, write_sealed
 from ascpo.runs.serialization import Plain, nearest
 
 _PACKAGES = ("ascpo", "equinox", "gymnasium", "jax", "jaxlib", "mujoco", "numpy", "optax", "orbax-checkpoint")
 
 
-class NoRun(ValueError):
-    """A directory that holds no run, or one that may not be written to."""
+__all__ = ["BadFile", "NoRun", "RunDirectory", "create", "find", "runs_in", "write_whole"]
 
 
 class _Inside:
@@ -60,10 +60,7 @@ class RunDirectory:
             )
 
     def config(self) -> Config:
-        try:
-            return Config.from_plain(self._stored())
-        except ValueError as error:
-            raise NoRun(f"{self.config_file} cannot be used: {error}") from error
+        return config_in(self.config_file)
 
     def plain_config(self, config: Config) -> Plain:
         """The config as this directory spells it.
@@ -71,11 +68,11 @@ class RunDirectory:
         A run that an earlier version began keeps its words: checksums of them are in its checkpoints and certificates.
         """
         if self.config_file.exists() and replace(self.config(), total_steps=config.total_steps) == config:
-            return self._stored() | {"total_steps": config.total_steps}
+            return stored_config(self.config_file).content | {"total_steps": config.total_steps}
         return config.plain()
 
-    def _stored(self) -> Plain:
-        return json.loads(self.config_file.read_text())
+    def write_config(self, plain: Plain) -> None:
+        write_sealed(self.config_file, "config", plain, fingerprint_of(plain))
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -92,11 +89,26 @@ class RunDirectory:
 def create(out: Path, config: Config, name: str | None = None) -> RunDirectory:
     directory = RunDirectory(out / (name or config.name()))
     directory.check_free()
-    directory.path.mkdir(parents=True, exist_ok=True)
-    write_whole(directory.path / "versions.json", json.dumps(_versions(), indent=2) + "\n")
-    description.write(directory.path, description.describe(config))
-    write_whole(directory.config_file, config.to_json())
+    plain = config.plain()
+    with writing(directory.path):
+        directory.path.mkdir(parents=True, exist_ok=True)
+    run = fingerprint_of(plain)
+    write_sealed(directory.path / "versions.json", "versions", dict(_versions()), run)
+    description.write(directory.path, description.describe(config), run)
+    directory.write_config(plain)
     return directory
+
+
+def stored_config(file: Path) -> Sealed:
+    """The plain data of a config.json, as it stands there."""
+    return read_sealed(file, "config")
+
+
+def config_in(file: Path) -> Config:
+    """The config of a config.json. An error names the file."""
+    plain = stored_config(file).content
+    with reading(file, "cannot be used"):
+        return Config.from_plain(plain)
 
 
 def find(path: Path) -> RunDirectory:
@@ -112,13 +124,6 @@ def find(path: Path) -> RunDirectory:
 
 def runs_in(directory: Path) -> list[RunDirectory]:
     return [RunDirectory(file.parent) for file in sorted(directory.glob("**/config.json"))]
-
-
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file so that it appears whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(content.encode() if isinstance(content, str) else content)
-    os.replace(part, path)
 
 
 def _versions() -> dict[str, str]:

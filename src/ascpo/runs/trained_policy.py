@@ -9,8 +9,6 @@
 The file holds arrays and plain data; loading it executes nothing.
 """
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +22,10 @@ from numpy.typing import ArrayLike
 from ascpo.engines.actor import Actor, augment
 from ascpo.engines.contract import Engine, scaled
 from ascpo.runs.config import Config
-from ascpo.runs.directory import NoRun, find, write_whole
-from ascpo.runs.serialization import Plain
+from ascpo.runs.directory import NoRun, RunDirectory, find, stored_config
+from ascpo.runs.files import BadFile, reading, write_whole
+from ascpo.runs.sealed import fingerprint_of, policy_digest, read_arrays, sealed_arrays
+from ascpo.runs.serialization import BadSetting, Plain
 from ascpo.training.agent import Agent
 from ascpo.training.state import Sizes
 
@@ -47,19 +47,14 @@ class PolicyFile:
     low: Float[np.ndarray, " act"]
     high: Float[np.ndarray, " act"]
     cost_names: tuple[str, ...]
+    verified: bool = True
+    """Whether the file has a checksum. Earlier versions wrote none."""
 
     @property
     def digest(self) -> str:
-        """A checksum of all that decides what the policy does.
-
-        It covers the config as the file spells it, so that a policy keeps its digest when settings get other names.
-        """
-        hashed = hashlib.sha256()
-        for array in (self.theta, self.low, self.high):
-            hashed.update(np.ascontiguousarray(array, np.float32).tobytes())
-        plain = {**self.plain_config, "total_steps": None, "cost_names": self.cost_names}
-        hashed.update(json.dumps(plain, sort_keys=True).encode())
-        return hashed.hexdigest()
+        """A checksum of all that decides what the policy does."""
+        about = {"config": self.plain_config, "cost_names": self.cost_names}
+        return policy_digest(about, {"theta": np.asarray(self.theta), "low": self.low, "high": self.high})
 
     def actor(self) -> Actor:
         """The actor that the policy's parameters fit."""
@@ -69,8 +64,6 @@ class PolicyFile:
 
 
 def save_policy(path: Path, plain_config: Plain, engine: Engine, theta: Float[Array, " p"], epochs: int) -> None:
-    from safetensors.numpy import save
-
     low, high = engine.action_bounds
     about = {
         "format": _FORMAT,
@@ -80,34 +73,57 @@ def save_policy(path: Path, plain_config: Plain, engine: Engine, theta: Float[Ar
         "cost_names": list(engine.cost_names),
     }
     arrays = {"theta": np.array(theta), "low": np.array(low, np.float32), "high": np.array(high, np.float32)}
-    write_whole(path, save(arrays, {"ascpo": json.dumps(about)}))
+    write_whole(path, sealed_arrays(about, arrays))
 
 
 def read_policy(path: Path) -> PolicyFile:
-    """Read the policy of a run's directory, or a file."""
-    from safetensors import SafetensorError, safe_open
-
-    file = path if path.is_file() else find(path).policy
+    """Read the policy of a run's directory, or a file. One that is damaged or of another run is refused."""
+    directory = None if path.is_file() else find(path)
+    file = directory.policy if directory else path
     if not file.exists():
         raise NoRun(f"{file} does not exist yet: the run was stopped before its first checkpoint.")
-    try:
-        with safe_open(file, framework="numpy") as opened:
-            about = json.loads((opened.metadata() or {}).get("ascpo", "{}"))
-            theta, low, high = (opened.get_tensor(name) for name in ("theta", "low", "high"))
-    except (SafetensorError, ValueError) as error:
-        raise NoRun(f"{file} is no policy of this program, or it is damaged: {error}.") from error
-    if about.get("format") != _FORMAT:
-        raise NoRun(f"{file} is no policy of this program: its format is {about.get('format')!r}, not {_FORMAT!r}.")
+    found = read_arrays(file)
+    about, arrays = found.about, found.arrays
+    with reading(file):
+        if about.get("format") != _FORMAT:
+            raise BadFile(f"{file} is no policy of this program: its format is {about.get('format')!r}.")
+        _check(about, arrays)
+        config = Config.from_plain(about["config"])
+    if directory:
+        _check_run(directory, about["config"])
     return PolicyFile(
-        config=Config.from_plain(about["config"]),
+        config=config,
         plain_config=about["config"],
         epochs=about["epochs"],
         observation_size=about["observation_size"],
         cost_names=tuple(about["cost_names"]),
-        theta=jnp.asarray(theta),
-        low=low,
-        high=high,
+        theta=jnp.asarray(arrays["theta"]),
+        low=arrays["low"],
+        high=arrays["high"],
+        verified=found.verified,
     )
+
+
+def _check(about: Plain, arrays: Mapping[str, np.ndarray]) -> None:
+    """Refuse a file whose parts do not fit together."""
+    names = about["cost_names"]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise BadSetting(f"cost_names={names!r} must be a list of names")
+    for name in ("epochs", "observation_size"):
+        if not isinstance(about[name], int) or about[name] < 0:
+            raise BadSetting(f"{name}={about[name]!r} must be a whole number")
+    shapes = {name: arrays[name].shape for name in ("theta", "low", "high")}
+    if any(len(shape) != 1 for shape in shapes.values()) or shapes["low"] != shapes["high"]:
+        raise BadSetting(f"the shapes of its arrays do not fit together: {shapes}")
+
+
+def _check_run(directory: RunDirectory, plain: Plain) -> None:
+    """A policy in a run's directory must be of that run."""
+    if fingerprint_of(stored_config(directory.config_file).content) != fingerprint_of(plain):
+        raise NoRun(
+            f"{directory.policy} belongs to another run: its settings are not those of {directory.config_file}. Put "
+            f"the run's own policy there, or name the file itself."
+        )
 
 
 class TrainedPolicy:

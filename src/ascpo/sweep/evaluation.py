@@ -1,6 +1,5 @@
 """Which episodes are played with a policy after its training, and which files keep them."""
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ascpo.runs.directory import RunDirectory, write_whole
+from ascpo.evaluation.kept import check_kept
+from ascpo.runs.directory import RunDirectory
+from ascpo.runs.sealed import read_sealed, write_sealed
 from ascpo.runs.tables import read_table
 from ascpo.runs.trained_policy import read_policy
 from ascpo.seeding import LATEST, SCHEMES, EpisodeId, Version
@@ -77,7 +78,7 @@ class FixedStarts:
         engine.close()
         costs = played.cost.sum(axis=1)
         by_start = {str(i): [round(float(c), 6) for c in costs[i :: self.starts]] for i in range(self.starts)}
-        write_whole(run.path / self.file, json.dumps({"policy": policy.digest, "costs": by_start}) + "\n")
+        write_sealed(run.path / self.file, "starts", {"policy": policy.digest, "costs": by_start})
 
 
 Evaluation = HeldOutEpisodes | FixedStarts
@@ -96,6 +97,7 @@ def episode_costs(run: RunDirectory) -> np.ndarray | None:
     file = run.path / HeldOutEpisodes.file
     if not file.exists():
         return None
+    check_kept(run.path, file.name)
     return np.sum([column for name, column in read_table(file).items() if name.split("_")[0] == "EpCost"], axis=0)
 
 
@@ -106,4 +108,5 @@ def costs_by_start(run: RunDirectory) -> dict[int, np.ndarray] | None:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    return json.loads(file.read_text()) if file.exists() else {}
+    kind = "starts" if file.name == FixedStarts.file else "evaluation"
+    return read_sealed(file, kind).content if file.exists() else {}

@@ -22,6 +22,7 @@ from ascpo.experience.episodes import LimitKind
 from ascpo.runs.directory import find
 from ascpo.runs.environment import Environment, open_engine, side_by_side
 from ascpo.runs.files import BadFile, write_together
+from ascpo.runs.sealed import fingerprint_of
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import table_text
 from ascpo.runs.trained_policy import read_policy
@@ -66,7 +67,7 @@ def evaluate_run(
             rows = table(played.episodes, policy.cost_names, origins)
             content[episodes_file(kind)] = table_text(rows).encode()
             found[kind] = measure(played.episodes, policy.cost_names)
-    everything = {**content, FILE: kept_text(found, {**files, **content})}
+    everything = {**content, FILE: kept_text(found, {**files, **content}, fingerprint_of(policy.plain_config))}
     write_together({directory.path / name: one for name, one in everything.items()})
     return found
 

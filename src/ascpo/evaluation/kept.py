@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ascpo.runs.files import BadFile, checksum, reading
-from ascpo.runs.sealed import read_sealed, sealed_json
+from ascpo.runs.sealed import fingerprint_of, read_sealed, sealed_json
 from ascpo.runs.serialization import Plain
 
 FILE = "evaluation.json"
@@ -27,6 +27,8 @@ class Kept:
     """The other files by name, with their checksums."""
     verified: bool
     """Whether it has checksums. Earlier versions wrote none."""
+    run: str = ""
+    """The fingerprint of the run that was evaluated."""
 
     def trouble(self, directory: Path, name: str) -> str:
         """What is wrong with one of the files; empty if it is as the evaluation wrote it, or if nobody can tell."""
@@ -62,16 +64,22 @@ def read_kept(directory: Path) -> Kept:
         wrong = [kind for kind in KINDS if not isinstance(figures.get(kind, {}), dict)]
         if wrong or not isinstance(files, dict):
             raise ValueError(f"{(wrong or ['files'])[0]} is no dictionary")
-        return Kept(figures, files, found.verified)
+        return Kept(figures, files, found.verified, found.run)
 
 
-def kept_text(figures: Plain, files: Mapping[str, bytes | str]) -> str:
+def kept_text(figures: Plain, files: Mapping[str, bytes | str], run: str) -> str:
     """The text of evaluation.json for these files, or for files whose checksums are known already."""
     sums = {name: one if isinstance(one, str) else checksum(one) for name, one in files.items()}
-    return sealed_json("evaluation", {**figures, "files": sums})
+    return sealed_json("evaluation", {**figures, "files": sums}, run)
 
 
 def check_kept(directory: Path, name: str) -> None:
-    """Refuse a file that the run's evaluation did not write."""
-    if (directory / FILE).exists() and (trouble := read_kept(directory).trouble(directory, name)):
+    """Refuse a file that no evaluation of this run wrote. Without evaluation.json nobody can tell."""
+    if not (directory / FILE).exists():
+        return
+    kept = read_kept(directory)
+    if trouble := kept.trouble(directory, name):
         raise BadFile(trouble)
+    config = read_sealed(directory / "config.json", "config").content
+    if kept.verified and kept.run != fingerprint_of(config):
+        raise BadFile(f"{directory / FILE} belongs to another run: its fingerprint is not that of config.json.")

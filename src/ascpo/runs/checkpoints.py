@@ -129,14 +129,14 @@ class Checkpoints:
             )
             about, arrays = found["about"], dict(found["arrays"])
             arrays |= {name: np.zeros(shape, dtype) for name, (dtype, shape) in about["empty"].items()}
-            changed = sorted(name for name, sum_ in about["checksums"].items() if _checksum(arrays[name]) != sum_)
+            sums, fingerprint, self.log = about["checksums"], about["fingerprint"], str(about.get("log", ""))
+            changed = sorted(name for name in {*sums, *arrays} if _checksum(arrays[name]) != sums[name])
         except Exception as error:
             raise self._bad(latest, f"is damaged, or another program wrote it ({reason_of(error)})") from error
         if changed:
             raise self._bad(latest, f"is damaged, or another program wrote it ({changed[0]} was changed)")
-        if about["fingerprint"] != self._fingerprint:
+        if fingerprint != self._fingerprint:
             raise self._bad(latest, "belongs to a run with other settings than this directory's config.json")
-        self.log = str(about.get("log", ""))
         return _rebuilt(arrays, example)
 
     def close(self) -> None:

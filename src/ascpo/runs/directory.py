@@ -21,7 +21,7 @@ import filelock
 
 from ascpo.runs import description
 from ascpo.runs.config import Config
-from ascpo.runs.files import BadFile, NoRun, reading, write_whole, writing
+from ascpo.runs.files import BadFile, CannotWrite, NoRun, reading, reason_of, write_whole, writing
 from ascpo.runs.sealed import Sealed, fingerprint_of, read_sealed, write_sealed
 from ascpo.runs.serialization import Plain, nearest
 
@@ -82,6 +82,8 @@ class RunDirectory:
         except filelock.Timeout:
             message = f"Another training is writing to {self.path}. Wait for it, stop it, or choose another --out."
             raise NoRun(message) from None
+        except OSError as error:
+            raise CannotWrite(f"{self.path} could not be locked: {reason_of(error)}.") from error
         with lock:
             yield
 

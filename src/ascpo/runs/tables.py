@@ -90,8 +90,8 @@ class Table:
         self.last, self._header, self._missing = sums[-1], True, 0
 
     def mark(self) -> Mark:
-        sizes = (os.fstat(file.fileno()).st_size for file in (self._file, self._sums))
-        return Mark(*sizes, self.last, self._missing)
+        size, sums = (os.fstat(file.fileno()).st_size for file in (self._file, self._sums))
+        return Mark(size, sums, self.last, self._missing)
 
     def back_to(self, mark: Mark) -> None:
         """Drop what was written since. This needs no room on the disk."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from ascpo.evaluation.kept import check_kept
 from ascpo.runs.directory import RunDirectory
+from ascpo.runs.files import BadFile
 from ascpo.runs.sealed import read_sealed, write_sealed
 from ascpo.runs.tables import read_table
 from ascpo.runs.trained_policy import read_policy
@@ -35,8 +36,12 @@ class HeldOutEpisodes:
         return max(1, math.ceil(self.steps / max(length, 1.0)))
 
     def kept(self, run: RunDirectory) -> tuple[int, str | None]:
-        """How many episodes are kept, and the digest of their policy."""
-        about = _read(run.path / "evaluation.json")
+        """How many episodes are kept, and the digest of their policy. Damaged ones do not count."""
+        try:
+            about = _read(run.path / "evaluation.json")
+            check_kept(run.path, self.file)
+        except BadFile:
+            return 0, None
         episodes = about.get("sampled", {}).get("Episodes", 0) if (run.path / self.file).exists() else 0
         return episodes, about.get("policy")
 

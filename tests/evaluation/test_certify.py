@@ -8,7 +8,7 @@ from ascpo.evaluation.certificate import BadCertificate, _digest, read_certifica
 from ascpo.evaluation.certify import Request, certify, check, compare, world_of
 from ascpo.runs.serialization import BadSetting
 from tests.evaluation.test_metrics import episodes
-from tests.evaluation.untrained import untrained
+from tests.evaluation.untrained import change_one_bit, untrained
 
 SOME = Request(probability=0.5, episodes=60)
 
@@ -54,9 +54,7 @@ def test_another_policy_is_refused(tmp_path):
 def test_a_policy_that_was_changed_by_one_bit_is_refused(tmp_path):
     run = untrained(tmp_path)
     certify([run], SOME)
-    data = bytearray((run / "policy.safetensors").read_bytes())
-    data[-2] ^= 1
-    (run / "policy.safetensors").write_bytes(data)
+    change_one_bit(run)
     with pytest.raises(BadCertificate, match="another policy"):
         check(run)
 

@@ -97,6 +97,17 @@ def test_one_of_another_program_is_refused(tmp_path):
         Checkpoints(tmp_path, "me").load(training_state())
 
 
+@pytest.mark.parametrize("about", [{"checksums": {}, "empty": {}}, {"fingerprint": "me", "checksums": {}, "empty": {}}])
+def test_one_that_does_not_say_whose_it_is_or_lacks_checksums_is_refused(tmp_path, about):
+    import orbax.checkpoint as ocp
+
+    content = ocp.args.Composite(arrays=ocp.args.StandardSave({"weights": np.ones(3)}), about=ocp.args.JsonSave(about))
+    with ocp.CheckpointManager(tmp_path) as manager:
+        manager.save(1, args=content)
+    with pytest.raises(BadCheckpoint, match="damaged, or another program wrote it"):
+        Checkpoints(tmp_path, "me").load(training_state())
+
+
 def test_one_of_other_sizes_is_refused(tmp_path):
     Checkpoints(tmp_path, "me").save(training_state(epochs=1))
     with pytest.raises(BadCheckpoint, match="other sizes"):

@@ -41,7 +41,7 @@ def survive(env: str, kills: int, out: Path, seed: int = 0) -> tuple[Path, Path,
             raise RuntimeError(f"The training ended by itself after {_rows(killed)} epochs.")
         moments.append(_rows(killed))
         if (killed / "config.json").exists():
-            words = ["train", "--resume", str(killed), "--evaluate", "0", "--checkpoint-every", "0"]
+            words = ["train", "--resume", str(killed), "--env", env, "--evaluate", "0", "--checkpoint-every", "0"]
     subprocess.run([*_ascpo(), *words], check=True, stdout=subprocess.DEVNULL)
     return out / "whole", killed, moments
 

@@ -8,10 +8,11 @@ import dataclasses
 import inspect
 import textwrap
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 from ascpo.algorithms import ALGORITHMS
 from ascpo.cli.train import Train
+from ascpo.ranges import Declared, Range, declared
 from ascpo.runs.api import Options
 from ascpo.training.metrics import COLUMNS, TIMES
 from ascpo.training.settings import Settings
@@ -29,6 +30,8 @@ def settings_page() -> str:
         'algorithm in the same way: `--discount 0.95 --mode paper` on the command line, `discount=0.95, mode="paper"` '
         "in `ascpo.train(...)`. A setting in a group has the group's name in front: `--target.share 0.9`, and in "
         'Python `target={"share": 0.9}`. A switch is turned on with `--carry` and off with `--no-carry`.',
+        "A value that is not of the kind below, or not in its range, is refused before anything is written. All "
+        "numbers are finite. A training that needs more memory than the machine has is refused as well.",
         "A setting that changes nothing for the chosen algorithm is an error, and the message says why. For example, "
         "`--cost-fit.window 5` is refused for `trpo`, which has no cost critics.",
         "The defaults below are our own. [Presets](training.md#presets) have others: `--preset published` those of the "
@@ -70,18 +73,18 @@ def log_page() -> str:
 
 def _tables(kind: type, prefix: str = "", skip: tuple[str, ...] = (), default: Any = None) -> list[str]:
     """One table of a dataclass's plain fields, then one for each field that is a dataclass itself."""
-    hints, told = get_type_hints(kind), _docstrings(kind)
+    known, told = declared(kind), _docstrings(kind)
     rows, groups = [], []
     for field in dataclasses.fields(kind):
         if field.name in skip:
             continue
-        flag, hint = prefix + field.name.replace("_", "-"), hints[field.name]
+        flag, hint = prefix + field.name.replace("_", "-"), known[field.name].hint
         if dataclasses.is_dataclass(hint):
             start = field.default if field.default is not dataclasses.MISSING else field.default_factory()  # pyright: ignore
             groups += [f"#### `--{flag}.…`: {told[field.name]}", *_tables(hint, f"{flag}.", default=start)]
         else:
             value = field.default if default is None else getattr(default, field.name)
-            rows.append((f"`--{flag}`", _kind(hint), f"`{_shown(value)}`", told[field.name]))
+            rows.append((f"`--{flag}`", _allowed(known[field.name]), f"`{_shown(value)}`", told[field.name]))
     return ([_table(("flag", "kind", "default", "meaning"), rows)] if rows else []) + groups
 
 
@@ -98,13 +101,18 @@ def _docstrings(kind: type) -> dict[str, str]:
     return out
 
 
+def _allowed(field: Declared) -> str:
+    """The kind of a setting, and the values that it may have."""
+    free = field.bounds is None or vars(field.bounds) == vars(Range(items=field.bounds.items))
+    kind = _kind(field.hint) if free else f"{_kind(field.hint)} {field.bounds}"
+    return f"{kind} or `None`" if field.optional else kind
+
+
 def _kind(hint: Any) -> str:
     if get_origin(hint) is Literal:
         return ", ".join(f"`{value}`" for value in get_args(hint))
     if get_origin(hint) is tuple:
         return f"{_kind(get_args(hint)[0])}s"
-    if type(None) in get_args(hint):
-        return f"{_kind(next(kind for kind in get_args(hint) if kind is not type(None)))} or `None`"
     names = {float: "number", int: "whole number", bool: "switch", str: "text", Path: "path"}
     return names.get(hint, getattr(hint, "__name__", str(hint)))
 

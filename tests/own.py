@@ -30,6 +30,9 @@ def make():
     return Cart()
 
 
+gymnasium.register("tests/Cart-v0", Cart)
+
+
 class WithNaN(Cart):
     """Its reward is NaN in step 130 of its life, later than any checker looks."""
 

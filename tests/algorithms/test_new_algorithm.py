@@ -53,7 +53,7 @@ def test_it_is_listed_with_its_words(added, capsys):
 
 
 def test_its_settings_are_checked(added, tmp_path):
-    with pytest.raises(ValueError, match="must not be negative"):
+    with pytest.raises(BadSetting, match=r"price=-1\.0 must be a number of at least 0"):
         train(tmp_path, price=-1.0)
     with pytest.raises(BadSetting, match="Did you mean price"):
         train(tmp_path, prize=1.0)

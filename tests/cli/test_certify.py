@@ -6,7 +6,7 @@ from tests.evaluation.untrained import untrained
 def test_a_certificate_is_said_in_words_written_and_repeated(ascpo, tmp_path):
     run = untrained(tmp_path)
     said = " ".join(ascpo("certify", run, "--probability", 0.5, "--episodes", 40).split())
-    assert "40 episodes of tests.own:make were planned" in said
+    assert "40 episodes of tests/Cart-v0 were planned" in said
     assert "CERTIFIED" in said
     assert "It does not mean" in said
     assert "Cantelli's p" in said

@@ -107,7 +107,7 @@ def test_lists_show_what_there_is(ascpo, run):
 
 def test_a_check_tells_what_an_environment_has(ascpo):
     out = ascpo("check", CART)
-    assert "tests.own:make can be trained on" in out
+    assert "tests/Cart-v0 can be trained on" in out
     assert "-2 to 2" in out
     assert "constraints    cost" in out
     assert "30 numbers" not in ascpo("check", "Point-4-Hazard+2-Pillar")
@@ -123,7 +123,7 @@ def test_a_check_tells_what_an_environment_has(ascpo):
         (["train", "--env", "tests.own:WithoutCost"], "cost"),
         (["train", "--env", "tests.own:mak"], "Did you mean make"),
         (["train", "--env", CART, "--limits", "0", "1"], "2 limits for 1 constraints"),
-        (["train", "--env", CART, "--total-steps", "0"], "leaves nothing to train"),
+        (["train", "--env", CART, "--total-steps", "0"], "total_steps=0 must be a whole number from 1"),
         (["train", "--resume", "runs/nothing"], "holds no run"),
         (["train", "--config", "nothing.json"], "does not exist"),
         (["evaluate", "runs/nothing"], "holds no run"),
@@ -146,8 +146,8 @@ def test_a_mistake_is_answered_with_what_would_be_right(ascpo, typed, answer, tm
         (["--mode", "papr"], "paper"),
         (["--num-env", "3"], "--num-envs"),
         (["--probability", "lots"], "FLOAT"),
-        (["--probability", "98"], "must lie between 0 and 1"),
-        (["--evaluate", "-1"], "use a number of episodes"),
+        (["--probability", "98"], "must be a number above 0 and below 1"),
+        (["--evaluate", "-1"], "evaluate=-1 must be a whole number from 0"),
     ],
 )
 def test_a_mistyped_flag_is_answered_with_the_nearest_one(ascpo, typed, answer, capsys):

@@ -13,6 +13,7 @@ from ascpo.evaluation.retrace import retrace
 from ascpo.runs.directory import NoRun
 from ascpo.runs.environment import open_engine
 from tests.actors import ToyActor
+from tests.runs.helpers import CART
 
 LIMITS = (0.0, 0.0, 0.0)
 RANDOM = ToyActor(lambda theta, observation, noise: noise + jnp.array([1.0, 0.1]))
@@ -69,7 +70,7 @@ def test_ghosts_move_in_the_path_and_nothing_else_does(of_a_suite):
 
 
 def test_an_episode_of_an_environment_of_ones_own_is_played_again_to_the_bit():
-    for record in recorded("tests.own:make", (0.0,))[:3]:
+    for record in recorded(CART, (0.0,))[:3]:
         trajectory = retrace(record)
         assert trajectory.path is None
         assert_array_equal(trajectory.cost.max(axis=0), record.maximum)
@@ -77,6 +78,6 @@ def test_an_episode_of_an_environment_of_ones_own_is_played_again_to_the_bit():
 
 
 def test_an_episode_that_goes_another_way_is_refused():
-    record = recorded("tests.own:make", (0.0,))[0]
+    record = recorded(CART, (0.0,))[0]
     with pytest.raises(NoRun, match="does not repeat"):
         retrace(Record(**{**vars(record), "seed": record.seed + 1}))

@@ -12,11 +12,14 @@ from ascpo.training.agent import agent_for
 from tests.runs.helpers import CART, tiny
 
 
-def untrained(out, *, env=CART, algo="trpo", seed=0, shift=0.0, **settings):
-    """A run's directory. `shift` is added to the policy's parameters, so that it acts otherwise."""
+def untrained(out, *, env=CART, factory=None, algo="trpo", seed=0, shift=0.0, **settings):
+    """A run's directory. `shift` is added to the policy's parameters, so that it acts otherwise.
+
+    With a factory, the files name `env`, and nobody imports it.
+    """
     config = configure(env, algo, seed=seed, total_steps=100, **{**tiny(algo), **settings})
     directory = create(out, config)
-    engine = open_engine(env, 1)
+    engine = open_engine(factory or env, 1)
     agent = agent_for(engine, config.algorithm(), config.settings)
     theta = agent.acting(agent.init(seed)) + shift
     save_policy(directory.policy, config.plain(), engine, jnp.asarray(theta), 1)

@@ -102,6 +102,10 @@ def test_a_name_like_no_other_is_answered_with_the_grammar(wrong):
         ("Drone-2-Hazard+1-3DHazard", "names a kind of obstacle twice"),
         ("Point-10-Ghost", "more obstacles than the arena of 4 m by 4 m has room for. Ask for fewer"),
         ("Point-20-Hazard+10-Ghost", "Ask for fewer"),
+        ("Point-999999999-Hazard", "more obstacles than"),
+        (f"Point-{'9' * 5000}-Hazard", "more obstacles than"),
+        ("Point-8-Hazard+999999-Pillar", "more obstacles than"),
+        ("x" * 10**6, r"xxx\.\.\. is no suite"),
     ],
 )
 def test_a_suite_that_cannot_be_is_refused_with_advice(wrong, advice):

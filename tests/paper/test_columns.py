@@ -7,7 +7,7 @@ import pytest
 from ascpo.algorithms.presets import PRESETS
 from ascpo.cli import paper
 from ascpo.paper.columns import COLUMNS
-from ascpo.paper.experiments import EXPERIMENTS, Training, experiments
+from ascpo.paper.experiments import EXPERIMENTS, Training, Variant, experiments
 from ascpo.paper.export import export
 from ascpo.paper.pages import page_of
 from ascpo.paper.plan import Request, plans
@@ -21,6 +21,8 @@ POINT, GHOST = "Point-8-Hazard", "Point-8-Ghost"
 Q1, COMPARED = EXPERIMENTS["q1"], EXPERIMENTS["columns"]
 LEVEL = {"cpo": 0.04, "scpo": 0.04, "ascpo": 0.04}
 """M_c of algorithms that seeds do not tell apart."""
+SAME_IN_BOTH = ("trpo", "cpo", "pcpo", "trpo-lagrangian")
+"""The algorithms of the comparison whose settings both presets share."""
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +31,12 @@ def no_pictures(monkeypatch):
     drawn = []
     monkeypatch.setattr("ascpo.paper.contents.draw_curves", lambda path, rows, boxes: drawn.append((path, rows)) or [])
     return drawn
+
+
+@pytest.fixture
+def apart(monkeypatch):
+    """No run serves two columns: runs that are made up have other figures in each."""
+    monkeypatch.setattr("ascpo.paper.experiments.trained_as", lambda algo, column: column)
 
 
 @pytest.fixture
@@ -84,9 +92,16 @@ class TestRuns:
         assert (config.method.mode, config.settings.horizon) == ("paper", 50)
         assert config.method.target == Training(POINT, ASCPO, 0, "released").config(1.0).method.target
 
+    @pytest.mark.parametrize("algo", SAME_IN_BOTH)
+    def test_where_both_presets_have_the_same_settings_one_run_serves_both(self, algo):
+        one, two = (Training(POINT, Variant(algo, algo), 0, column) for column in ("published", "released"))
+        assert one.name == two.name == f"{POINT}-{algo}-published-seed0"
+        assert one.config(1.0) == two.config(1.0)
+
     def test_the_comparison_has_every_algorithm_with_every_settings_but_none_twice(self):
         trainings = COMPARED.trainings()
-        assert len({training.name for training in trainings}) == len(trainings) == 2 * (3 * 8 - 1) * 5
+        assert len(trainings) == 2 * (3 * 8 - 1) * 5
+        assert len({training.name for training in trainings}) == 2 * (3 * 8 - 1 - len(SAME_IN_BOTH)) * 5
         assert not [t for t in trainings if (t.variant.name, t.column) == ("ascpo-paper", "published")]
         published = Training(POINT, ASCPO, 0, "published").config(1.0)
         assert published.method.mode == "paper"
@@ -114,6 +129,7 @@ class TestRuns:
             plans(Request("columns", store, algos=["ascpo-paper"], columns=(("published",),)))
 
 
+@pytest.mark.usefixtures("apart")
 class TestPages:
     """What is shown."""
 
@@ -197,6 +213,7 @@ class TestPages:
         ]
 
 
+@pytest.mark.usefixtures("apart")
 class TestExported:
     """Results without run directories."""
 

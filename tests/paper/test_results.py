@@ -32,7 +32,7 @@ def test_runs_of_different_lengths_and_isolated_runs_are_kept_apart(tmp_path):
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, float("nan")])
 def test_a_scale_is_positive(tmp_path, scale):
-    with pytest.raises(BadSetting, match="fraction of the paper's steps"):
+    with pytest.raises(BadSetting, match="must be a number above 0"):
         PaperStore(tmp_path, scale)
 
 

@@ -2,9 +2,12 @@
 
 import io
 import math
+import re
 import socket
 import threading
 import time
+from dataclasses import replace
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -179,11 +182,12 @@ def test_pillars_have_the_positions_of_the_layout():
 
 
 def test_a_users_environment_is_shown_by_its_frames_or_by_plots_alone():
-    episode = play_again(straight(OWN, 3))
+    episode = play_again(straight(OWN, 3), OWN)
     assert len(episode.frames) == len(episode) == 20
     # The frame of step t is rendered after it, and ten times as light as the number of steps.
     assert [round(float(episode.frame(step).mean())) for step in (0, 7, 19)] == pytest.approx([10, 80, 200], abs=2)
-    blind, broken = play_again(straight("tests.own:Cart", 3)), play_again(straight("tests.replay.straight:Broken", 3))
+    own = [straight(env, 3) for env in ("tests.own:Cart", "tests.replay.straight:Broken")]
+    blind, broken = (play_again(record, trust_env=True) for record in own)
     assert blind.frames == broken.frames == ()
     assert "has no render_mode" in blind.note
     assert "no screen" in broken.note
@@ -199,7 +203,7 @@ def test_an_error_names_what_is_missing_and_how_to_get_it(tmp_path, monkeypatch)
         worst_records(tmp_path, "mean")
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     with pytest.raises(BadSetting, match=r"pip install 'ascpo\[viewer\]'"):
-        Replay([straight("tests.own:Cart", 3)], port=0)
+        Replay([straight("tests.own:Cart", 3)], port=0, trust_env=True)
 
 
 def test_the_next_free_port_replaces_a_taken_one():
@@ -227,13 +231,14 @@ def served():
 
 
 def test_the_server_accepts_only_this_machine(served):
-    host, port = served.address.removeprefix("http://").split(":")
-    assert host == "127.0.0.1"
-    with socket.create_connection((host, int(port)), timeout=5):
+    address = urlsplit(served.address)
+    host, port = address.hostname, address.port
+    assert (host, port) == ("127.0.0.1", served.port)
+    with socket.create_connection((host, port), timeout=5):
         pass
     # A server on all interfaces would answer at the other addresses of this machine too.
     with pytest.raises(OSError, match=r"."):
-        socket.create_connection(("127.0.0.2", int(port)), timeout=5).close()
+        socket.create_connection(("127.0.0.2", port), timeout=5).close()
 
 
 def test_the_server_opens_no_public_tunnel(served, monkeypatch):
@@ -255,10 +260,10 @@ def test_the_command_prints_the_address_and_an_interrupt_ends_it_quietly(tmp_pat
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        verb.main([str(tmp_path), "--no-open", "--port", str(port)])
+        verb.main([str(tmp_path), "--no-open", "--port", str(port), "--env", "tests.own:Cart"])
     printed = capsys.readouterr()
     assert f"Port {port} is taken" in printed.out
-    assert "http://127.0.0.1:" in printed.out
+    assert re.search(r"http://127\.0\.0\.1:\d+/[\w-]{22}/ shows", printed.out), "the address holds the token"
     assert printed.err == ""
 
 
@@ -269,6 +274,37 @@ def wait_for(what, seconds=120.0):
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.1)
     return found
+
+
+HOSTILE = '<img src="//evil.example/x" onerror="document.title=1">'
+
+
+@pytest.fixture(scope="module")
+def marked():
+    """A page about an episode whose names are markup."""
+    pytest.importorskip("viser", reason="viser is not installed: pip install 'ascpo[viewer]'.")
+    replay = Replay([replace(straight("tests.own:Cart", 3), cost_names=(HOSTILE,))], port=0, trust_env=True)
+    yield replay
+    replay.close()
+
+
+def test_names_in_a_record_are_no_markup_on_the_page(marked):
+    marked._page.show_error(f"{HOSTILE} and **text**")
+    for part in (marked._page._violation, marked._page._text, marked._page._note):
+        assert type(part).__name__ == "GuiHtmlHandle", "Markdown may hold HTML, too"
+        assert "<img" not in part.content
+        assert "&lt;img" in part.content
+
+
+@slow("a browser draws it without a graphics card")
+def test_a_browser_shows_names_in_a_record_as_text(marked):
+    from selenium.webdriver.common.by import By
+
+    with opened(marked.address, size=(800, 900)) as page:
+        wait_for(lambda: "evil.example" in page.find_element(By.TAG_NAME, "body").text)
+        wait_for(lambda: len(page.find_elements(By.CSS_SELECTOR, ".uplot canvas")) == 2)
+        assert "evil.example" not in " ".join(requests(page))
+        assert page.find_elements(By.CSS_SELECTOR, "img[onerror]") == []
 
 
 @slow("a browser draws it without a graphics card")

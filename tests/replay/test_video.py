@@ -1,5 +1,7 @@
 """Videos of episodes: one frame per step, red while there is a cost."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -73,15 +75,22 @@ def test_the_time_bar_is_dark_up_to_the_present_step_and_red_at_violations():
 
 def test_a_users_environment_renders_the_frames_of_its_video(tmp_path):
     out = tmp_path / "cart.mp4"
-    write_video(straight(OWN, 3), out)
+    write_video(straight(OWN, 3), out, env=OWN)
     video = mediapy.read_video(out)
     assert video.shape == (20, 38, 40, 3)
     np.testing.assert_allclose(video[:, :30].mean(axis=(1, 2, 3)), 10 * np.arange(1, 21), atol=3)
 
 
+def test_a_directory_with_the_name_of_a_protocol_is_a_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("pipe:1").mkdir()
+    write_video(straight(OWN, 3), Path("pipe:1") / "cart.mp4", env=OWN)
+    assert [file.name for file in Path("pipe:1").iterdir()] == ["cart.mp4"]
+
+
 def test_an_environment_that_cannot_render_leaves_no_file(tmp_path):
     with pytest.raises(ValueError, match="has no render_mode"):
-        write_video(straight("tests.own:Cart", 3), tmp_path / "cart.mp4")
+        write_video(straight("tests.own:Cart", 3), tmp_path / "cart.mp4", trust_env=True)
     assert not list(tmp_path.iterdir())
 
 
@@ -107,8 +116,8 @@ def test_an_error_names_what_is_missing_and_how_to_get_it(tmp_path, monkeypatch)
         (["--episode", "2"], r"from 0 \(the worst\) to 0"),
         (["--out", "video.gif"], "ends in .mp4"),
         (["--out", "nowhere/video.mp4"], "there is no directory nowhere"),
-        (["--size", "2"], "16 to 4096"),
-        (["--fps", "0"], "more than 0"),
+        (["--size", "2"], "from 16 to 4096"),
+        (["--fps", "0"], "above 0"),
     ],
 )
 def test_an_error_says_which_values_are_right(tmp_path, typed, answer):
@@ -121,6 +130,6 @@ def test_an_error_says_which_values_are_right(tmp_path, typed, answer):
 def test_the_command_writes_into_the_directory_of_the_run_and_says_so(tmp_path, capsys):
     (tmp_path / "config.json").write_text("{}")
     write_records(tmp_path / "worst-mean.safetensors", [straight(OWN, 3)])
-    verb.main([str(tmp_path), "--actions", "mean"])
+    verb.main([str(tmp_path), "--actions", "mean", "--trust-env"])
     assert (tmp_path / "worst-mean-0.mp4").exists()
     assert f"{tmp_path}/worst-mean-0.mp4 shows episode 0: cost" in capsys.readouterr().out

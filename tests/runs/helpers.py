@@ -1,5 +1,6 @@
 """One small training for all tests of runs, so that it is compiled once."""
 
+import tests.own  # noqa: F401 (it registers the cart)
 from ascpo.runs.config import acting_settings
 
 TINY = {
@@ -10,7 +11,8 @@ TINY = {
     "cost_fit": {"iterations": 4, "batch_size": 32, "window": 3},
 }
 EPOCH = 100
-CART = "tests.own:make"
+CART = "tests/Cart-v0"
+"""Registered by `tests.own`, so that a run may name it."""
 POINT = "Point-1-Hazard"
 
 

@@ -40,13 +40,13 @@ def test_no_setting_has_the_name_of_another(algo):
         ({"algo": "asppo"}, "'asppo' is no algorithm. Did you mean ascpo"),
         ({"marign": 0.1}, "no setting 'marign'. Did you mean margin"),
         ({"algo": "cpo", "mode": "paper"}, "cpo has no setting 'mode'. ascpo and pascpo have it"),
-        ({"total_steps": 0}, "leaves nothing to train"),
+        ({"total_steps": 0}, "total_steps=0 must be a whole number from 1"),
         ({"total_steps": 1.5}, "whole number"),
         ({"total_steps": float("nan")}, "whole number"),
-        ({"seed": -1}, "must lie between 0 and"),
-        ({"probability": 98}, "between 0 and 1"),
-        ({"num_envs": 0}, "at least 1"),
-        ({"hidden": []}, "at least 1"),
+        ({"seed": -1}, "must be a whole number from 0 to"),
+        ({"probability": 98}, "above 0 and below 1"),
+        ({"num_envs": 0}, "from 1 to"),
+        ({"hidden": []}, "from 1 to"),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_sentence(wrong, sentence):

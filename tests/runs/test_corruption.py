@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import os
 import shutil
 from datetime import UTC, datetime
 
@@ -268,13 +267,3 @@ def test_what_can_be_proven_is_repaired_when_the_run_continues(resumable, place)
     assert len(rows) == 1 + 3
     assert rows[2].startswith("1,nan,nan")
     assert listed(resumable)[1] is False
-
-
-def test_links_are_not_followed_when_a_run_is_written(resumable, tmp_path):
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.write_text("precious")
-    for name in ("metrics.csv.part", "policy.safetensors.part"):
-        os.symlink(elsewhere, resumable / name)
-    with pytest.raises(OSError, match="links are not followed"):
-        ascpo.resume(resumable, total_steps=3 * EPOCH, progress=False)
-    assert elsewhere.read_text() == "precious"

@@ -36,5 +36,5 @@ def test_a_single_run_is_told_how_many_environments_would_fit(monkeypatch):
         device_memory.check_memory([one])
 
 
-def test_a_host_has_no_limit_that_could_be_known():
-    device_memory.check_memory([agent(num_envs=10**6, horizon=10**6)])
+def test_a_host_is_not_asked_here():
+    device_memory.check_memory([agent(num_envs=2**18, horizon=10**6)])

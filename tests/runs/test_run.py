@@ -160,7 +160,7 @@ def test_a_run_that_is_not_there_is_answered_with_the_nearest_one(whole):
 
 
 def test_a_factory_trains_as_its_name_does_and_goes_on_when_given_again(tmp_path):
-    by_name = train(CART, tmp_path / "name", epochs=2).directory
+    by_name = train("tests.own:make", tmp_path / "name", epochs=2).directory
     by_object = train(make_cart, tmp_path / "object", epochs=1).directory
     assert files(ascpo.resume(by_object, env=make_cart, total_steps=2 * EPOCH, progress=False).directory) == files(
         by_name
@@ -188,8 +188,9 @@ class TestBadInputIsRefusedBeforeAnythingIsWritten:
             (CART, {"algo": "asppo"}, "Did you mean ascpo"),
             (CART, {"limits": (0.0, 1.0)}, "2 limits for 1 constraints"),
             (CART, {"marign": 1.0}, "Did you mean margin"),
-            (CART, {"checkpoint_every": -1.0}, "at least 0"),
-            (CART, {"threads": -1}, "at least one"),
+            (CART, {"checkpoint_every": -1.0}, "from 0 to"),
+            (CART, {"threads": -1}, "threads=-1 must be a whole number from 0"),
+            (CART, {"processes": True, "num_envs": 2000}, "starts a process for each of num_envs=2000"),
             (CART, {"threads": 2}, "threads=2 has no effect on your own environments"),
             (POINT, {"processes": True}, "processes is for your own environments, and Point-1-Hazard is a suite"),
             (POINT, {"devices": 2}, "devices=2 is for --engine mjx"),

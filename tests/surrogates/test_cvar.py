@@ -1,12 +1,17 @@
 """CVaR as a constraint. Episodes of one step, whose cost is the action's: five cost nothing, three 1, two 4."""
 
+import contextlib
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from ascpo.algorithms import CPOCVaR
+from ascpo.errors import BadSetting
 from ascpo.experience.cvar import cost_tail
+from ascpo.ranges import check
 from ascpo.surrogates.cvar import CVaR
 from ascpo.surrogates.weights import Weights
 from tests.surrogates.helpers import evidence
@@ -63,8 +68,5 @@ def test_what_is_bounded_is_said_in_percent():
 
 @pytest.mark.parametrize(("alpha", "allowed"), [(-0.1, False), (0.0, True), (0.999, True), (1.0, False)])
 def test_a_tail_is_a_part_of_the_episodes(alpha, allowed):
-    if allowed:
-        assert CVaR(alpha).alpha == alpha
-    else:
-        with pytest.raises(ValueError, match="alpha="):
-            CVaR(alpha)
+    with contextlib.nullcontext() if allowed else pytest.raises(BadSetting, match="alpha="):
+        check(CPOCVaR(alpha))

@@ -5,7 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import binom
 
+from ascpo.errors import BadSetting
 from ascpo.evaluation.bound import allowed_violations
+from ascpo.ranges import check
 from ascpo.surrogates.target import CappedBound, Feedback, Measured, OwnBound, TargetSettings, allowed_share
 
 C = jnp.array([0.3])
@@ -182,8 +184,8 @@ def test_equal_settings_build_equal_targets_and_other_probabilities_others():
     ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong):
-    with pytest.raises(ValueError, match="must"):
-        TargetSettings(**wrong)
+    with pytest.raises(BadSetting, match="must"):
+        check(TargetSettings(**wrong))
 
 
 @pytest.mark.parametrize("inert", [{"share": 0.5}, {"timeout_relief": 0.5}, {"timeout_share": 0.5}, {"smoothing": 0.5}])
@@ -201,11 +203,10 @@ def test_the_defaults_are_those_that_the_results_were_measured_with():
 
 @pytest.mark.parametrize("edge", [{"share": 1.0}, {"smoothing": 0.0}, {"timeout_relief": 0.0}, {"timeout_share": 1e-3}])
 def test_what_lies_on_the_edge_of_sense_is_allowed(edge):
-    name, value = next(iter(edge.items()))
-    assert getattr(TargetSettings(**edge), name) == value
+    check(TargetSettings(**edge))
 
 
 @pytest.mark.parametrize("wrong", [{"smoothing": -0.1}, {"timeout_relief": -0.1}, {"share": 1.001}])
 def test_what_lies_beyond_it_is_refused(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        TargetSettings(**wrong)
+    with pytest.raises(BadSetting, match=next(iter(wrong))):
+        check(TargetSettings(**wrong))

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from ascpo.runs.links import LinkInRun
 from ascpo.sweep.evaluation import FixedStarts, HeldOutEpisodes
 from ascpo.sweep.executors import InProcess, Processes
 from ascpo.sweep.jobs import Job
@@ -80,6 +81,16 @@ def test_processes_that_are_measured_compile_their_own_programs(tmp_path, proces
     Processes(slots=1, compile_afresh=True).submit((job(tmp_path),))
     assert processes[0].options["env"]["ASCPO_CACHE"] == "off"
     assert processes[0].arguments[-2:] == ["", "4"]
+
+
+@pytest.mark.parametrize("link", ["logs", "logs/Point-1-Hazard-trpo-seed0.log"])
+def test_a_log_is_not_written_through_a_link(tmp_path, processes, link):
+    (tmp_path / link).parent.mkdir(exist_ok=True)
+    (victim := tmp_path / "victim").mkdir()
+    (tmp_path / link).symlink_to(victim)
+    with pytest.raises(LinkInRun, match=f"{link} is a symbolic link"):
+        Processes(slots=1).submit((job(tmp_path),))
+    assert processes == []
 
 
 def test_an_error_without_a_text_is_known_by_its_name(tmp_path):

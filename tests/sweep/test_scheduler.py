@@ -3,6 +3,7 @@
 import filelock
 import pytest
 
+from ascpo.runs.links import LinkInRun
 from ascpo.runs.stopping import Stopped
 from ascpo.sweep.executors import InProcess
 from ascpo.sweep.scheduler import run_sweep
@@ -55,6 +56,15 @@ def test_a_job_that_fails_is_reported_and_the_others_continue(jobs):
     assert statuses(outcomes) == ["trained", "failed", "trained"]
     assert "not finite" in outcomes[1].error
     assert "not finite" in failure_file(jobs[1].run).read_text()
+
+
+def test_the_reason_of_a_failure_is_not_written_through_a_link(jobs, tmp_path):
+    file = failure_file(jobs[1].run)
+    file.parent.mkdir(parents=True)
+    file.symlink_to(victim := tmp_path / "victim")
+    with pytest.raises(LinkInRun, match="is a symbolic link"):
+        sweep(jobs, fails_for("cpo-seed0"))
+    assert not victim.exists()
 
 
 def test_the_reason_of_a_failure_is_forgotten_when_the_job_succeeds(jobs):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ascpo.errors import BadSetting
 from ascpo.runs.serialization import flat, to_plain
 from ascpo.training.settings import Settings
 
@@ -77,7 +78,7 @@ def test_what_lies_on_the_edge_of_sense_is_allowed(edge):
     ],
 )
 def test_what_lies_beyond_it_is_refused_by_name(wrong):
-    with pytest.raises(ValueError, match=f"{next(iter(wrong))}="):
+    with pytest.raises(BadSetting, match=f"{next(iter(wrong))}="):
         Settings(**wrong)
 
 

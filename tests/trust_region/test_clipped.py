@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from ascpo.errors import BadSetting
+from ascpo.ranges import check
 from ascpo.trust_region.clipped import ClippedStep
 from ascpo.trust_region.line_search import Evaluation
 from ascpo.trust_region.step import Problem, TrustRegion
@@ -113,8 +115,8 @@ def test_it_has_no_constraints_to_report():
 
 
 def test_no_iterations_are_refused():
-    with pytest.raises(ValueError, match="at least one"):
-        ClippedStep(iterations=0)
+    with pytest.raises(BadSetting, match="iterations=0 must be a whole number from 1"):
+        check(ClippedStep(iterations=0))
 
 
 def test_the_defaults_are_those_that_the_results_were_measured_with():

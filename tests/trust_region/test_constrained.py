@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from ascpo.errors import BadSetting
+from ascpo.ranges import check
 from ascpo.trust_region.constrained import ConstrainedStep
 from ascpo.trust_region.dual import Case
 from ascpo.trust_region.line_search import Evaluation
@@ -227,8 +229,7 @@ def test_constraints_that_ask_for_too_much_together_get_the_cap():
     [{"damping": 0.0}, {"cg_iterations": 1}, {"fisher_stride": 1}, {"backtracks": 1}, {"backtracking": 0.999}],
 )
 def test_what_lies_on_the_edge_of_sense_is_allowed(edge):
-    name, value = next(iter(edge.items()))
-    assert getattr(TrustRegion(**edge), name) == value
+    check(TrustRegion(**edge))
 
 
 @pytest.mark.parametrize(
@@ -246,8 +247,8 @@ def test_what_lies_on_the_edge_of_sense_is_allowed(edge):
     ],
 )
 def test_what_lies_beyond_it_is_refused_by_name(wrong):
-    with pytest.raises(ValueError, match=f"{next(iter(wrong))}="):
-        TrustRegion(**wrong)
+    with pytest.raises(BadSetting, match=f"{next(iter(wrong))}="):
+        check(TrustRegion(**wrong))
 
 
 def test_cases_have_the_numbers_that_logs_have():

@@ -10,6 +10,7 @@ from ascpo.experience.episodes import LimitKind
 from ascpo.experience.signals import Signal, excesses, expected_cost
 from ascpo.networks.critics import Head
 from ascpo.networks.shield import Shield
+from ascpo.ranges import Positive
 from ascpo.surrogates.cvar import CVaR
 from ascpo.surrogates.evidence import Constraint
 from ascpo.surrogates.maximum import ViolationProbability
@@ -102,7 +103,7 @@ class Algorithm:
 class PPOSettings:
     """The clipped objective of PPO, and how the policy descends on it."""
 
-    clip: float = 0.2
+    clip: Positive = 0.2
     """ε: a step gains nothing by moving the ratio of new to old probability of an action beyond 1 ± ε."""
     clip_costs: bool = True
     """Clip what costs add to the loss as well."""
@@ -113,8 +114,6 @@ class PPOSettings:
     """How the policy descends."""
 
     def __post_init__(self) -> None:
-        if self.clip <= 0:
-            raise ValueError(f"clip={self.clip} must be above 0. Try 0.2.")
         if self.optimistic_costs and not self.clip_costs:
             raise InertSetting("optimistic_costs", True, "costs are not clipped")
 

@@ -6,6 +6,7 @@ from typing import Literal
 from ascpo.algorithms.algorithm import Algorithm, largest_cost, refuse_unused
 from ascpo.experience.augmentation import RunningMaximum
 from ascpo.experience.signals import crossings, increments, moments
+from ascpo.ranges import NonNegative
 from ascpo.surrogates.evidence import Constraint
 from ascpo.surrogates.maximum import (
     CantelliBound,
@@ -26,18 +27,16 @@ class ASCPO:
 
     mode: Mode = "chance"
     """The bound: `reference`, `paper`, `moment`, `cantelli` or `chance`. docs/algorithms/ascpo.md has the formulas."""
-    k: float = PAPER_K
+    k: NonNegative = PAPER_K
     """Weight of the spread of the largest cost (modes reference, paper and moment)."""
-    omega1: float = 0.005
+    omega1: NonNegative = 0.005
     """ω₁, the paper's ‖μ‖∞ (modes reference and paper)."""
-    omega2: float = 0.007
+    omega2: NonNegative = 0.007
     """ω₂, the paper's |K|max (modes reference and paper)."""
     target: TargetSettings = field(default_factory=TargetSettings)
     """What every step is to achieve of the bound."""
 
     def __post_init__(self) -> None:
-        if self.k < 0:
-            raise ValueError(f"k={self.k} must not be negative: it would reward a spread of costs.")
         if self.mode not in ("reference", "paper"):
             refuse_unused(self, f"mode {self.mode} does not use it", "omega1", "omega2")
         if self.mode in ("cantelli", "chance"):

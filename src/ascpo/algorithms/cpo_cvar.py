@@ -1,9 +1,11 @@
 """CPO-CVaR: the mean cost of the worst episodes stays under its limit."""
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from ascpo.algorithms.algorithm import EXCESS_COST, Algorithm
 from ascpo.experience.augmentation import RunningSum
+from ascpo.ranges import Range
 from ascpo.surrogates.cvar import CVaR
 from ascpo.surrogates.target import TargetSettings
 
@@ -12,13 +14,10 @@ from ascpo.surrogates.target import TargetSettings
 class CPOCVaR:
     """Settings of CPO-CVaR."""
 
-    alpha: float = 0.9
+    alpha: Annotated[float, Range(at_least=0.0, below=1.0)] = 0.9
     """α: the worst 1 − α of the episodes count."""
     target: TargetSettings = field(default_factory=TargetSettings)
     """What every step is to achieve of the bound."""
-
-    def __post_init__(self) -> None:
-        CVaR(self.alpha)
 
     def build(self, probability: float) -> Algorithm:
         cvar = CVaR(self.alpha)

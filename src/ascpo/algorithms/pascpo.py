@@ -7,6 +7,7 @@ from ascpo.algorithms.algorithm import Algorithm, PPOSettings, largest_cost
 from ascpo.experience.augmentation import RunningMaximum
 from ascpo.experience.signals import expected_cost, increments
 from ascpo.networks.multiplier import ScalarMultiplier
+from ascpo.ranges import NonNegative
 from ascpo.surrogates.maximum import PaperBound, ReferenceBound
 from ascpo.surrogates.penalty import BoundOverLimit, EpisodeCost, Penalty, PricedBound
 from ascpo.theory.cantelli import PAPER_K
@@ -24,15 +25,15 @@ class PASCPO:
     ascent: Literal["bound", "cost"] = "bound"
     """What the multiplier ascends on: the `bound` of an episode's largest cost, or the mean `cost` of an episode, over
     the limit."""
-    k: float = PAPER_K
+    k: NonNegative = PAPER_K
     """Weight of the spread of the largest cost."""
-    omega1: float = 0.005
+    omega1: NonNegative = 0.005
     """ω₁, the paper's ‖μ‖∞."""
-    omega2: float = 0.007
+    omega2: NonNegative = 0.007
     """ω₂, the paper's |K|max."""
-    multiplier_rate: float = 3.0
+    multiplier_rate: NonNegative = 3.0
     """Rise of the multiplier in an epoch, for each unit over the limit."""
-    strength: float = 1.0
+    strength: NonNegative = 1.0
     """ρ: factor of the multiplier in the objective."""
     rescaled: bool = True
     """Divide the whole loss by 1 + λ: the steps stay as large when the multiplier grows."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm, PPOSettings
 from ascpo.networks.multiplier import ScalarMultiplier
+from ascpo.ranges import NonNegative
 from ascpo.surrogates.penalty import EpisodeCost, Lagrangian, Penalty
 
 
@@ -11,7 +12,7 @@ from ascpo.surrogates.penalty import EpisodeCost, Lagrangian, Penalty
 class PPOLagrangian:
     """Settings of PPO-Lagrangian."""
 
-    multiplier_rate: float = 1.0
+    multiplier_rate: NonNegative = 1.0
     """Rise of the multiplier in an epoch, for each unit that the mean cost of an episode is over its limit."""
     rescaled: bool = True
     """Divide the whole loss by 1 + λ, so that a large multiplier does not make the steps large."""

@@ -1,10 +1,12 @@
 """TRPO-CVaR: the mean cost of the worst episodes is paid for, at a price that rises while it is over the limit."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from ascpo.algorithms.algorithm import EXCESS_COST, Algorithm
 from ascpo.experience.augmentation import RunningSum
 from ascpo.networks.multiplier import ScalarMultiplier
+from ascpo.ranges import NonNegative, Range
 from ascpo.surrogates.cvar import CVaR
 from ascpo.surrogates.penalty import BoundOverLimit, Penalty, PricedBound
 
@@ -13,15 +15,12 @@ from ascpo.surrogates.penalty import BoundOverLimit, Penalty, PricedBound
 class TRPOCVaR:
     """Settings of TRPO-CVaR."""
 
-    alpha: float = 0.9
+    alpha: Annotated[float, Range(at_least=0.0, below=1.0)] = 0.9
     """α: the worst 1 − α of the episodes count."""
-    strength: float = 0.005
+    strength: NonNegative = 0.005
     """ρ: factor of the multiplier in the objective."""
-    multiplier_rate: float = 0.005
+    multiplier_rate: NonNegative = 0.005
     """Rise of the multiplier in an epoch, for each unit that the mean cost of these episodes is over its limit."""
-
-    def __post_init__(self) -> None:
-        CVaR(self.alpha)
 
     def build(self, probability: float) -> Algorithm:
         cvar = CVaR(self.alpha)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
 from ascpo.networks.multiplier import StateMultiplier
+from ascpo.ranges import Iterations, LearningRate
 from ascpo.surrogates.penalty import Lagrangian, Penalty
 
 
@@ -11,9 +12,9 @@ from ascpo.surrogates.penalty import Lagrangian, Penalty
 class TRPOFAC:
     """Settings of TRPO-FAC."""
 
-    multiplier_rate: float = 1e-3
+    multiplier_rate: LearningRate = 1e-3
     """Learning rate of the multiplier's network."""
-    multiplier_steps: int = 10
+    multiplier_steps: Iterations = 10
     """Steps of Adam in an epoch. With one, at a rate of 0.0001, as published, the network stays near its start."""
 
     def build(self, probability: float) -> Algorithm:

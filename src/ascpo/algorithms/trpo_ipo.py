@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
+from ascpo.ranges import NonNegative, Positive
 from ascpo.surrogates.penalty import Barrier, Penalty
 
 
@@ -10,14 +11,10 @@ from ascpo.surrogates.penalty import Barrier, Penalty
 class TRPOIPO:
     """Settings of TRPO-IPO."""
 
-    t: float = 20.0
+    t: Positive = 20.0
     """Steepness of the barrier: the smaller, the further from the limit it is felt."""
-    slope: float = 0.1
+    slope: NonNegative = 0.1
     """Price of a unit of cost beyond the limit, where there is no barrier any more."""
-
-    def __post_init__(self) -> None:
-        if self.t <= 0 or self.slope < 0:
-            raise ValueError(f"t={self.t} must be above 0, and slope={self.slope} not below it.")
 
     def build(self, probability: float) -> Algorithm:
         return Algorithm(

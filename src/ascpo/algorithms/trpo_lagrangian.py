@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
 from ascpo.networks.multiplier import ScalarMultiplier
+from ascpo.ranges import NonNegative
 from ascpo.surrogates.penalty import EpisodeCost, Lagrangian, Penalty
 
 
@@ -11,10 +12,10 @@ from ascpo.surrogates.penalty import EpisodeCost, Lagrangian, Penalty
 class TRPOLagrangian:
     """Settings of TRPO-Lagrangian."""
 
-    multiplier_rate: float = 1.0
+    multiplier_rate: NonNegative = 1.0
     """Rise of the multiplier in an epoch, for each unit that the mean cost of an episode is over its limit. The
     released code's 0.005 leaves the multiplier too small to matter within millions of steps."""
-    strength: float = 0.5
+    strength: NonNegative = 0.5
     """ρ: factor of the multiplier in the objective."""
 
     def build(self, probability: float) -> Algorithm:

@@ -6,13 +6,14 @@ from ascpo.algorithms.algorithm import Algorithm
 from ascpo.experience.augmentation import LastCost
 from ascpo.networks.fit import FitSettings
 from ascpo.networks.shield import SafetyLayer, balanced
+from ascpo.ranges import Fraction
 
 
 @dataclass(frozen=True)
 class TRPOSL:
     """Settings of TRPO-SL."""
 
-    warm_up: float = 1.0 / 3.0
+    warm_up: Fraction = 1.0 / 3.0
     """Part of the training in which the layer only learns."""
     shield_fit: FitSettings = field(default_factory=FitSettings)
     """How the layer's model is fitted, to as many steps without cost as with one."""

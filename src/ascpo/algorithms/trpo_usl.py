@@ -1,10 +1,12 @@
 """TRPO-USL: actions go down the gradient of the cost still to come (arXiv:2212.08329)."""
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from ascpo.algorithms.algorithm import Algorithm
 from ascpo.networks.fit import FitSettings
 from ascpo.networks.shield import UnrollingSafetyLayer
+from ascpo.ranges import Fraction, Positive, Range
 
 
 @dataclass(frozen=True)
@@ -14,11 +16,11 @@ class TRPOUSL:
     threshold: float = 0.2
     """Actions whose cost still to come is over the limit by more than this are changed. With 0 and a limit of 0 every
     action is changed, because the predicted cost is always above 0."""
-    correction_steps: int = 20
+    correction_steps: Annotated[int, Range(at_least=1, at_most=10**4)] = 20
     """Largest number of steps of a correction."""
-    correction_size: float = 0.05
+    correction_size: Positive = 0.05
     """Size of each step of a correction."""
-    warm_up: float = 1.0 / 3.0
+    warm_up: Fraction = 1.0 / 3.0
     """Part of the training in which the layer only learns."""
     shield_fit: FitSettings = field(default_factory=FitSettings)
     """How the layer's critic is fitted."""

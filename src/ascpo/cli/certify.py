@@ -9,9 +9,12 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
+from ascpo.cli.own_code import OwnCode
+from ascpo.cli.parsing import parsed
 from ascpo.cli.show import counting, plain_table
 from ascpo.evaluation.certificate import Certificate, findings, meaning
 from ascpo.evaluation.certify import FILE, Comparison, Request, certify, check
+from ascpo.ranges import Threads
 from ascpo.runs.compilation_cache import keep_compiled_programs
 from ascpo.runs.serialization import BadSetting
 
@@ -30,13 +33,14 @@ class Certify:
     """Repeat certificates from scratch, with the same policy and the same seeds, and compare all figures."""
     policy: Path | None = None
     """The policy that --check uses, if it does not lie beside the certificate."""
-    threads: int = 0
+    threads: Threads = 0
     """Number of threads that simulate a suite. 0 uses one per core."""
+    own_code: Annotated[OwnCode, tyro.conf.arg(name="")] = field(default_factory=OwnCode)
     request: Annotated[Request, tyro.conf.arg(name="")] = field(default_factory=Request)
 
 
 def main(words: list[str]) -> None:
-    asked = tyro.cli(Certify, args=words, prog="ascpo certify")
+    asked = parsed(Certify, words, "ascpo certify")
     if not asked.runs:
         raise BadSetting("Name the directory of a run.")
     if asked.policy and not asked.check:
@@ -44,11 +48,12 @@ def main(words: list[str]) -> None:
     keep_compiled_programs()
     if asked.check:
         for path in asked.runs:
-            _show(path, check(path, asked.policy, threads=asked.threads))
+            _show(path, check(path, asked.policy, threads=asked.threads, **vars(asked.own_code)))
             print("Confirmed: the repeated episodes give the same figures.\n")
         return
     with counting("episodes", asked.request.episodes * len(asked.runs)) as report:
-        certificates, comparisons = certify(asked.runs, asked.request, threads=asked.threads, report=report)
+        how = {"threads": asked.threads, **vars(asked.own_code)}
+        certificates, comparisons = certify(asked.runs, asked.request, report=report, **how)
     for run, certificate in zip(asked.runs, certificates, strict=True):
         _show(run, certificate)
         _show_theory(certificate)
@@ -78,7 +83,7 @@ def _show_theory(certificate: Certificate) -> None:
         found = one.theory
         figures = (found.mean, found.variance, found.bound, found.promised, found.within, found.at_the_limit)
         table.add_row(one.name, *(f"{figure:.4g}" for figure in figures), "yes" if found.held else "NO")
-    Console(highlight=False).print(table)
+    Console(highlight=False, markup=False).print(table)
 
 
 def _compared(found: Comparison) -> str:

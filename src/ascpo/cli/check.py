@@ -5,6 +5,7 @@ from typing import Annotated
 
 import tyro
 
+from ascpo.cli.parsing import parsed
 from ascpo.engines.gymnasium.inspection import inspect
 from ascpo.engines.gymnasium.naming import resolve
 from ascpo.runs.environment import name_of
@@ -19,7 +20,7 @@ class Check:
 
 
 def main(words: list[str]) -> None:
-    asked = tyro.cli(Check, args=words, prog="ascpo check")
+    asked = parsed(Check, words, "ascpo check")
     name = name_of(asked.env)
     make = resolve(name) or resolve(f"ascpo/{name}-v0")
     if make is None:

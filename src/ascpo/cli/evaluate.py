@@ -1,13 +1,16 @@
 """`ascpo evaluate RUN`: evaluate a run's policy on fresh episodes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
+from ascpo.cli.own_code import OwnCode
+from ascpo.cli.parsing import parsed
 from ascpo.cli.show import show_evaluation
 from ascpo.evaluation.evaluate import Actions
+from ascpo.ranges import Episodes, Range, Seed, Threads
 from ascpo.runs.compilation_cache import keep_compiled_programs
 
 
@@ -17,19 +20,21 @@ class Evaluate:
 
     run: Annotated[Path, tyro.conf.Positional]
     """The run's directory."""
-    episodes: int = 1000
+    episodes: Episodes = 1000
     """The number of episodes."""
     actions: Actions = "sampled"
     """Which actions the policy takes: those that it samples, its mean actions, or first the one and then the other."""
-    seed: int = 0
+    seed: Seed = 0
     """The seed of the episodes. The same seed gives the same episodes. Training has seen none of them."""
-    keep: int = 10
+    keep: Annotated[int, Range(at_least=0, at_most=10**4)] = 10
     """The number of worst episodes that are kept for `ascpo replay`."""
-    threads: int = 0
+    threads: Threads = 0
     """Number of threads that simulate a suite. 0 uses one per core."""
+    own_code: Annotated[OwnCode, tyro.conf.arg(name="")] = field(default_factory=OwnCode)
 
 
 def main(words: list[str]) -> None:
-    asked = tyro.cli(Evaluate, args=words, prog="ascpo evaluate")
+    asked = parsed(Evaluate, words, "ascpo evaluate")
     keep_compiled_programs()
-    show_evaluation(**vars(asked))
+    how = {name: value for name, value in vars(asked).items() if name != "own_code"}
+    show_evaluation(**how, **vars(asked.own_code))

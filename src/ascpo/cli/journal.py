@@ -8,6 +8,8 @@ from typing import Annotated
 
 import tyro
 
+from ascpo.cli.parsing import parsed
+from ascpo.cli.printable import printable
 from ascpo.report.data import RunData, one_run
 from ascpo.report.journal import entry, index_of
 from ascpo.report.timeline import milestones, timeline
@@ -30,9 +32,10 @@ class Journal:
 
 
 def main(arguments: list[str]) -> None:
-    options = tyro.cli(Journal, args=arguments, prog="ascpo journal")
+    options = parsed(Journal, arguments, "ascpo journal")
     run = one_run(options.run)
-    print("\n".join(lines(run, _epochs(run, options), min(shutil.get_terminal_size().columns, 110))))
+    text = "\n".join(lines(run, _epochs(run, options), min(shutil.get_terminal_size().columns, 110)))
+    print(printable(text))
 
 
 def lines(run: RunData, epochs: list[int], width: int) -> list[str]:

@@ -10,6 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ascpo.cli.parsing import parsed
+from ascpo.cli.printable import printable
+from ascpo.ranges import shown
 from ascpo.runs.files import reading
 from ascpo.runs.serialization import BadSetting, nearest
 
@@ -28,13 +31,14 @@ class List:
 
 
 def main(words: list[str]) -> None:
-    asked = tyro.cli(List, args=words, prog="ascpo list")
+    asked = parsed(List, words, "ascpo list")
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     lists = {"algorithms": _algorithms, "suites": _suites, "runs": partial(_runs, directory=asked.directory)}
     if asked.what not in lists:
-        raise BadSetting(f"There is no list of {asked.what!r}. {nearest(asked.what, lists)}")
+        raise BadSetting(f"There is no list of {shown(asked.what)}. {nearest(asked.what, lists)}")
     lists[asked.what](table)
-    console = Console(highlight=False)
+    # Square brackets in the name of a directory are no markup.
+    console = Console(highlight=False, markup=False)
     console.print(table)
     if asked.what == "algorithms":
         console.print(
@@ -74,7 +78,7 @@ def _runs(table: Table, directory: Path) -> None:
     for title in ("run", "epochs", "J_r", "M_c", "within limits", *remarks):
         table.add_column(title, justify="left" if title in ("run", "") else "right", overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row[: len(table.columns)]))
+        table.add_row(*(Text(printable(cell)) for cell in row[: len(table.columns)]))
 
 
 def _row(run: "RunDirectory") -> tuple[str, str, str, str, str]:
@@ -83,23 +87,23 @@ def _row(run: "RunDirectory") -> tuple[str, str, str, str, str]:
     from ascpo.runs.sealed import UNVERIFIED, fingerprint_of
     from ascpo.runs.tables import check_table, columns_of, sums_of
 
-    planned, shown = "?", ("", "", "")
+    planned, last = "?", ("", "", "")
     try:
         planned, sealed = str(run.config().epochs), stored_config(run.config_file)
         if not run.metrics.exists():
             lost = sums_of(run.metrics).exists() or run.policy.exists()
-            return f"0/{planned}", *shown, f"BAD: {run.metrics} is missing." if lost else ""
+            return f"0/{planned}", *last, f"BAD: {run.metrics} is missing." if lost else ""
         checked = check_table(run.metrics)
         log = columns_of(run.metrics, checked.lines)
         with reading(run.metrics):
             done = len(log["Epoch"]) if log else 0
             if done:
-                shown = f"{log['EpRet'][-1]:.3f}", f"{log['EpCost'][-1]:.4f}", f"{log['SafeRate'][-1]:.1%}"
+                last = f"{log['EpRet'][-1]:.3f}", f"{log['EpCost'][-1]:.4f}", f"{log['SafeRate'][-1]:.1%}"
     except NoRun as error:
         return f"?/{planned}", "", "", "", f"BAD: {error}"
     remark = checked.damage or checked.pending
     if checked.verified and checked.run != fingerprint_of(sealed.content):
         remark = f"{run.metrics} belongs to another run than {run.config_file.name}."
     if not remark and not (checked.verified and sealed.verified):
-        return f"{done}/{planned}", *shown, UNVERIFIED
-    return f"{done}/{planned}", *shown, f"BAD: {remark}" if remark else ""
+        return f"{done}/{planned}", *last, UNVERIFIED
+    return f"{done}/{planned}", *last, f"BAD: {remark}" if remark else ""

@@ -4,6 +4,8 @@ import os
 import sys
 from importlib import import_module
 
+from ascpo.cli.printable import printable
+
 _COMMANDS = {
     "train": "train a policy, or continue a run",
     "evaluate": "evaluate a run's policy on fresh episodes",
@@ -30,9 +32,10 @@ def main() -> None:
     elif command in _COMMANDS:
         _run(command, rest)
     else:
-        from ascpo.runs.serialization import nearest
+        from ascpo.errors import nearest
+        from ascpo.ranges import shown
 
-        sys.exit(f"ascpo: there is no command {command!r}. {nearest(command, _COMMANDS)}\n\n{_help()}")
+        sys.exit(f"ascpo: there is no command {shown(command)}. {nearest(command, _COMMANDS)}\n\n{_help()}")
 
 
 def _run(command: str, rest: list[str]) -> None:
@@ -47,7 +50,7 @@ def _run(command: str, rest: list[str]) -> None:
 
         if not isinstance(error, MENDABLE):
             raise
-        sys.exit(f"ascpo {command}: {error}")
+        sys.exit(f"ascpo {command}: {printable(str(error))}")
 
 
 def _help() -> str:

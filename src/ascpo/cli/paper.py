@@ -11,12 +11,14 @@ import tyro
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from ascpo.cli.parsing import parsed
 from ascpo.paper.experiments import EXPERIMENTS, Experiment, experiments
 from ascpo.paper.export import export
 from ascpo.paper.pages import page_of
 from ascpo.paper.plan import Request, plans, run_plan
 from ascpo.paper.results import PaperStore
 from ascpo.paper.tables import Table, page_to_markdown, print_page, write_csv
+from ascpo.ranges import Range, Threads, shown
 from ascpo.runs.serialization import BadSetting, nearest
 from ascpo.runs.stopping import Stopped, Stopping
 from ascpo.sweep.estimate import RULE, Estimate, duration
@@ -43,16 +45,14 @@ class Run:
     """Train the runs of a table or figure. Finished runs are kept, stopped runs resume."""
 
     request: Annotated[Request, tyro.conf.arg(name="")]
-    jobs: int = 1
+    jobs: Annotated[int, Range(at_least=1, at_most=1024)] = 1
     """Number of trainings that run at the same time, each in a process of its own. 1 trains in this process."""
-    threads: int = 0
+    threads: Threads = 0
     """Threads of each training. 0 gives each an equal share of the cores."""
     together: bool = False
     """Train all runs of a suite as one batch in this process. On the host the numbers stay the same."""
 
     def __post_init__(self) -> None:
-        if self.jobs < 1 or self.threads < 0:
-            raise BadSetting("--jobs must be at least 1, --threads at least 0.")
         if self.together and self.jobs > 1:
             raise BadSetting("--together trains in one process, --jobs in several. Use one of them.")
 
@@ -67,7 +67,7 @@ class Show:
     name: Annotated[str, tyro.conf.Positional]
     """A name from `ascpo paper list`, one table (q1-Point-8-Hazard), or all."""
     store: _Store = field(default_factory=PaperStore)
-    last: int = 1
+    last: Annotated[int, Range(at_least=1, at_most=10**6)] = 1
     """J_r and M_c are means over this many last epochs: 1 as in the paper, 10 for steadier values."""
     markdown: bool = False
     """Print Markdown."""
@@ -77,10 +77,6 @@ class Show:
     """Also write the runs into this directory: final values, learning curves of at most 40 points, and a summary over
     the seeds. Runs that it has from an earlier call stay. `--results` reads it again."""
 
-    def __post_init__(self) -> None:
-        if self.last < 1:
-            raise BadSetting(f"last={self.last} must be at least 1 epoch.")
-
 
 def main(typed: list[str]) -> None:
     verb, *rest = typed or ["--help"]
@@ -89,13 +85,13 @@ def main(typed: list[str]) -> None:
         return
     match verb:
         case "list":
-            _list(tyro.cli(List, args=rest, prog="ascpo paper list").store)
+            _list(parsed(List, rest, "ascpo paper list").store)
         case "run":
-            _run(tyro.cli(Run, args=rest, prog="ascpo paper run"))
+            _run(parsed(Run, rest, "ascpo paper run"))
         case "show":
-            _show(tyro.cli(Show, args=rest, prog="ascpo paper show"))
+            _show(parsed(Show, rest, "ascpo paper show"))
         case _:
-            raise BadSetting(f"There is no {verb!r}. {nearest(verb, _VERBS)}\n\n{_help()}")
+            raise BadSetting(f"There is no {shown(verb)}. {nearest(verb, _VERBS)}\n\n{_help()}")
 
 
 def _help() -> str:
@@ -112,7 +108,7 @@ def _list(store: PaperStore) -> None:
     for title in ("name", "description", "runs", "finished", "time left"):
         table.add_column(title, justify="left" if title in ("name", "description") else "right", overflow="fold")
     for experiment in EXPERIMENTS.values():
-        trainings = experiment.trainings()
+        trainings = list({training.name: training for training in experiment.trainings()}.values())
         missing = [training for training in trainings if not store.has(experiment, training)]
         seconds = sum(estimate.seconds(training.config(store.scale)) for training in missing)
         counts = str(len(trainings)), str(len(trainings) - len(missing))

@@ -4,12 +4,15 @@ import contextlib
 import os
 import sys
 import webbrowser
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
+from ascpo.cli.own_code import OwnCode
+from ascpo.cli.parsing import parsed
+from ascpo.ranges import Range
 from ascpo.replay.episode import Actions, worst_records
 from ascpo.replay.serve import Replay
 from ascpo.runs.compilation_cache import keep_compiled_programs
@@ -23,22 +26,24 @@ class ReplayVerb:
     """The directory of the run."""
     actions: Actions = "sampled"
     """Show the episodes with sampled actions or with mean actions."""
-    port: int = 8080
+    port: Annotated[int, Range(at_least=0, at_most=65535)] = 8080
     """The port of the page. If it is taken, the page uses the next free one."""
     open: bool = True
     """Open the page in a browser."""
+    own_code: Annotated[OwnCode, tyro.conf.arg(name="")] = field(default_factory=OwnCode)
 
 
 def main(arguments: list[str]) -> None:
-    options = tyro.cli(ReplayVerb, args=arguments, prog="ascpo replay")
+    options = parsed(ReplayVerb, arguments, "ascpo replay")
     records = worst_records(options.run, options.actions)
     keep_compiled_programs()
     print("Playing the worst episode again ...", flush=True)
-    replay = Replay(records, options.port)
-    if options.port and not replay.address.endswith(f":{options.port}"):
+    replay = Replay(records, options.port, **vars(options.own_code))
+    if options.port not in (0, replay.port):
         print(f"Port {options.port} is taken, so the page uses the next free one.")
     print(
-        f"{replay.address} shows the {len(records)} worst episodes, on this machine only. Press Ctrl-C to stop.",
+        f"{replay.address} shows the {len(records)} worst episodes, on this machine only. The address is also the "
+        f"password. Press Ctrl-C to stop.",
         flush=True,
     )
     if options.open and _has_screen():

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import tyro
 
+from ascpo.cli.parsing import parsed
 from ascpo.report.document import write_report
 from ascpo.runs.serialization import BadSetting
 
@@ -25,7 +26,7 @@ class Report:
 
 
 def main(arguments: list[str]) -> None:
-    options = tyro.cli(Report, args=arguments, prog="ascpo report")
+    options = parsed(Report, arguments, "ascpo report")
     if not options.runs:
         raise BadSetting("Name the directory of a run, or a directory that contains runs: ascpo report runs")
     page = write_report(options.runs, options.out)

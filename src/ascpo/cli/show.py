@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from ascpo.cli.printable import printable
 from ascpo.evaluation.evaluate import Actions, evaluate_run
 from ascpo.evaluation.metrics import MEANINGS, Figures
 from ascpo.runs.sealed import UNVERIFIED
@@ -18,13 +19,22 @@ _WIDE = 120
 
 
 def show_evaluation(
-    run: Path, episodes: int, *, seed: int = 0, threads: int = 0, actions: Actions = "sampled", keep: int = 10
+    run: Path,
+    episodes: int,
+    *,
+    env: str | None = None,
+    trust_env: bool = False,
+    seed: int = 0,
+    threads: int = 0,
+    actions: Actions = "sampled",
+    keep: int = 10,
 ) -> None:
     """Evaluate a policy on fresh episodes, and print the figures."""
     with counting("episodes", episodes) as report:
-        found = evaluate_run(run, episodes, seed=seed, threads=threads, actions=actions, keep=keep, report=report)
+        how = {"seed": seed, "threads": threads, "actions": actions, "keep": keep, "report": report}
+        found = evaluate_run(run, episodes, env=env, trust_env=trust_env, **how)
     ways = {way: found[way] for way in ("sampled", "mean") if actions in (way, "both")}
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
     table = plain_table(f"{episodes} fresh episodes", *(f"{way} actions" for way in ways))
     wide = console.width >= _WIDE
     if wide:
@@ -32,7 +42,7 @@ def show_evaluation(
     for name in next(iter(ways.values())):
         if name != "intervals":
             meaning = (MEANINGS.get(name, ""),) if wide else ()
-            table.add_row(name, *(_with_interval(figures, name) for figures in ways.values()), *meaning)
+            table.add_row(printable(name), *(_with_interval(figures, name) for figures in ways.values()), *meaning)
     console.print(table)
     if not read_policy(run).verified:
         console.print(f"The policy is {UNVERIFIED}.")

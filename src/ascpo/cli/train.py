@@ -12,19 +12,24 @@ import tyro
 
 from ascpo.algorithms import Method
 from ascpo.algorithms.presets import PresetName
+from ascpo.cli.parsing import parsed
 from ascpo.cli.settings import show_settings
 from ascpo.cli.show import show_evaluation
+from ascpo.ranges import Range, shown
 from ascpo.runs.active_run import Run
 from ascpo.runs.api import Options, Result, launch, relaunch
-from ascpo.runs.config import Config, configure, method_class
+from ascpo.runs.config import Config, configure, method_class, whole
 from ascpo.runs.directory import NoRun, RunDirectory, config_in, find
 from ascpo.runs.environment import engine_name, name_of
 from ascpo.runs.serialization import BadSetting, differences
 from ascpo.runs.stopping import Stopped
-from ascpo.seeding import LATEST, Version
+from ascpo.runs.trust import flag_for, trusted
+from ascpo.seeding import LATEST, SCHEMES, Version
 from ascpo.training.settings import Settings
 
 M = TypeVar("M", bound=Method)
+_MOST_SEEDS = 1000
+"""Runs that train at the same time."""
 
 
 def _steps(text: str) -> float:
@@ -78,32 +83,31 @@ class Train(Generic[M]):
     """Continue the run in this directory, or several runs at the same time. Only --total-steps may be changed."""
     config: Path | None = None
     """Take the settings from the config.json of another run. Flags on the command line override it."""
+    trust_env: bool = False
+    """With --resume or --config: import and run whatever code that run's files name as its environment. Or name the
+    same environment again with --env."""
     seeding: Version = LATEST
     """The version of the rules that draw the scenes of a run from its seed. Give 1 to repeat a run whose config.json
     names no version."""
-    evaluate: int = 500
+    evaluate: Annotated[int, Range(at_least=0, at_most=10**7)] = 500
     """Evaluate the final policy on this many fresh episodes. 0 skips the evaluation."""
     options: Annotated[Options, tyro.conf.arg(name="")] = field(default_factory=Options)
     settings: Annotated[Settings, tyro.conf.arg(name="")] = field(default_factory=Settings)
 
-    def __post_init__(self) -> None:
-        if self.evaluate < 0:
-            raise BadSetting(f"evaluate={self.evaluate}: use a number of episodes, or 0 for none.")
-
     def as_configs(self) -> list[Config]:
         """One config, or one for each of several seeds."""
-        if self.total_steps != self.total_steps // 1:
-            raise BadSetting(f"total_steps={self.total_steps} must be a whole number.")
-        env = name_of(self.env)
+        if self.evaluate > (most := SCHEMES[self.seeding].evaluation_episodes):
+            raise BadSetting(f"evaluate={self.evaluate}: seeding={self.seeding} has {most} episodes for evaluations.")
+        steps, env = whole("total_steps", self.total_steps), name_of(self.env)
         engine = engine_name(self.engine, env)
         own = {"preset": self.preset, "seeding": self.seeding}
-        first = Config(env, self.seed, int(self.total_steps), engine, self.settings, self.method, **own)
+        first = Config(env, self.seed, steps, engine, self.settings, self.method, **own)
         return [dataclasses.replace(first, seed=seed) for seed in seeds_of(self.seeds)] if self.seeds else [first]
 
     def names(self, configs: Sequence[Config]) -> list[str]:
         """The names of the runs' directories."""
         if self.name is None or len(configs) == 1:
-            return [self.name or config.name() for config in configs]
+            return [config.name() if self.name is None else self.name for config in configs]
         return [f"{self.name}-seed{config.seed}" for config in configs]
 
 
@@ -113,9 +117,12 @@ def seeds_of(text: str) -> list[int]:
         parts = [[int(end) for end in part.split("..")] for part in text.split(",")]
     except ValueError:
         parts = []
+    number = sum(max(part[-1] + 1 - part[0], 0) for part in parts)
+    if number > _MOST_SEEDS:
+        raise BadSetting(f"--seeds {shown(text)[1:-1]} are too many. Train at most {_MOST_SEEDS} at the same time.")
     seeds = [seed for part in parts for seed in range(part[0], part[-1] + 1)]
     if not seeds or any(len(part) > 2 for part in parts):
-        raise BadSetting(f"--seeds {text} is not a list of seeds. Try 0..7, or 0,3,5.")
+        raise BadSetting(f"--seeds {shown(text)[1:-1]} is not a list of seeds. Try 0..7, or 0,3,5.")
     return list(dict.fromkeys(seeds))
 
 
@@ -135,17 +142,17 @@ def main(words: list[str]) -> None:
             results = launch(acting, asked.env, asked.options, out=asked.out, names=names)
     except Stopped as stopped:
         paths = [run.path for run in directories] or [asked.out / name for name in names]
-        command = " ".join(["ascpo train --resume", *map(str, paths)])
+        command = " ".join(["ascpo train --resume", *map(str, paths)]) + flag_for(configs[0].env)
         print(f"Stopped by {stopped}. All finished epochs are saved. To continue:\n  {command}")
         sys.exit(128 + stopped.number)
     for result in results:
-        _finish(result, asked.evaluate)
+        _finish(result, asked.evaluate, configs[0].env)
 
 
 def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
     """The command line, and the runs that it continues."""
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    for flag in ("--algo", "--config", "--preset"):
+    for flag in ("--algo", "--config", "--env", "--preset"):
         early.add_argument(flag)
     early.add_argument("--resume", nargs="*", default=[])
     given, _ = early.parse_known_args(words)
@@ -172,7 +179,11 @@ def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
         settings=base.settings,
         seeding=base.seeding if directories else LATEST,
     )
-    asked = tyro.cli(Train[type(base.method)], default=default, args=words, prog="ascpo train")
+    asked = parsed(Train[type(base.method)], words, "ascpo train", default)
+    if not directories and not given.config and asked.trust_env:
+        raise BadSetting("--trust-env is for --resume and --config. What --env names is imported anyway.")
+    if directories or given.env is None:
+        trusted(base.env, given.env, trust_env=asked.trust_env)
     if directories:
         _refuse_changes(base, asked)
     return asked, directories
@@ -181,8 +192,8 @@ def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
 def _config_of(path: Path) -> Config:
     if path.is_dir():
         return find(path).config()
-    if not path.exists():
-        raise NoRun(f"{path} does not exist. --config takes the config.json of a run.")
+    if not path.is_file():
+        raise NoRun(f"{path} does not exist, or is no file. --config takes the config.json of a run.")
     return config_in(path)
 
 
@@ -201,13 +212,13 @@ def _refuse_changes(base: Config, asked: Train[Method]) -> None:
         )
 
 
-def _finish(result: Result, episodes: int) -> None:
+def _finish(result: Result, episodes: int, env: str) -> None:
     """Evaluate the policy, write the report, and say where everything is."""
     run = result.directory
     print(f"Log: {run / 'metrics.csv'}")
     if episodes:
         from ascpo.report.document import write_report
 
-        show_evaluation(run, episodes)
+        show_evaluation(run, episodes, env=env)
         print(f"Report: {write_report([run])}")
-        print(f"Replay of the worst episodes: ascpo replay {run}")
+        print(f"Replay of the worst episodes: ascpo replay {run}{flag_for(env)}")

@@ -1,11 +1,15 @@
 """`ascpo video RUN`: write one of the worst episodes of an evaluation as an mp4."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
+from ascpo.cli.own_code import OwnCode
+from ascpo.cli.parsing import parsed
+from ascpo.cli.printable import printable
+from ascpo.ranges import Range
 from ascpo.replay.episode import Actions, title, worst_records
 from ascpo.replay.video import write_video
 from ascpo.runs.compilation_cache import keep_compiled_programs
@@ -21,22 +25,24 @@ class Video:
     """The directory of the run."""
     actions: Actions = "sampled"
     """Choose from the episodes with sampled actions or with mean actions."""
-    episode: int = 0
+    episode: Annotated[int, Range(at_least=0, at_most=10**4)] = 0
     """The rank of the episode; 0 is the worst."""
     out: Path | None = None
     """The mp4 file. By default it is in the directory of the run."""
-    size: int = 480
+    size: Annotated[int, Range(at_least=16, at_most=4096)] = 480
     """The side of a frame in pixels. Your own environments choose the size of their frames."""
-    fps: float = 30.0
+    fps: Annotated[float, Range(above=0.0, at_most=1000.0)] = 30.0
     """Frames a second. Each step has one frame."""
+    own_code: Annotated[OwnCode, tyro.conf.arg(name="")] = field(default_factory=OwnCode)
 
 
 def main(arguments: list[str]) -> None:
-    options = tyro.cli(Video, args=arguments, prog="ascpo video")
+    options = parsed(Video, arguments, "ascpo video")
     records = worst_records(options.run, options.actions)
     if not 0 <= options.episode < len(records):
         raise BadSetting(f"--episode {options.episode}: choose an episode from 0 (the worst) to {len(records) - 1}.")
     keep_compiled_programs()
     out = options.out or find(options.run).path / f"worst-{options.actions}-{options.episode}.mp4"
-    write_video(records[options.episode], out, size=options.size, fps=options.fps)
-    print(f"{out} shows episode {title(records[options.episode], options.episode)}.")
+    look = {"size": options.size, "fps": options.fps}
+    write_video(records[options.episode], out, **look, **vars(options.own_code))
+    print(printable(f"{out} shows episode {title(records[options.episode], options.episode)}."))

@@ -19,6 +19,7 @@ from ascpo.runs.directory import find, write_whole
 from ascpo.runs.environment import Environment, open_engine, side_by_side
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.trained_policy import PolicyFile, read_policy
+from ascpo.runs.trust import trusted
 from ascpo.theory.cantelli import PAPER_K
 
 FILE = "certificate.json"
@@ -68,16 +69,23 @@ class Comparison:
 
 
 def certify(
-    runs: Sequence[Path], request: Request, *, threads: int = 0, report: Report = say_nothing
+    runs: Sequence[Path],
+    request: Request,
+    *,
+    env: Environment | None = None,
+    trust_env: bool = False,
+    threads: int = 0,
+    report: Report = say_nothing,
 ) -> tuple[list[Certificate], list[Comparison]]:
     """Certify every policy, write the certificates beside them, and compare each pair on the same scenes."""
     policies = [read_policy(run) for run in runs]
     plans = make_plans(policies, request)
+    opened = trusted(plans[0].env, env, trust_env=trust_env)
     for run, plan in zip(runs, plans, strict=True):
         _refuse_another_look(_place(run), plan)
     certificates, found = [], []
     for number, (run, policy, plan) in enumerate(zip(runs, policies, plans, strict=True)):
-        found.append(_episodes(policy, plan, plan.env, threads, _after(report, number * plan.episodes)))
+        found.append(_episodes(policy, plan, opened, threads, _after(report, number * plan.episodes)))
         certificates.append(certificate_of(plan, found[-1]))
         _keep_earlier(_place(run), plan)
         write_whole(_place(run), certificates[-1].to_json())
@@ -121,7 +129,14 @@ def make_plans(policies: Sequence[PolicyFile], request: Request) -> list[Certifi
     return plans
 
 
-def check(path: Path, policy: Path | None = None, *, env: Environment | None = None, threads: int = 0) -> Certificate:
+def check(
+    path: Path,
+    policy: Path | None = None,
+    *,
+    env: Environment | None = None,
+    trust_env: bool = False,
+    threads: int = 0,
+) -> Certificate:
     """Repeat a certificate from scratch, and refuse it if a figure differs."""
     certificate = read_certificate(path / FILE if path.is_dir() else path)
     plan = certificate.plan
@@ -133,7 +148,7 @@ def check(path: Path, policy: Path | None = None, *, env: Environment | None = N
         )
     if found.config.env != plan.env or found.cost_names != plan.cost_names:
         raise BadCertificate(f"The certificate is for {plan.env}, and the policy for {found.config.env}.")
-    again = certificate_of(plan, _episodes(found, plan, env or plan.env, threads))
+    again = certificate_of(plan, _episodes(found, plan, trusted(plan.env, env, trust_env=trust_env), threads))
     if again != certificate:
         here = world_of(plan.env)
         why = f"It was made with {plan.world}, and this machine has {here}. " if here != plan.world else ""

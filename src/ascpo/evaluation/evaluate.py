@@ -26,6 +26,7 @@ from ascpo.runs.sealed import fingerprint_of
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import table_text
 from ascpo.runs.trained_policy import read_policy
+from ascpo.runs.trust import trusted
 from ascpo.seeding import SCHEMES
 
 Actions = Literal["sampled", "mean", "both"]
@@ -36,15 +37,20 @@ def evaluate_run(
     episodes: int,
     *,
     env: Environment | None = None,
+    trust_env: bool = False,
     seed: int = 0,
     threads: int = 0,
     actions: Actions = "sampled",
     keep: int = 10,
     report: Report = say_nothing,
 ) -> Figures:
-    """Figures for each kind of actions. The run's directory keeps them, with the worst episodes."""
+    """Figures for each kind of actions. The run's directory keeps them, with the worst episodes.
+
+    An environment outside this package is imported only if `env` names it, or with `trust_env`.
+    """
     directory = find(run)
     policy = read_policy(directory.path)
+    opened = trusted(policy.config.env, env, trust_env=trust_env)
     scheme = SCHEMES[policy.config.seeding]
     most = scheme.evaluation_episodes
     if not 1 <= episodes <= most or keep < 0:
@@ -58,7 +64,7 @@ def evaluate_run(
     content: dict[str, bytes] = {}
     actor, origins = policy.actor(), scheme.evaluation(seed, episodes)
     num_envs = side_by_side(policy.config.env, episodes)
-    with closing(open_engine(env or policy.config.env, num_envs, threads=threads)) as engine:
+    with closing(open_engine(opened, num_envs, threads=threads)) as engine:
         for kind in ("sampled", "mean") if actions == "both" else (actions,):
             how = {"limits": limits, "limits_on": limits_on, "mean_action": kind == "mean"}
             played = play(engine, actor, policy.theta, origins, **how, keep=keep, report=report)

@@ -14,6 +14,7 @@ from ascpo.guard.layout import Layout
 from ascpo.guard.task import Task
 from ascpo.runs.directory import NoRun
 from ascpo.runs.environment import Environment, is_suite, open_engine
+from ascpo.runs.trust import trusted
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,9 @@ class Trajectory:
     """None for your own environments."""
 
 
-def retrace(record: Record, env: Environment | None = None) -> Trajectory:
-    """Repeat the episode. `env` is needed if its name alone does not find it."""
-    env = record.env if env is None else env
+def retrace(record: Record, env: Environment | None = None, *, trust_env: bool = False) -> Trajectory:
+    """Repeat the episode. An environment outside this package needs `env` or `trust_env`."""
+    env = trusted(record.env, env, trust_env=trust_env)
     engine = open_engine(env, 1, threads=1 if is_suite(env) else 0)
     engine.start_at(ScriptedActor(), [record.origin])
     camera = _Camera(engine) if isinstance(engine, NativeEngine) else None

@@ -17,6 +17,7 @@ from itertools import accumulate, pairwise
 
 from ascpo.guard.kinds import IN_THE_AIR, KINDS, Kind
 from ascpo.guard.robots import ROBOTS, Robot
+from ascpo.ranges import shown
 
 ARENA = 2.0
 """Half the side of the square in which everything is placed."""
@@ -99,9 +100,10 @@ def suite(name: "str | Suite") -> Suite:
     obstacles = tuple(Obstacles(count, _kind_for(robot, title, name)) for count, title in wanted)
     names = [o.kind.name for o in obstacles]
     if len(set(names)) < len(names):
-        raise UnknownSuite(f"{name!r} names a kind of obstacle twice. Write each kind once, with its number.")
+        raise UnknownSuite(f"{shown(name)} names a kind of obstacle twice. Write each kind once, with its number.")
     if not _has_room(obstacles):
-        raise UnknownSuite(f"{name!r} has more obstacles than the arena of 4 m by 4 m has room for. Ask for fewer.")
+        room = "the arena of 4 m by 4 m has room for"
+        raise UnknownSuite(f"{shown(name)} has more obstacles than {room}. Ask for fewer.")
     return Suite(robot, obstacles, indicator=plain != name.strip())
 
 
@@ -113,12 +115,17 @@ def _read(name: str) -> tuple[str, list[tuple[int, str]]]:
     robot, _, rest = text.partition("-")
     pairs = [re.fullmatch(r"(-?\d+)-(\w+?)s?", part) for part in rest.split("+")]
     if robot not in ROBOTS or not all(pair and pair[2] in KINDS for pair in pairs):
-        raise UnknownSuite(f"{name!r} is no suite. {_did_you_mean(text)}")
-    wanted = [(int(pair[1]), pair[2]) for pair in pairs if pair]
+        raise UnknownSuite(f"{shown(name)} is no suite. {_did_you_mean(text[:100])}")
+    wanted = [(_count(pair[1]), pair[2]) for pair in pairs if pair]
     for count, title in wanted:
         if count < 1:
-            raise UnknownSuite(f"{name!r} asks for {count} obstacles of kind {title}. Ask for at least one.")
+            raise UnknownSuite(f"{shown(name)} asks for {count} obstacles of kind {title}. Ask for at least one.")
     return robot, wanted
+
+
+def _count(digits: str) -> int:
+    """A number of obstacles. No arena has room for a million, so that is as far as it is read."""
+    return min(int(digits[:20]), 10**6)
 
 
 def _kind_for(robot: Robot, title: str, name: str) -> Kind:
@@ -130,18 +137,18 @@ def _kind_for(robot: Robot, title: str, name: str) -> Kind:
     else:
         plain = name.replace(title, title.removeprefix("3D"))
         why = f"stays on the ground, where {title}s are out of reach. Try {plain!r}."
-    raise UnknownSuite(f"{name!r}: {robot.name} {why}")
+    raise UnknownSuite(f"{shown(name)}: {robot.name} {why}")
 
 
 def _has_room(obstacles: tuple[Obstacles, ...]) -> bool:
     """Discs that are dropped one after another, and never moved, jam when they cover 0.547 of the plane."""
-    radii = [ROBOT_KEEPOUT, GOAL_KEEPOUT, *(o.kind.keepout for o in obstacles for _ in range(o.count))]
-    return sum(math.pi * radius**2 for radius in radii) <= 0.547 * (2 * ARENA) ** 2
+    discs = [(1, ROBOT_KEEPOUT), (1, GOAL_KEEPOUT), *((o.count, o.kind.keepout) for o in obstacles)]
+    return sum(count * math.pi * radius**2 for count, radius in discs) <= 0.547 * (2 * ARENA) ** 2
 
 
 def _did_you_mean(text: str) -> str:
     numbers = re.findall(r"\d+", re.sub(r"(?i)arm3|3d", "", text)) or ["8"]
-    counts = sorted({1, 4, 8, int(numbers[0])} - {0})
+    counts = sorted({1, 4, 8, _count(numbers[0])} - {0})
     names = {_plain(name): name for name in all_suites(counts)}
     close = difflib.get_close_matches(_plain(text), names, n=3, cutoff=0.5)
     if close:

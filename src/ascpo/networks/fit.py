@@ -10,7 +10,7 @@ costs its square.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import equinox as eqx
 import jax
@@ -19,6 +19,7 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
 
 from ascpo.errors import InertSetting
+from ascpo.ranges import Fraction, Iterations, LearningRate, NonNegative, Range
 
 Network = TypeVar("Network", bound=eqx.Module)
 """A network that predicts k numbers from each observation."""
@@ -30,19 +31,12 @@ _FORGET = 0.9
 class FitSettings:
     """How a critic is fitted."""
 
-    iterations: int = 80
+    iterations: Iterations = 80
     """Steps of Adam in an epoch."""
-    batch_size: int = 4096
+    batch_size: Annotated[int, Range(at_least=0, at_most=10**9)] = 4096
     """States in each step of Adam; 0 takes all of them."""
-    learning_rate: float = 1e-3
+    learning_rate: LearningRate = 1e-3
     """Learning rate of Adam."""
-
-    def __post_init__(self) -> None:
-        if self.iterations < 1 or self.batch_size < 0:
-            raise ValueError(
-                f"iterations={self.iterations}, batch_size={self.batch_size}: ask for at least one step of Adam, and "
-                f"for a batch of at least one state (or of 0, which are all)."
-            )
 
 
 @dataclass(frozen=True)
@@ -51,17 +45,14 @@ class CostFitSettings(FitSettings):
 
     balance: Balance = "weighted"
     """How states with future cost and without are balanced: none, subsample or weighted."""
-    monotone_weight: float = 0.0
+    monotone_weight: NonNegative = 0.0
     """Weight of the squared rises of the prediction between neighbouring states in the loss."""
-    window: int = 10
+    window: Annotated[int, Range(at_least=1, at_most=10**5)] = 10
     """Number of epochs whose steps the critic is fitted to."""
-    forget: float = _FORGET
+    forget: Fraction = _FORGET
     """How often an epoch's steps are drawn, relative to those of the next epoch."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.window < 1:
-            raise ValueError(f"window={self.window}: ask for at least one epoch.")
         if self.window == 1 and self.forget != _FORGET:
             raise InertSetting("forget", self.forget, "a window of one epoch has nothing to forget")
 

@@ -2,7 +2,7 @@
 
 from typing import Literal, get_args
 
-from ascpo.algorithms.presets import PresetName
+from ascpo.algorithms.presets import PRESETS, PresetName
 
 Column = Literal["published", "released", "ours"]
 COLUMNS: tuple[Column, ...] = get_args(Column)
@@ -25,6 +25,12 @@ SETTINGS: dict[Column, str] = {
 
 def preset_of(column: Column) -> PresetName | None:
     return None if column == "ours" else column
+
+
+def trained_as(algo: str, column: Column) -> Column:
+    """The column whose runs serve this one too. Some algorithms have the same settings in both presets."""
+    same = column == "released" and PRESETS["released"].get(algo) == PRESETS["published"].get(algo)
+    return "published" if same else column
 
 
 def about_columns() -> str:

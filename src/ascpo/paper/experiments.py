@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from ascpo.algorithms import TRPOLagrangian
 from ascpo.algorithms.presets import PRESETS
 from ascpo.guard.suites import PAPER_SUITES, suite
-from ascpo.paper.columns import COLUMNS, OURS, Column, preset_of
+from ascpo.paper.columns import COLUMNS, OURS, Column, preset_of, trained_as
 from ascpo.paper.printed import STEPS, printed
+from ascpo.ranges import shown
 from ascpo.runs.config import Config, EngineName, acting_settings, configure
 from ascpo.runs.serialization import BadSetting, nearest
 from ascpo.sweep.evaluation import Evaluation, FixedStarts, HeldOutEpisodes
@@ -30,6 +31,7 @@ class Variant:
 
     def run_name(self, suite: str, column: Column) -> str:
         """The name of its runs on a suite, without their seeds. Runs from before there were columns are `ours`."""
+        column = trained_as(self.algo, column)
         return f"{suite}-{self.name}" if column == OURS else f"{suite}-{self.name}-{column}"
 
 
@@ -52,7 +54,7 @@ class Training:
 
         Overrides that all runs share are left out where they change nothing.
         """
-        algo, preset = self.variant.algo, preset_of(self.column)
+        algo, preset = self.variant.algo, preset_of(trained_as(self.variant.algo, self.column))
         shared = {"probability": TARGET_PROBABILITY} if preset is None else {}
         chosen = _stacked(shared, overrides or {}, self.variant.overrides)
         own = PRESETS[preset].get(algo, {}) if preset else {}
@@ -203,5 +205,6 @@ def experiments(name: str) -> list[Experiment]:
         return [EXPERIMENTS[name]]
     one_table = {f"q1-{suite}": suite for suite in PAPER_SUITES}
     if name not in one_table:
-        raise BadSetting(f"The paper has no experiment {name!r}. {nearest(name, ['all', *EXPERIMENTS, *one_table])}")
+        known = ["all", *EXPERIMENTS, *one_table]
+        raise BadSetting(f"The paper has no experiment {shown(name)}. {nearest(name, known)}")
     return [replace(_Q1, name=name, suites=(one_table[name],))]

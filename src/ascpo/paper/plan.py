@@ -12,6 +12,7 @@ from ascpo.paper.columns import Column
 from ascpo.paper.experiments import Experiment, Training, experiments
 from ascpo.paper.exported import RunKey
 from ascpo.paper.results import PaperStore, typed_overrides
+from ascpo.ranges import Range
 from ascpo.runs.config import Config, EngineName
 from ascpo.runs.serialization import BadSetting
 from ascpo.sweep.estimate import Estimate
@@ -33,23 +34,19 @@ class Request:
     """Train only on these suites."""
     algos: tuple[str, ...] = ()
     """Train only these algorithms."""
-    seeds: tuple[int, ...] = ()
+    seeds: Annotated[tuple[int, ...], Range(at_least=0, at_most=2**32 - 1, items=1000)] = ()
     """Train these seeds instead of the paper's."""
     set: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="NAME=VALUE")] = ()
     """Override a setting, for quick trials: --set horizon=50 --set ascpo.mode=paper."""
-    episodes: int = 0
+    episodes: Annotated[int, Range(at_least=0, at_most=10**5)] = 0
     """Episodes to play with each trained policy, for figures that need them. 0 plays as many as the paper."""
-    checkpoint_every: float = 60.0
+    checkpoint_every: Annotated[float, Range(at_least=0.0, at_most=1e12)] = 60.0
     """Seconds between checkpoints. 0 saves one after every epoch."""
     engine: Literal["native", "mjx", "mjx-jax", "mjx-warp"] = "native"
     """Simulator: native on the host, or mjx on an accelerator, which leaves suites that it lacks to native."""
     columns: Annotated[tyro.conf.UseAppendAction[tuple[tuple[Column, ...], ...]], tyro.conf.arg(name="as")] = ()
     """Whose settings the runs have: ours, published (the paper's), released (its code's), or several of them. The
     default is ours, and for the experiment `columns` all of them."""
-
-    def __post_init__(self) -> None:
-        if self.episodes < 0:
-            raise BadSetting("--episodes must be at least 0.")
 
     def trainings(self, experiment: Experiment) -> list[Training]:
         """What is wanted of an experiment."""
@@ -139,7 +136,7 @@ def _plan(experiment: Experiment, request: Request) -> Plan:
         evaluation = replace(evaluation, episodes=request.episodes)
     choose, overrides = cache(partial(choose_engine, request.engine)), read_overrides(request.set)
     store = request.store
-    for training in request.trainings(experiment):
+    for training in {training.name: training for training in request.trainings(experiment)}.values():
         try:
             engine, why = choose(training.suite)
             config = training.config(store.scale, overrides, engine)

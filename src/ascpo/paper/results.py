@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
@@ -17,10 +18,11 @@ from ascpo.paper.columns import COLUMNS, OURS, Column
 from ascpo.paper.experiments import Experiment, Training, Variant, steps_at
 from ascpo.paper.exported import Exported, RunKey, check_exported, read_exported
 from ascpo.paper.printed import LOGGED, RHO_C
+from ascpo.ranges import Range, check
 from ascpo.runs.config import Config
 from ascpo.runs.directory import RunDirectory
 from ascpo.runs.files import read_json
-from ascpo.runs.serialization import BadSetting, differences
+from ascpo.runs.serialization import differences
 from ascpo.runs.tables import read_table
 from ascpo.sweep.estimate import epoch_seconds
 from ascpo.sweep.evaluation import FixedStarts, HeldOutEpisodes, costs_by_start, episode_costs
@@ -40,14 +42,13 @@ class PaperStore:
 
     out: Path = Path("runs/paper")
     """Directory of the runs."""
-    scale: float = 1.0
+    scale: Annotated[float, Range(above=0.0, at_most=1000.0)] = 1.0
     """Length of the runs, as a fraction of the paper's 6 million steps. Each scale has a directory of its own."""
     results: Path | None = None
     """Directory that `show --export` wrote. Its finished runs count as well, without their run directories."""
 
     def __post_init__(self) -> None:
-        if not self.scale > 0:
-            raise BadSetting(f"scale={self.scale} must be a positive fraction of the paper's steps, for example 0.1.")
+        check(self)
 
     @property
     def path(self) -> Path:

@@ -17,6 +17,8 @@ from ascpo.guard.task import Task
 from ascpo.replay.frames import NoFrames, jpeg_frames
 from ascpo.replay.poses import Poses, poses_of
 from ascpo.runs.directory import NoRun, find
+from ascpo.runs.environment import Environment
+from ascpo.runs.trust import trusted
 
 Actions = Literal["sampled", "mean"]
 
@@ -93,13 +95,14 @@ class Episode:
         return tuple(lines)
 
 
-def play_again(record: Record) -> Episode:
+def play_again(record: Record, env: Environment | None = None, *, trust_env: bool = False) -> Episode:
     """Play a recorded episode again, and keep what a viewer shows."""
-    steps = retrace(record)
+    env = trusted(record.env, env, trust_env=trust_env)
+    steps = retrace(record, env)
     if steps.path is not None:
         return Episode(record, steps.reward, steps.cost, steps.path.task, poses_of(steps.path))
     try:
-        return Episode(record, steps.reward, steps.cost, frames=jpeg_frames(record))
+        return Episode(record, steps.reward, steps.cost, frames=jpeg_frames(record, env))
     except NoFrames as missing:
         return Episode(record, steps.reward, steps.cost, note=f"The page shows only plots of {record.env}. {missing}")
 

@@ -8,9 +8,10 @@ import gymnasium
 import numpy as np
 
 from ascpo.engines.gymnasium.inspection import AnyEnv
-from ascpo.engines.gymnasium.naming import resolve
+from ascpo.engines.gymnasium.naming import MakeEnv, resolve
 from ascpo.evaluation.records import Record
 from ascpo.evaluation.retrace import retrace
+from ascpo.runs.environment import Environment
 from ascpo.seeding import reset_seed
 
 OnFrame = Callable[[np.ndarray], object]
@@ -22,24 +23,24 @@ class NoFrames(ValueError):
     """An environment that cannot render, and why."""
 
 
-def render_episode(record: Record, on_frame: OnFrame) -> None:
-    """Pass on the frame after each step of the episode."""
-    make = resolve(record.env)
+def render_episode(record: Record, env: Environment, on_frame: OnFrame) -> None:
+    """Pass on the frame after each step of the episode, in an environment that the user trusts."""
+    make: MakeEnv | None = resolve(env) if isinstance(env, str) else env
     if make is None:
         raise NoFrames(f"There is no environment {record.env}.")
     # An environment that cannot render is known before its episode is played.
-    with contextlib.closing(_make(make)) as env:
-        env.reset(seed=0)
-        _frame(env)
+    with contextlib.closing(_make(make)) as trial:
+        trial.reset(seed=0)
+        _frame(trial)
     retrace(record, lambda: _Rendering(_make(make), reset_seed(*record.origin), on_frame))
 
 
-def jpeg_frames(record: Record) -> tuple[bytes, ...]:
+def jpeg_frames(record: Record, env: Environment) -> tuple[bytes, ...]:
     """The frame after each step of the episode, as JPEG."""
     import imageio.v3
 
     kept: list[bytes] = []
-    render_episode(record, lambda frame: kept.append(imageio.v3.imwrite("<bytes>", frame, extension=".jpg")))
+    render_episode(record, env, lambda frame: kept.append(imageio.v3.imwrite("<bytes>", frame, extension=".jpg")))
     return tuple(kept)
 
 

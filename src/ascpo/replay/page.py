@@ -69,13 +69,13 @@ class Page:
         gui.main_panel.dock_right()
         gui.set_panel_label(heading)
         self._chooser = gui.add_dropdown("Episode", self._titles, hint="The worst episode comes first.")
-        self._violation = gui.add_markdown("")
+        self._violation = gui.add_html("")
         self._seek = gui.add_button("Go to the first violation", color="red")
         self._step = gui.add_slider("Step", min=0, max=1, step=1, initial_value=0, hint="The arrow keys move it too.")
         self._play = gui.add_button("Play")
         self._speed = gui.add_dropdown("Speed", tuple(SPEEDS), initial_value="1", hint="1 is 30 steps a second.")
         self._text = gui.add_html("")
-        self._note = gui.add_markdown("", visible=False)
+        self._note = gui.add_html("", visible=False)
         self._chooser.on_update(self._listener(lambda player, chosen: player.choose(self._titles.index(chosen))))
         self._seek.on_click(self._listener(lambda player, _: player.seek_violation()))
         self._step.on_update(self._listener(Player.seek))
@@ -95,7 +95,7 @@ class Page:
 
     def show_error(self, text: str) -> None:
         """Show an error until the page shows another episode."""
-        self._note.content, self._note.visible = text, True
+        self._note.content, self._note.visible = _html([Line(text)]), True
 
     def show(self, player: Player) -> None:
         episode, head = player.episode, player.head
@@ -115,10 +115,10 @@ class Page:
 
     def _show_episode(self, episode: Episode) -> None:
         self._shown = episode
-        self._violation.content = episode.first_violation_text()
+        self._violation.content = _html([Line(episode.first_violation_text())])
         self._seek.disabled = episode.first_violation is None
         self._step.max = max(len(episode) - 1, 1)
-        self._note.content, self._note.visible = episode.note, bool(episode.note)
+        self._note.content, self._note.visible = _html([Line(episode.note)]), bool(episode.note)
         if episode.task is not None and episode.poses is not None:
             self._viewer = self._viewer or Viewer(self._server, episode.task)
             self._viewer.set_episode(episode.poses, episode.violated)
@@ -152,7 +152,7 @@ def _scales(curve: Curve) -> dict[str, "uplot.Scale"]:
 
 
 def _html(lines: Iterable[Line]) -> str:
-    """Small text; alarms are red and bold."""
+    """Small text; alarms are red and bold. Names come from files, so that nothing in them is markup."""
     alarm = f"color: {_RED}; font-weight: bold"
     parts = (f'<div style="{alarm if line.alarm else ""}">{html.escape(line.text)}</div>' for line in lines)
     return f'<div style="font-size: 0.85em; line-height: 1.5; padding: 0 0.6em">{"".join(parts)}</div>'

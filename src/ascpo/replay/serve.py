@@ -10,9 +10,11 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from ascpo.evaluation.records import Record
+from ascpo.replay.access import Access
 from ascpo.replay.episode import play_again, title
 from ascpo.replay.page import Page
 from ascpo.replay.player import Player
+from ascpo.runs.environment import Environment
 from ascpo.runs.errors import MENDABLE
 from ascpo.runs.serialization import BadSetting
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     import viser
 
 LOOPBACK = "127.0.0.1"
-"""The server accepts only this machine, because the viewer has no password."""
+"""The server accepts only this machine."""
 _PORTS = 20
 """The number of ports that it tries."""
 _FRAME = 1 / 30
@@ -30,16 +32,29 @@ _FRAME = 1 / 30
 class Replay:
     """A page on a local server."""
 
-    def __init__(self, records: list[Record], port: int = 8080) -> None:
-        self.player = Player(lambda index: play_again(records[index]))
-        self._server = _serve(free_port(port))
+    def __init__(
+        self,
+        records: list[Record],
+        port: int = 8080,
+        *,
+        env: Environment | None = None,
+        trust_env: bool = False,
+    ) -> None:
+        self.player = Player(lambda index: play_again(records[index], env, trust_env=trust_env))
+        self._access = Access()
+        self._server = _serve(free_port(port), self._access)
         heading = f"{records[0].env}, {'mean' if records[0].mean_action else 'sampled'} actions"
         self._page = Page(self._server, heading, [title(record, i) for i, record in enumerate(records)])
         self._page.show(self.player)
 
     @property
     def address(self) -> str:
-        return f"http://{LOOPBACK}:{self._server.get_port()}"
+        """With the token. Whoever knows it can see the page and press its buttons."""
+        return f"http://{LOOPBACK}:{self.port}/{self._access.token}/"
+
+    @property
+    def port(self) -> int:
+        return self._server.get_port()
 
     def run(self, stop: threading.Event | None = None) -> None:
         """Handle the commands of the page, and play, until the event is set."""
@@ -81,12 +96,12 @@ def free_port(wanted: int) -> int:
     raise BadSetting(f"No port from {wanted} to {wanted + _PORTS - 1} is free. Choose another one with --port.")
 
 
-def _serve(port: int) -> "viser.ViserServer":
+def _serve(port: int, access: Access) -> "viser.ViserServer":
     if find_spec("viser") is None or find_spec("mjviser") is None:
         raise BadSetting("A replay needs viser and mjviser. Install them: pip install 'ascpo[viewer]'.")
     import viser
 
-    with _quiet():
+    with _quiet(), access.guarding():
         server = viser.ViserServer(host=LOOPBACK, port=port, verbose=False)
     # A page can request a public tunnel, which must not exist.
     server.request_share_url = lambda verbose=True: None

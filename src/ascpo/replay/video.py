@@ -22,7 +22,10 @@ from ascpo.evaluation.records import Record
 from ascpo.evaluation.retrace import Path3D, retrace
 from ascpo.replay.episode import Episode, step_colours
 from ascpo.replay.frames import OnFrame, render_episode
+from ascpo.runs.environment import Environment
+from ascpo.runs.links import refuse_links
 from ascpo.runs.serialization import BadSetting
+from ascpo.runs.trust import trusted
 
 if TYPE_CHECKING:
     import mediapy
@@ -31,10 +34,19 @@ _BAR = 8
 """The height of the time bar in pixels."""
 
 
-def write_video(record: Record, out: Path, *, size: int = 480, fps: float = 30.0) -> None:
+def write_video(
+    record: Record,
+    out: Path,
+    *,
+    env: Environment | None = None,
+    trust_env: bool = False,
+    size: int = 480,
+    fps: float = 30.0,
+) -> None:
     """Write one frame per step. `size` is the side of a suite's frames; other environments choose their own size."""
-    _check(out, size, fps)
-    steps = retrace(record)
+    _check(out)
+    env = trusted(record.env, env, trust_env=trust_env)
+    steps = retrace(record, env)
     episode = Episode(record, steps.reward, steps.cost)
     with _video_file(out, fps) as add:
         numbers = itertools.count()
@@ -43,7 +55,7 @@ def write_video(record: Record, out: Path, *, size: int = 480, fps: float = 30.0
             add(with_time_bar(frame, episode.violated, next(numbers)))
 
         if steps.path is None:
-            render_episode(record, on_frame)
+            render_episode(record, env, on_frame)
         else:
             _render_suite(steps.path, np.any(episode.cost > 0, axis=1), size, on_frame)
 
@@ -77,7 +89,9 @@ def _render_suite(path: Path3D, costly: Bool[np.ndarray, " time"], size: int, on
 @contextlib.contextmanager
 def _video_file(out: Path, fps: float) -> Iterator[OnFrame]:
     """Adds frames to a file. An error leaves no file behind."""
-    part = out.with_name(f".{out.stem}.part.mp4")
+    # ffmpeg takes what begins with pipe: or http: for an address. A whole path begins with a slash.
+    part = out.absolute().with_name(f".{out.stem}.part.mp4")
+    refuse_links(out, part)
     writer: mediapy.VideoWriter | None = None
 
     def add(frame: UInt8[np.ndarray, "height width 3"]) -> None:
@@ -96,15 +110,11 @@ def _video_file(out: Path, fps: float) -> Iterator[OnFrame]:
         part.unlink(missing_ok=True)
 
 
-def _check(out: Path, size: int, fps: float) -> None:
+def _check(out: Path) -> None:
     if out.suffix != ".mp4":
         raise BadSetting(f"--out {out}: the video is an mp4, so choose a name that ends in .mp4.")
     if not out.parent.is_dir():
         raise BadSetting(f"--out {out}: there is no directory {out.parent}. Create it, or choose another one.")
-    if not 16 <= size <= 4096:
-        raise BadSetting(f"--size {size}: choose 16 to 4096 pixels.")
-    if not fps > 0:
-        raise BadSetting(f"--fps {fps}: choose more than 0 frames a second.")
     _mediapy()
 
 

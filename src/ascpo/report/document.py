@@ -20,6 +20,7 @@ from ascpo.report.timeline import milestones, timeline
 from ascpo.report.trust import CERTIFICATE, EVALUATION, METRICS
 from ascpo.report.wording import command, number, overview, percent, plural, setting_percent
 from ascpo.runs.files import write_whole, writing
+from ascpo.runs.links import refuse_links
 
 
 def write_report(paths: Sequence[Path], out: Path | None = None, now: datetime | None = None) -> Path:
@@ -28,6 +29,9 @@ def write_report(paths: Sequence[Path], out: Path | None = None, now: datetime |
     every, runs = found.runs, [run for run in found.runs if run.epochs]
     folder = out or (runs[0].path / "report" if len(every) == 1 else Path("report"))
     figures = folder / "figures"
+    # The user's own directory may be a link, the one in a run's directory may not.
+    outside = runs[0].path if folder == runs[0].path / "report" else folder
+    refuse_links(figures, folder / "index.html", below=outside)
     with writing(figures):
         figures.mkdir(parents=True, exist_ok=True)
     groups = groups_of(runs)

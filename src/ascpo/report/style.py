@@ -17,6 +17,7 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 from matplotlib.typing import LineStyleType, RcKeyType
 
 from ascpo.runs.files import writing
+from ascpo.runs.links import refuse_links
 
 INK, QUIET, FAINT = "#1f2328", "#6a737d", "#e4e7eb"
 LIMIT = "#c0362c"
@@ -34,8 +35,8 @@ _LOOK: dict[RcKeyType, object] = {
     "grid.color": FAINT, "grid.linewidth": 0.7, "legend.fontsize": 8, "legend.frameon": False,
     "lines.linewidth": 1.6, "lines.solid_capstyle": "round",
     "savefig.dpi": 160, "svg.fonttype": "path", "svg.hashsalt": "ascpo",
-    # A dollar sign in the name of a run does not start a formula.
-    "text.color": INK, "text.parse_math": False,
+    # A dollar sign in the name of a run does not start a formula, and no name is a program for LaTeX.
+    "text.color": INK, "text.parse_math": False, "text.usetex": False,
     "xtick.color": QUIET, "xtick.labelsize": 8.5, "ytick.color": QUIET, "ytick.labelsize": 8.5,
 }  # fmt: skip
 
@@ -152,6 +153,7 @@ def label(text: str) -> str:
 def save(plot: Plot, folder: Path) -> str:
     """Write NAME.png and NAME.svg. Returns the SVG for a page."""
     vector, pixels = io.BytesIO(), io.BytesIO()
+    refuse_links(folder / f"{plot.name}.png", folder / f"{plot.name}.svg")
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     plot.figure.savefig(vector, format="svg", metadata=nothing)
     plot.figure.savefig(pixels, format="png")

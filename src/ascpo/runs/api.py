@@ -10,37 +10,43 @@ from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from ascpo.algorithms.presets import PresetName
 from ascpo.engines.contract import Engine
+from ascpo.ranges import Range, Threads, check
 from ascpo.runs.active_run import Run, agent_of
 from ascpo.runs.callbacks.callback import Callback
 from ascpo.runs.compilation_cache import keep_compiled_programs
 from ascpo.runs.config import Config, configure, configure_each
 from ascpo.runs.device_memory import check_memory
-from ascpo.runs.directory import RunDirectory, create, find
+from ascpo.runs.directory import RunDirectory, check_name, create, find
 from ascpo.runs.environment import Environment, engine_name, name_of, open_engine, open_mjx
+from ascpo.runs.host_memory import check_host_memory
 from ascpo.runs.serialization import BadSetting, Plain, changed, only
 from ascpo.runs.tables import read_table
 from ascpo.runs.trained_policy import TrainedPolicy, load
 from ascpo.runs.trainer import check_can_share, train_runs
+from ascpo.runs.trust import trusted
+
+_PROCESSES = 1024
+"""The most processes that environments run in."""
 
 
 @dataclass(frozen=True)
 class Options:
     """Options that change no number of a run."""
 
-    threads: int = 0
+    threads: Threads = 0
     """Number of threads that simulate a suite with the native engine. 0 uses one per core."""
-    devices: int = 1
+    devices: Annotated[int, Range(at_least=0, at_most=10**6)] = 1
     """Number of accelerators that share the environments of an MJX engine. 0 uses all of them. With several, sums are
     taken in another order, so that results differ by rounding."""
     processes: bool = False
     """Run each of your own environments in its own process. This pays if a step takes long."""
-    checkpoint_every: float = 60.0
+    checkpoint_every: Annotated[float, Range(at_least=0.0, at_most=1e12)] = 60.0
     """Seconds between two checkpoints. 0 writes one after every epoch."""
     tensorboard: bool = False
     """Also write the metrics as files for TensorBoard."""
@@ -48,17 +54,17 @@ class Options:
     """Show the progress of the training."""
 
     def __post_init__(self) -> None:
-        if self.threads < 0:
-            raise BadSetting(f"threads={self.threads}: use at least one, or 0 for one per core.")
-        if self.devices < 0:
-            raise BadSetting(f"devices={self.devices}: use at least one, or 0 for all.")
-        if not self.checkpoint_every >= 0:
-            raise BadSetting(f"checkpoint_every={self.checkpoint_every} must be at least 0 seconds.")
+        check(self)
 
     def check(self, config: Config) -> None:
         """Refuse options that this run's engine does not have."""
         if config.engine == "native" and self.devices != 1:
             raise BadSetting(f"devices={self.devices} is for --engine mjx. The native engine runs on the host.")
+        if self.processes and config.settings.num_envs > _PROCESSES:
+            raise BadSetting(
+                f"processes=True starts a process for each of num_envs={config.settings.num_envs} environments. Use at "
+                f"most {_PROCESSES}."
+            )
         if config.engine != "native" and (self.threads or self.processes):
             name = "threads" if self.threads else "processes"
             raise BadSetting(f"{name}={getattr(self, name)} is for --engine native. {config.engine} does not use it.")
@@ -128,25 +134,32 @@ train_together = train_many
 
 
 def resume(
-    run: str | Path, *, env: Environment | None = None, total_steps: float | None = None, **chosen: Any
+    run: str | Path,
+    *,
+    env: Environment | None = None,
+    trust_env: bool = False,
+    total_steps: float | None = None,
+    **chosen: Any,
 ) -> Result:
-    """Continue a run that was stopped, or make it longer. `env` is needed if its name alone does not find it."""
+    """Continue a run that was stopped, or make it longer.
+
+    A run of an environment outside this package needs `env`, or `trust_env` to import and run what its files name.
+    """
     options, rest = _options(chosen)
     directory = find(Path(run))
     config = directory.config()
     if rest:
         raise BadSetting(f"{next(iter(rest))} cannot be changed: a run continues with the settings it started with.")
-    if env is None and "<" in config.env:
-        raise BadSetting(f"{config.env} cannot be found by its name. Give it: ascpo.resume(run, env=...).")
     longer = config if total_steps is None else with_length(config, total_steps)
-    return relaunch([Run(longer, directory)], env or config.env, options)[0]
+    return relaunch([Run(longer, directory)], trusted(config.env, env, trust_env=trust_env), options)[0]
 
 
 def launch(
     configs: Sequence[Config], env: Environment, options: Options, *, out: Path, names: Sequence[str | None] = ()
 ) -> list[Result]:
     """Train new runs, all at the same time."""
-    names = [name or config.name() for name, config in zip(names or [None] * len(configs), configs, strict=True)]
+    given = zip(names or [None] * len(configs), configs, strict=True)
+    names = [check_name(config.name() if name is None else name) for name, config in given]
     if len(set(names)) < len(names):
         raise BadSetting(f"{next(name for name in names if names.count(name) > 1)} is given twice.")
     runs = [Run(config, RunDirectory(out / name)) for config, name in zip(configs, names, strict=True)]
@@ -166,6 +179,7 @@ def relaunch(
     configs = [run.config for run in runs]
     check_can_share(configs)
     options.check(configs[0])
+    check_host_memory(configs, env)
     with _engine_for(len(runs), env, configs[0], options) as engine:
         if engine.max_runs is not None and len(runs) > engine.max_runs:
             raise BadSetting("Your own environments train one seed at a time. Use --seed instead of --seeds.")

@@ -18,6 +18,7 @@ import numpy as np
 from jax.tree_util import KeyPath
 
 from ascpo.runs.files import CannotWrite, reason_of, sync_directory, sync_tree, writing
+from ascpo.runs.links import refuse_links
 from ascpo.training.state import TrainingState
 
 _KEPT = 2
@@ -66,8 +67,10 @@ class Checkpoints:
         # By default Orbax lets several processes write one checkpoint together. Here each writes its own.
         me, kind = jax.process_index(), ocp.options.MultiprocessingOptions
         who = kind(me, {me}, f"process{me}") if jax.process_count() > 1 else kind()
+        refuse_links(path)
         with writing(path):
             path.mkdir(exist_ok=True)
+        refuse_links(*path.iterdir())
         options = ocp.CheckpointManagerOptions(
             max_to_keep=_KEPT,
             enable_async_checkpointing=False,

@@ -3,14 +3,15 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_origin, get_type_hints
 
 from ascpo.algorithms import ALGORITHMS, Algorithm, Method
 from ascpo.algorithms.presets import PRESETS, PresetName
 from ascpo.errors import InertSetting
+from ascpo.ranges import Range, check, shown
 from ascpo.runs.migration import RENAMED, migrate
 from ascpo.runs.sealed import fingerprint_of
-from ascpo.runs.serialization import BadSetting, Plain, changed, from_plain, nearest, only, to_plain, unflat
+from ascpo.runs.serialization import BadSetting, Plain, changed, from_plain, nearest, only, read_json, to_plain, unflat
 from ascpo.seeding import LATEST, SCHEMES, Version
 from ascpo.training.settings import Settings, inert_settings, refuse_inert
 
@@ -25,7 +26,7 @@ class Config:
 
     env: str
     seed: int = 0
-    total_steps: int = 6_000_000
+    total_steps: Annotated[int, Range(at_least=1, at_most=10**15)] = 6_000_000
     engine: EngineName = "native"
     """What moves a suite's robots: `native` uses the host's cores, MJX an accelerator."""
     settings: Settings = field(default_factory=Settings)
@@ -37,17 +38,12 @@ class Config:
     """The version of the rules by which scenes are drawn (`ascpo.seeding`)."""
 
     def __post_init__(self) -> None:
-        if self.seeding not in SCHEMES:
-            raise BadSetting(f"seeding={self.seeding!r} is no version. There are {', '.join(map(str, SCHEMES))}.")
+        check(self)
         if self.seed not in range(seeds := SCHEMES[self.seeding].run_seeds):
-            raise BadSetting(f"seed={self.seed} must lie between 0 and {seeds - 1}.")
-        if self.engine not in get_args(EngineName):
-            raise BadSetting(f"engine={self.engine!r} is no engine. {nearest(str(self.engine), get_args(EngineName))}")
-        if self.total_steps < 1:
-            raise BadSetting(f"total_steps={self.total_steps} leaves nothing to train. Try 6e6.")
+            raise BadSetting(f"seed={shown(self.seed)} must be a whole number from 0 to {seeds - 1}.")
         if type(self.method) not in ALGORITHMS.values():
             raise BadSetting(
-                f"method={self.method!r} belongs to no algorithm. Use configure(env, algo), or add its class to "
+                f"method={shown(self.method)} belongs to no algorithm. Use configure(env, algo), or add its class to "
                 f"ascpo.algorithms.ALGORITHMS."
             )
         preset_settings(self.preset, self.algo)
@@ -100,14 +96,16 @@ class Config:
         """Read the plain data of this version or of an earlier one."""
         if not isinstance(plain, Mapping):
             raise BadSetting("the settings are no dictionary.")
-        plain = _BEFORE | migrate(plain)
+        if not plain.get("env"):
+            raise BadSetting("the settings name no environment.")
+        plain = _BEFORE | migrate(dict(plain))
         method = _method(method_class(plain.pop("algo", "ascpo")), plain.pop("method"))
         settings = from_plain(Settings, plain.pop("settings"))
         return changed(Config("", settings=settings, method=method), plain)
 
     @staticmethod
     def from_json(text: str) -> "Config":
-        return Config.from_plain(json.loads(text))
+        return Config.from_plain(read_json(text))
 
 
 def _refuse_unkeepable(settings: Settings, algorithm: Algorithm) -> None:
@@ -174,7 +172,7 @@ def configure(
     for name in chosen:
         if name not in known:
             raise BadSetting(f"{algo} has no setting {name!r}. {_hint(name, known)}")
-    seed, steps = _whole("seed", seed), _whole("total_steps", total_steps)
+    seed, steps = whole("seed", seed), whole("total_steps", total_steps)
     return Config(env, seed, steps, engine, *_parts(algo, chosen, preset), preset, seeding).refuse_inert()
 
 
@@ -191,16 +189,16 @@ def preset_settings(preset: PresetName | None, algo: str) -> Plain:
     """What a preset sets for an algorithm; nothing without a preset."""
     if preset is None:
         return {}
-    if preset not in PRESETS:
-        raise BadSetting(f"{preset!r} is no preset. {nearest(str(preset), PRESETS)}")
+    if not isinstance(preset, str) or preset not in PRESETS:
+        raise BadSetting(f"{shown(preset)} is no preset. {nearest(str(preset), PRESETS)}")
     if algo not in PRESETS[preset]:
         raise BadSetting(f"{algo} is not in the preset {preset}: that has the paper's algorithms only. Leave it out.")
     return unflat(PRESETS[preset][algo])
 
 
 def method_class(algo: str) -> type[Method]:
-    if algo not in ALGORITHMS:
-        raise BadSetting(f"{algo!r} is no algorithm. {nearest(str(algo), ALGORITHMS)}")
+    if not isinstance(algo, str) or algo not in ALGORITHMS:
+        raise BadSetting(f"{shown(algo)} is no algorithm. {nearest(str(algo), ALGORITHMS)}")
     return ALGORITHMS[algo]
 
 
@@ -213,8 +211,8 @@ def _hint(name: str, known: set[str]) -> str:
     return nearest(name, sorted(known))
 
 
-def _whole(name: str, value: object) -> int:
+def whole(name: str, value: object) -> int:
     """6e6 is a whole number too."""
     if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1:
         return int(value)
-    raise BadSetting(f"{name}={value!r} must be a whole number.")
+    raise BadSetting(f"{name}={shown(value)} must be a whole number.")

@@ -19,12 +19,18 @@ from pathlib import Path
 
 import filelock
 
+from ascpo.ranges import shown
 from ascpo.runs import description
 from ascpo.runs.config import Config
 from ascpo.runs.files import BadFile, CannotWrite, NoRun, reading, reason_of, write_whole, writing
+from ascpo.runs.links import refuse_links
 from ascpo.runs.sealed import Sealed, fingerprint_of, read_sealed, write_sealed
-from ascpo.runs.serialization import Plain, nearest
+from ascpo.runs.serialization import BadSetting, Plain, nearest
 
+_OFFERED = 20
+"""Runs that a message about a missing one names at most."""
+_LONGEST = 200
+"""Letters of a run's name. Most file systems take 255."""
 _PACKAGES = ("ascpo", "equinox", "gymnasium", "jax", "jaxlib", "mujoco", "numpy", "optax", "orbax-checkpoint")
 
 
@@ -53,6 +59,10 @@ class RunDirectory:
     policy = _Inside("policy.safetensors")
 
     def check_free(self) -> None:
+        """Refuse a directory that holds a run, or that cannot be made because something else has its name."""
+        for place in (self.path, *self.path.parents):
+            if _taken(place):
+                raise NoRun(f"{place} is no directory, so {self.path} cannot be made. Choose another --name or --out.")
         if self.config_file.exists():
             raise NoRun(
                 f"{self.path} holds a run already. Continue it with --resume {self.path}, or choose another --name or "
@@ -77,6 +87,7 @@ class RunDirectory:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes from writing here. The lock of a process that dies is gone with it."""
+        refuse_links(self.path / ".lock")
         try:
             lock = filelock.FileLock(self.path / ".lock").acquire(timeout=0)
         except filelock.Timeout:
@@ -86,6 +97,28 @@ class RunDirectory:
             raise CannotWrite(f"{self.path} could not be locked: {reason_of(error)}.") from error
         with lock:
             yield
+
+
+def check_name(name: str) -> str:
+    """The name, if it is one of a directory inside --out, which it must not leave."""
+    fine = isinstance(name, str) and name.isprintable() and name.strip() and name not in (".", "..")
+    if not fine or {"/", "\\"} & set(name):
+        raise BadSetting(
+            f"--name {shown(name)} is no name of a directory. Use letters, digits and signs other than / and \\. "
+            f"--out says where the directory is made."
+        )
+    if len(name.encode(errors="surrogatepass")) > _LONGEST:
+        raise BadSetting(f"--name {shown(name)} is too long. Use at most {_LONGEST} letters.")
+    return name
+
+
+def _taken(place: Path) -> bool:
+    """Whether something has this name that is no directory."""
+    try:
+        return (place.is_symlink() or place.exists()) and not place.is_dir()
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise NoRun(f"{shown(str(place))} cannot be used as a directory: {why}. Choose another --out.") from None
 
 
 def create(out: Path, config: Config, name: str | None = None) -> RunDirectory:
@@ -118,10 +151,12 @@ def find(path: Path) -> RunDirectory:
     path = path.parent if path.is_file() else path
     if (path / "config.json").exists():
         return RunDirectory(path)
-    beside = runs_in(path if path.is_dir() else path.parent)
+    place = path if path.is_dir() else path.parent
+    # Not deeper: a mistyped path may lead to the root of the disk.
+    beside = sorted(file.parent for pattern in ("*/config.json", "*/*/config.json") for file in place.glob(pattern))
     if not beside:
         raise NoRun(f"{path} holds no run. `ascpo list runs DIRECTORY` lists the runs in a directory.")
-    raise NoRun(f"{path} holds no run. {nearest(path.name, {str(run.path): None for run in beside})}")
+    raise NoRun(f"{path} holds no run. {nearest(path.name, map(str, beside[:_OFFERED]))}")
 
 
 def runs_in(directory: Path) -> list[RunDirectory]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
+from ascpo.runs.links import no_follow, refuse_links
 from ascpo.runs.serialization import Plain
 
 _CODES = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EFBIG, errno.EACCES, errno.EPERM)
@@ -58,8 +59,6 @@ def writing(path: Path) -> Iterator[None]:
 
 def reason_of(error: BaseException) -> str:
     """Why something failed, in a few words, also where a library says it in many."""
-    if isinstance(error, OSError) and error.errno == errno.ELOOP:
-        return "it is a symbolic link, and links are not followed"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, RecursionError):
@@ -93,6 +92,7 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
     parts = {path: path.with_name(path.name + ".part") for path in contents}
     try:
         for path, content in contents.items():
+            refuse_links(path, parts[path])
             with writing(path), open_to_write(parts[path]) as file:
                 write_all(file, content.encode() if isinstance(content, str) else content)
                 os.fsync(file.fileno())
@@ -109,9 +109,8 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
 
 def open_to_write(path: Path, *, keep: bool = False) -> BinaryIO:
     """A file without a buffer, so that a write that fails, fails at once. Links are not followed."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
-    flags |= os.O_APPEND if keep else os.O_TRUNC
-    return os.fdopen(os.open(path, flags, 0o666), "r+b", buffering=0)
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (os.O_APPEND if keep else os.O_TRUNC)
+    return os.fdopen(no_follow(str(path), flags), "r+b", buffering=0)
 
 
 def write_all(file: BinaryIO, content: bytes) -> None:

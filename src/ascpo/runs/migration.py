@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import get_type_hints
 
 from ascpo.algorithms import ALGORITHMS
+from ascpo.ranges import shown
 from ascpo.runs.serialization import BadSetting, Plain
 from ascpo.training.settings import Settings
 
@@ -31,23 +32,32 @@ _REFERENCE: Mapping[str, Plain] = {
 
 def migrate(plain: Plain, settings: type = Settings, methods: Mapping[str, type] = ALGORITHMS) -> Plain:
     """The config as today's version spells it. `settings` and `methods` are today's dataclasses."""
-    shared, own = dict(plain.get("settings", {})), dict(plain.get("method", {}))
+    shared, own = (dict(_group(name, plain.get(name, {}))) for name in ("settings", "method"))
+    algo = plain.get("algo", "ascpo")
+    if not isinstance(algo, str):
+        raise BadSetting(f"algo={shown(algo)} must be the name of an algorithm.")
     known = get_type_hints(settings)
     for old, new in RENAMED.items():
         if old in shared and old not in known and new in known:
             shared[new] = shared.pop(old)
     for group, defaults in _DROPPED.items():
         if group in shared and group in known:
-            shared[group] = _without_inert(group, shared[group], defaults, known[group])
+            shared[group] = _without_inert(group, _group(group, shared[group]), defaults, known[group])
     if "ask" in shared and "ask" not in known:
-        ask = shared.pop("ask")
-        method = methods.get(plain.get("algo", "ascpo"))
+        ask = _group("ask", shared.pop("ask"))
+        method = methods.get(algo)
         if method is not None and "target" in (fields := get_type_hints(method)):
             own.setdefault("target", _target(ask, projected="projection" in fields))
-    algo = plain.get("algo", "ascpo")
     if "preset" in own and algo in methods and "preset" not in get_type_hints(methods[algo]):
         own = _without_preset(own, _REFERENCE.get(algo, {}))
     return {**plain, "settings": shared, "method": own}
+
+
+def _group(name: str, given: object) -> Plain:
+    """A group of settings, which a file may have written as anything."""
+    if not isinstance(given, dict):
+        raise BadSetting(f"{name}={shown(given)} must be a dictionary of settings.")
+    return given
 
 
 def _without_preset(own: Plain, reference: Plain) -> Plain:
@@ -56,7 +66,8 @@ def _without_preset(own: Plain, reference: Plain) -> Plain:
     if preset != "reference":
         return rest
     return rest | {
-        name: {**rest.get(name, {}), **value} if isinstance(value, dict) else value for name, value in reference.items()
+        name: {**_group(name, rest.get(name, {})), **value} if isinstance(value, dict) else value
+        for name, value in reference.items()
     }
 
 

@@ -10,8 +10,9 @@ The file holds arrays and plain data; loading it executes nothing.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
@@ -21,11 +22,12 @@ from numpy.typing import ArrayLike
 
 from ascpo.engines.actor import Actor, augment
 from ascpo.engines.contract import Engine, scaled
+from ascpo.ranges import Range, check, shown
 from ascpo.runs.config import Config
 from ascpo.runs.directory import NoRun, RunDirectory, find, stored_config
 from ascpo.runs.files import BadFile, reading, write_whole
 from ascpo.runs.sealed import fingerprint_of, policy_digest, read_arrays, sealed_arrays
-from ascpo.runs.serialization import BadSetting, Plain
+from ascpo.runs.serialization import BadSetting, Plain, from_plain, only
 from ascpo.training.agent import Agent
 from ascpo.training.state import Sizes
 
@@ -63,6 +65,17 @@ class PolicyFile:
         return Agent(self.config.algorithm(), settings, sizes, settings.limits_for(self.cost_names)).actor
 
 
+@dataclass(frozen=True)
+class _Header:
+    """What a file says beside its arrays. A file that leaves a size out is refused."""
+
+    format: str = _FORMAT
+    config: dict[str, Any] = field(default_factory=dict)
+    epochs: Annotated[int, Range(at_least=0, at_most=10**15)] = 0
+    observation_size: Annotated[int, Range(at_least=1, at_most=10**9)] = 0
+    cost_names: Annotated[tuple[str, ...], Range(items=1000)] = ()
+
+
 def save_policy(path: Path, plain_config: Plain, engine: Engine, theta: Float[Array, " p"], epochs: int) -> None:
     low, high = engine.action_bounds
     about = {
@@ -82,39 +95,29 @@ def read_policy(path: Path) -> PolicyFile:
     file = directory.policy if directory else path
     if not file.exists():
         raise NoRun(f"{file} does not exist yet: the run was stopped before its first checkpoint.")
-    found = read_arrays(file)
-    about, arrays = found.about, found.arrays
+    sealed = read_arrays(file)
+    about, arrays = sealed.about, sealed.arrays
+    if about.get("format") != _FORMAT:
+        raise BadFile(f"{file} is no policy of this program: its format is {shown(about.get('format'))}.")
     with reading(file):
-        if about.get("format") != _FORMAT:
-            raise BadFile(f"{file} is no policy of this program: its format is {about.get('format')!r}.")
-        _check(about, arrays)
-        config = Config.from_plain(about["config"])
+        header = from_plain(_Header, only(about, _Header))
+        check(header)
+        config = Config.from_plain(header.config)
+        theta, low, high = (arrays[name] for name in ("theta", "low", "high"))
+        _check_sizes(header, config, theta, low, high)
     if directory:
-        _check_run(directory, about["config"])
+        _check_run(directory, header.config)
     return PolicyFile(
         config=config,
-        plain_config=about["config"],
-        epochs=about["epochs"],
-        observation_size=about["observation_size"],
-        cost_names=tuple(about["cost_names"]),
-        theta=jnp.asarray(arrays["theta"]),
-        low=arrays["low"],
-        high=arrays["high"],
-        verified=found.verified,
+        plain_config=header.config,
+        epochs=header.epochs,
+        observation_size=header.observation_size,
+        cost_names=header.cost_names,
+        theta=jnp.asarray(theta),
+        low=low,
+        high=high,
+        verified=sealed.verified,
     )
-
-
-def _check(about: Plain, arrays: Mapping[str, np.ndarray]) -> None:
-    """Refuse a file whose parts do not fit together."""
-    names = about["cost_names"]
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise BadSetting(f"cost_names={names!r} must be a list of names")
-    for name in ("epochs", "observation_size"):
-        if not isinstance(about[name], int) or about[name] < 0:
-            raise BadSetting(f"{name}={about[name]!r} must be a whole number")
-    shapes = {name: arrays[name].shape for name in ("theta", "low", "high")}
-    if any(len(shape) != 1 for shape in shapes.values()) or shapes["low"] != shapes["high"]:
-        raise BadSetting(f"the shapes of its arrays do not fit together: {shapes}")
 
 
 def _check_run(directory: RunDirectory, plain: Plain) -> None:
@@ -123,6 +126,23 @@ def _check_run(directory: RunDirectory, plain: Plain) -> None:
         raise NoRun(
             f"{directory.policy} belongs to another run: its settings are not those of {directory.config_file}. Put "
             f"the run's own policy there, or name the file itself."
+        )
+
+
+def _check_sizes(header: _Header, config: Config, theta: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+    """Refuse sizes that do not fit the arrays in the file, before networks of these sizes take memory."""
+    if any(array.ndim != 1 or array.dtype != np.float32 for array in (theta, low, high)) or low.shape != high.shape:
+        raise BadSetting("its arrays are no parameters and bounds of actions.")
+    if not header.cost_names:
+        raise BadSetting("it names no cost.")
+    if not np.isfinite(theta).all() or np.isnan([low, high]).any():
+        raise BadSetting("some of its numbers are not finite.")
+    hidden = config.settings.hidden
+    weights = hidden[0] * (header.observation_size + (len(hidden) - 1) * hidden[0] + len(low))
+    if not weights < theta.size:
+        raise BadSetting(
+            f"observations of {header.observation_size} numbers, {len(hidden)} hidden layers of {hidden[0]} and "
+            f"{len(low)} actions need more than {weights} parameters, and it holds {theta.size}."
         )
 
 

@@ -17,10 +17,6 @@ class CVaR:
 
     alpha: float
 
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.alpha < 1.0:
-            raise ValueError(f"alpha={self.alpha} must be at least 0 and less than 1. Try 0.9.")
-
     @property
     def quantity(self) -> str:
         """What is kept under the limit, for a person."""

@@ -32,13 +32,14 @@ room. With τ the measured share of such episodes,
 import math
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+from typing import Annotated, ClassVar, Literal, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ascpo.errors import InertSetting
+from ascpo.ranges import Fraction, Positive, Range
 
 _CONFIDENCE = 0.95
 """Of the certificate that shall succeed."""
@@ -205,33 +206,22 @@ class TargetSettings:
     kind: Literal["feedback", "capped", "own"] = "feedback"
     """feedback: as much as the measured episodes ask for; capped: the algorithm's own bound within a share of the trust
     region; own: the algorithm's own bound, however much that takes."""
-    share: float = 0.97
+    share: Annotated[float, Range(above=0.0, at_most=1.0)] = 0.97
     """Share of the trust region's radius that the constraints get."""
-    timeout_relief: float = 0.25
+    timeout_relief: Annotated[float, Range(at_least=0.0, below=1.0)] = 0.25
     """Part of that share that is given up when episodes run into the time limit."""
-    timeout_share: float = 0.1
+    timeout_share: Positive = 0.1
     """Share of episodes that time out from which on all of the relief is given."""
-    smoothing: float = SMOOTHING
+    smoothing: Annotated[float, Range(at_least=0.0, below=1.0)] = SMOOTHING
     """Weight of earlier epochs in what is measured, from 0 up to but not 1."""
-    gain: float = 0.1
+    gain: Fraction = 0.1
     """Gain of the feedback's integral term, for each epoch; 0 leaves the proportional term alone."""
-    episodes: int = 3000
+    episodes: Annotated[int, Range(at_least=0, at_most=10**6)] = 3000
     """Number of episodes of the certificate that shall succeed: feedback aims at so few violations. 0 aims at the
     target probability itself."""
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.share <= 1.0:
-            raise ValueError(f"share={self.share} must be above 0 and at most 1. Try 0.97.")
-        if not 0.0 <= self.smoothing < 1.0:
-            raise ValueError(f"smoothing={self.smoothing} must be at least 0 and less than 1.")
-        if not 0.0 <= self.timeout_relief < 1.0 or not self.timeout_share > 0.0:
-            raise ValueError(
-                f"timeout_relief={self.timeout_relief} must be at least 0 and less than 1, and "
-                f"timeout_share={self.timeout_share} above 0."
-            )
-        if not 0.0 <= self.gain <= 1.0 or self.episodes < 0:
-            raise ValueError(f"gain={self.gain} must lie between 0 and 1, and episodes={self.episodes} not below 0.")
-        inert = {"own": fields(self)[1:], "capped": fields(self)[-2:], "feedback": ()}[self.kind]
+        inert = fields(self)[1:] if self.kind == "own" else fields(self)[-2:] if self.kind == "capped" else ()
         for name, default in ((field.name, field.default) for field in inert):
             if getattr(self, name) != default:
                 why = f"the target `{self.kind}` goes by the bound, not by feedback"

@@ -45,10 +45,11 @@ class HeldOutEpisodes:
         episodes = about.get("sampled", {}).get("Episodes", 0) if (run.path / self.file).exists() else 0
         return episodes, about.get("policy")
 
-    def play(self, run: RunDirectory, threads: int = 0) -> None:
+    def play(self, run: RunDirectory, env: str, threads: int = 0) -> None:
+        """Play them in the environment of the job, which the user named."""
         from ascpo.evaluation.evaluate import evaluate_run
 
-        evaluate_run(run.path, self.count(run), threads=threads)
+        evaluate_run(run.path, self.count(run), env=env, threads=threads)
 
 
 @dataclass(frozen=True)
@@ -71,12 +72,14 @@ class FixedStarts:
         starts = SCHEMES[seeding].fixed_starts(self.starts)
         return [starts[i % self.starts] for i in range(self.episodes)]
 
-    def play(self, run: RunDirectory, threads: int = 0) -> None:
+    def play(self, run: RunDirectory, env: str, threads: int = 0) -> None:
+        """Play them in the environment of the job, which the user named."""
         from ascpo.evaluation.episodes import play
         from ascpo.runs.environment import open_engine
+        from ascpo.runs.trust import trusted
 
         policy = read_policy(run.path)
-        engine = open_engine(policy.config.env, self.episodes, threads=threads)
+        engine = open_engine(trusted(policy.config.env, env), self.episodes, threads=threads)
         limits, limits_on = policy.config.settings.limits_for(policy.cost_names), policy.config.algorithm().limits_on
         origins = self.origins(policy.config.seeding)
         played = play(engine, policy.actor(), policy.theta, origins, limits=limits, limits_on=limits_on).episodes

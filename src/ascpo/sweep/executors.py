@@ -14,6 +14,7 @@ from typing import Protocol, runtime_checkable
 import jax
 
 from ascpo.algorithms import Method
+from ascpo.runs.links import refuse_links
 from ascpo.sweep.jobs import Batch
 from ascpo.sweep.store import log_file
 
@@ -86,6 +87,7 @@ class Processes:
     def submit(self, batch: Batch) -> int:
         slot = next(slot for slot in range(self.slots) if slot not in self._running)
         log = log_file(batch[0].run)
+        refuse_links(log, log.parent)
         log.parent.mkdir(parents=True, exist_ok=True)
         jobs = json.dumps([job.to_data() for job in batch])
         cores = _cores()

@@ -121,7 +121,7 @@ def run_batch(
         relaunch(runs, config.env, options, [_EpochCallback(on_epoch)] if on_epoch else [])
     for job in batch:
         if job.evaluation is not None and not is_evaluated(job.run, job.evaluation):
-            job.evaluation.play(job.run, threads)
+            job.evaluation.play(job.run, job.config.env, threads)
 
 
 @dataclass(frozen=True)

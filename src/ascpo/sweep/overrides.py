@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ascpo.algorithms import ALGORITHMS
+from ascpo.ranges import shown
 from ascpo.runs.serialization import BadSetting, unflat
 
 Overrides = Mapping[str, Any]
@@ -17,7 +18,9 @@ def read_overrides(typed: Iterable[str]) -> dict[str, object]:
     for text in typed:
         name, equals, value = text.partition("=")
         if not (name and equals and value):
-            raise BadSetting(f"{text!r} is no setting. Write name=value, for example horizon=50 or cost_fit.window=3.")
+            raise BadSetting(
+                f"{shown(text)} is no setting. Write name=value, for example horizon=50 or cost_fit.window=3."
+            )
         found[_name(name.strip())] = _value(value.strip())
     return found
 
@@ -33,7 +36,7 @@ def _value(text: str) -> object:
     """A number, a list of numbers, True, False or None. Anything else is text."""
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # All of these come from odd text.
         return text
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
+from ascpo.runs.links import refuse_links
 from ascpo.sweep.executors import Executor
 from ascpo.sweep.jobs import Batch, Job, can_share_engine
 from ascpo.sweep.store import failure_file
@@ -168,6 +169,7 @@ class _Queue:
         self.outcomes.append(outcome)
         file = failure_file(outcome.job.run)
         if outcome.status == "failed":
+            refuse_links(file, file.parent)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(outcome.error + "\n")
         elif outcome.status == "trained":

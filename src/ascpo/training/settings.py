@@ -1,10 +1,14 @@
 """Settings that every algorithm shares, as frozen data."""
 
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 from ascpo.algorithms.algorithm import Algorithm
-from ascpo.errors import InertSetting
+from ascpo.errors import BadSetting, InertSetting
 from ascpo.networks.fit import CostFitSettings, FitSettings
+from ascpo.networks.policy import LOG_STD_BOUNDS
+from ascpo.ranges import Fraction, NonNegative, Probability, Range, check
+from ascpo.seeding import MAX_ENVS
 from ascpo.trust_region.clipped import ClippedStep
 from ascpo.trust_region.step import TrustRegion
 
@@ -13,51 +17,43 @@ from ascpo.trust_region.step import TrustRegion
 class Settings:
     """What a training is made of, beside its environment and its algorithm."""
 
-    num_envs: int = 30
+    num_envs: Annotated[int, Range(at_least=1, at_most=MAX_ENVS)] = 30
     """Number of environments that run side by side."""
-    horizon: int = 1000
+    horizon: Annotated[int, Range(at_least=1, at_most=10**7)] = 1000
     """Steps of each environment in an epoch."""
     carry: bool = True
     """Let episodes go on from one epoch to the next. Otherwise the end of an epoch cuts them."""
-    limits: tuple[float, ...] = (0.0,)
+    limits: Annotated[tuple[float, ...], Range(items=1000)] = (0.0,)
     """The limit of each constraint: of the cost of every state, or of the sum of an episode's costs, as the algorithm
     has it. A single number holds for all constraints."""
-    probability: float = 0.98
+    probability: Probability = 0.98
     """Target probability: the share of episodes that shall keep every state within its limits."""
-    margin: float = 0.0
+    margin: NonNegative = 0.0
     """Distance below the limits that learning aims at. What is measured, logged and certified are the limits."""
-    discount: float = 0.99
+    discount: Annotated[float, Range(above=0.0, at_most=1.0)] = 0.99
     """γ of the reward."""
-    gae_lambda: float = 0.97
+    gae_lambda: Fraction = 0.97
     """λ of the reward's generalised advantage estimates."""
-    hidden: tuple[int, ...] = (64, 64)
+    hidden: Annotated[tuple[int, ...], Range(at_least=1, at_most=2**14)] = (64, 64)
     """Widths of the hidden layers of every network."""
-    initial_log_std: float = -0.5
+    initial_log_std: Annotated[float, Range(LOG_STD_BOUNDS[0], LOG_STD_BOUNDS[1])] = -0.5
     """Logarithm of the policy's first standard deviation."""
     value_fit: FitSettings = field(default_factory=FitSettings)
     """How the reward's critic is fitted."""
     cost_fit: CostFitSettings = field(default_factory=CostFitSettings)
     """How the cost critics are fitted."""
-    cost_gae_lambda: float | None = None
+    cost_gae_lambda: Fraction | None = None
     """λ of the costs' generalised advantage estimates. None takes 0.95 for what an episode's largest cost is made of,
     and 0.97 otherwise."""
-    output_bias: float | None = -4.0
+    output_bias: Annotated[float, Range(at_least=-100.0, at_most=100.0)] | None = -4.0
     """Bias of the last layer of cost critics whose output is never negative: it starts them near zero."""
     trust_region: TrustRegion = field(default_factory=TrustRegion)
     """How large a step of the policy may be, and how it is computed."""
 
     def __post_init__(self) -> None:
-        for name in ("num_envs", "horizon"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)}: ask for at least 1.")
-        if not 0.0 < self.probability < 1.0:
-            raise ValueError(f"probability={self.probability} must lie between 0 and 1. Try 0.98.")
-        if not self.hidden or min(self.hidden) < 1:
-            raise ValueError(f"hidden={self.hidden}: give each layer a size of at least 1. Try 64 64.")
+        check(self)
         if len(set(self.hidden)) > 1:
-            raise ValueError(f"hidden={self.hidden}: layers of different width are not possible. Try 64 64.")
-        if not 0.0 < self.discount <= 1.0 or not 0.0 <= self.gae_lambda <= 1.0:
-            raise ValueError(f"discount={self.discount} and gae_lambda={self.gae_lambda} must lie between 0 and 1.")
+            raise BadSetting(f"hidden={self.hidden}: layers of different width are not possible. Try 64 64.")
 
     def limits_for(self, names: tuple[str, ...]) -> tuple[float, ...]:
         """One limit for each constraint."""

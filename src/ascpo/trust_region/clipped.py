@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
+from ascpo.ranges import Iterations, LearningRate
 from ascpo.trust_region.dual import Case
 from ascpo.trust_region.line_search import Evaluation
 from ascpo.trust_region.step import Problem, StepReport, TrustRegion, Vector
@@ -19,15 +20,11 @@ _Descent = tuple[Int[Array, ""], Vector, PyTree, Bool[Array, ""]]
 class ClippedStep:
     """Epochs of descent on a clipped loss. It keeps no constraints: their price belongs into the loss."""
 
-    learning_rate: float = 3e-4
+    learning_rate: LearningRate = 3e-4
     """Learning rate of Adam."""
-    iterations: int = 80
+    iterations: Iterations = 80
     """Largest number of steps of Adam in an epoch, each on all of its data. The descent ends sooner where the
     divergence passes the trust region's radius."""
-
-    def __post_init__(self) -> None:
-        if self.iterations < 1:
-            raise ValueError(f"iterations={self.iterations}: ask for at least one.")
 
     def init(self, theta: Vector) -> PyTree:
         return optax.adam(self.learning_rate).init(theta)

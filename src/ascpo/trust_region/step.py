@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Annotated, Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
+from ascpo.ranges import Iterations, NonNegative, Positive, Probability, Range
 from ascpo.trust_region.fisher import gauss_newton
 from ascpo.trust_region.line_search import Evaluation, Found
 
@@ -20,29 +21,18 @@ AnyArray = Array | np.ndarray
 class TrustRegion:
     """How large a step may be, and how it is computed."""
 
-    delta: float = 0.02
+    delta: Positive = 0.02
     """Radius of the trust region: the largest mean KL divergence of a step, in nats."""
-    damping: float = 0.01
+    damping: NonNegative = 0.01
     """Number that is added to the diagonal of the Fisher matrix."""
-    cg_iterations: int = 20
+    cg_iterations: Iterations = 20
     """Largest number of iterations of conjugate gradients."""
-    fisher_stride: int = 5
+    fisher_stride: Annotated[int, Range(at_least=1, at_most=10**7)] = 5
     """The Fisher matrix is estimated from every n-th step of the rollout; this is n."""
-    backtracking: float = 0.8
+    backtracking: Probability = 0.8
     """Factor by which the line search shortens a step."""
-    backtracks: int = 100
+    backtracks: Iterations = 100
     """Number of times that the line search tries before it gives the step up."""
-
-    def __post_init__(self) -> None:
-        if not self.delta > 0 or not self.damping >= 0:
-            raise ValueError(f"delta={self.delta} must be above 0, and damping={self.damping} not below it.")
-        if self.cg_iterations < 1 or self.fisher_stride < 1 or self.backtracks < 1:
-            raise ValueError(
-                f"cg_iterations={self.cg_iterations}, fisher_stride={self.fisher_stride} and "
-                f"backtracks={self.backtracks} must be at least 1."
-            )
-        if not 0.0 < self.backtracking < 1.0:
-            raise ValueError(f"backtracking={self.backtracking} must lie between 0 and 1. Try 0.8.")
 
 
 @dataclass(frozen=True)

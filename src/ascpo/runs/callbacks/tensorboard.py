@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ascpo.runs.callbacks.callback import EpochRecord, TrainingPlan
+from ascpo.runs.links import refuse_links
 
 
 class TensorBoard:
@@ -24,6 +25,7 @@ class TensorBoard:
         # TensorBoard hides what was written after the checkpoint that the run continues from.
         settings = plan.config.settings
         first = plan.epochs_done * settings.num_envs * settings.horizon + 1
+        refuse_links(self._directory / "tensorboard")
         self._writer = self._open(str(self._directory / "tensorboard"), purge_step=first if plan.epochs_done else None)
 
     def on_epoch_end(self, epochs: Sequence[EpochRecord]) -> None:

@@ -1,0 +1,97 @@
+"""Who may see the page of a replay: a browser on this machine that was given its address.
+
+Other programs and other pages in the same browser can reach a port of this machine too. So the address holds a random
+token, and a request without it is refused. A page elsewhere that lets its own name point to this machine (DNS
+rebinding) sends that name as `Host`, and another page sends its address as `Origin`: both must be those of this server.
+"""
+
+import http
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from websockets.asyncio.server import ServerConnection
+    from websockets.datastructures import Headers
+    from websockets.http11 import Request, Response
+
+    ProcessRequest = Callable[[ServerConnection, Request], Response | None]
+
+NAMES = ("127.0.0.1", "localhost", "[::1]")
+"""The names of this machine to itself."""
+_REFUSED = "This address is not complete. Use the one that `ascpo replay` printed.\n"
+
+
+class Access:
+    """Refuses requests that do not come from the page itself."""
+
+    def __init__(self) -> None:
+        self.token = secrets.token_urlsafe(16)
+        self._guards = False
+
+    @contextmanager
+    def guarding(self) -> Iterator[None]:
+        """Servers that viser opens inside refuse such requests. It has no parameter for this."""
+        from websockets.asyncio import server
+
+        before = server.serve
+
+        def serve(*args: Any, process_request: "ProcessRequest", **options: Any) -> object:
+            self._guards = True
+            return before(*args, process_request=self._guarded(process_request), **options)
+
+        server.serve = serve  # pyright: ignore[reportAttributeAccessIssue]
+        try:
+            yield
+        finally:
+            server.serve = before  # pyright: ignore[reportPrivateImportUsage]
+        if not self._guards:
+            raise RuntimeError("This version of viser opens its server in another way, so the page cannot be guarded.")
+
+    def _guarded(self, answer: "ProcessRequest") -> "ProcessRequest":
+        def process_request(connection: "ServerConnection", request: "Request") -> "Response | None":
+            port = connection.local_address[1]
+            path = self._inside(request.path)
+            if path is None or not is_own(request.headers, port):
+                return connection.respond(http.HTTPStatus.FORBIDDEN, _REFUSED)
+            # The server's files do not know the token.
+            request.path = path
+            response = answer(connection, request)
+            if response is not None:
+                response.headers.update(_headers(port))
+            return response
+
+        return process_request
+
+    def _inside(self, path: str) -> str | None:
+        """The path after the token; None without the token."""
+        path, mark, query = path.partition("?")
+        token, _, rest = path.removeprefix("/").partition("/")
+        # Compared in constant time, so that nobody can guess it letter by letter.
+        same = secrets.compare_digest(token.encode("utf-8", "replace"), self.token.encode())
+        return f"/{rest}{mark}{query}" if same else None
+
+
+def is_own(headers: "Headers", port: int) -> bool:
+    """Whether a request was sent to this server, and by its own page if a page sent it."""
+    hosts = {f"{name}:{port}" for name in NAMES} | (set(NAMES) if port == 80 else set())
+    sent, origins = headers.get_all("Host"), headers.get_all("Origin")
+    known = {f"http://{host}" for host in hosts}
+    return len(sent) == 1 and sent[0].lower() in hosts and all(origin.lower() in known for origin in origins)
+
+
+def _headers(port: int) -> dict[str, str]:
+    """What the page may do: load nothing from elsewhere, talk to nobody else, stand in no other page."""
+    # A policy cannot name an address of IPv6.
+    talk = f"'self' ws://127.0.0.1:{port} ws://localhost:{port}"
+    return {
+        "Content-Security-Policy": (
+            "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; "
+            f"connect-src {talk} data: blob:; frame-ancestors 'none'; form-action 'none'; base-uri 'none'"
+        ),
+        "Referrer-Policy": "no-referrer",
+        "X-Frame-Options": "DENY",
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "no-store",
+    }

@@ -1,0 +1,56 @@
+"""Which environment may be opened because a run's files name it.
+
+Anybody may have written a run's files, and `env` in them can name any function of any module. So a name from a file is
+followed only where that imports nothing that the file chose: a suite of this package, or an id that an installed
+package has registered with Gymnasium. Everything else needs the user's word in the same call: the same name again, a
+factory, or `trust_env`.
+"""
+
+import shlex
+
+from ascpo.runs.environment import Environment, is_suite, name_of
+from ascpo.runs.serialization import BadSetting
+
+
+def trusted(named: str, env: Environment | None = None, *, trust_env: bool = False) -> Environment:
+    """The environment that a run's files name, if it may be opened. An error says what to type."""
+    if not isinstance(named, str):
+        raise BadSetting(f"This run names {named!r} as its environment, which is no text.")
+    if env is not None and not isinstance(env, str):
+        return env
+    if "<" in named:
+        raise BadSetting(
+            f"This run was trained on {_shown(named)}, which cannot be found by its name. Give the function that makes "
+            f"it in Python, such as ascpo.resume(run, env=...)."
+        )
+    if env is not None and _suite_name(env) != _suite_name(named):
+        raise BadSetting(
+            f"This run names {_shown(named)} as its environment, and you named {_shown(env)}. Name the same one."
+        )
+    if env is None and not trust_env and names_code(named):
+        raise BadSetting(
+            f"This run names {_shown(named)} as its environment, which is code from outside this package. Reading a "
+            f"run executes no code that its files name. If you trust this code, type --env {_shown(named)} or "
+            f"--trust-env (in Python: env=... or trust_env=True)."
+        )
+    return named
+
+
+def names_code(named: str) -> bool:
+    """Whether opening this environment imports a module that the name itself chooses."""
+    return ":" in named
+
+
+def flag_for(named: str) -> str:
+    """What a command about this run needs to be told, with a space before it; nothing for most environments."""
+    return f" --env {shlex.quote(named)}" if names_code(named) and "<" not in named else ""
+
+
+def _suite_name(env: str) -> str:
+    """A suite has two names: its own, and its Gymnasium id."""
+    return name_of(env) if is_suite(env) else env
+
+
+def _shown(named: str) -> str:
+    """As it can be typed in a shell. A hostile name holds more than letters."""
+    return shlex.quote(named if named.isprintable() else ascii(named))

@@ -1,0 +1,42 @@
+import pytest
+
+from ascpo.runs.serialization import BadSetting
+from ascpo.runs.trust import flag_for, trusted
+from tests.own import Cart
+
+OWN = "tests.own:make"
+
+
+@pytest.mark.parametrize("named", ["Point-8-Hazard", "ascpo/Point-8-Hazard-v0", "Pendulum-v1", "tests/Cart-v0"])
+def test_suites_and_registered_ids_need_no_word_of_the_user(named):
+    assert trusted(named) == named
+    assert flag_for(named) == ""
+
+
+def test_code_needs_the_same_name_a_factory_or_trust():
+    with pytest.raises(BadSetting, match=f"--env {OWN} or --trust-env"):
+        trusted(OWN)
+    assert trusted(OWN, OWN) == OWN
+    assert trusted(OWN, Cart) is Cart
+    assert trusted(OWN, trust_env=True) == OWN
+    assert flag_for(OWN) == f" --env {OWN}"
+
+
+def test_a_suite_may_be_named_by_either_of_its_names_and_no_other_environment_takes_its_place():
+    assert trusted("Point-8-Hazard", "ascpo/Point-8-Hazard-v0") == "Point-8-Hazard"
+    for other in ("Point-4-Hazard", OWN):
+        with pytest.raises(BadSetting, match="you named"):
+            trusted("Point-8-Hazard", other)
+
+
+@pytest.mark.parametrize("named", [["tests.own", "make"], None, 3])
+def test_what_is_no_text_is_no_environment(named):
+    with pytest.raises(BadSetting, match="no text"):
+        trusted(named, trust_env=True)
+
+
+def test_what_has_no_name_is_given_in_python():
+    for trust in (False, True):
+        with pytest.raises(BadSetting, match=r"ascpo\.resume\(run, env="):
+            trusted("tests.own:test.<locals>.make", trust_env=trust)
+    assert trusted("tests.own:test.<locals>.make", Cart) is Cart

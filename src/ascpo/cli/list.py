@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from ascpo.runs.directory import RunDirectory
 
 
+_REASONS = 5
+"""At most so many runs are named where none can be read."""
+
+
 @dataclass(frozen=True)
 class List:
     """List the algorithms, the suites, or the runs in a directory."""
@@ -74,6 +78,8 @@ def _runs(table: Table, directory: Path) -> None:
     if not found:
         raise NoRun(f"There is no run in {directory}. `ascpo train --out {directory}` makes one.")
     rows = [(str(run.path.relative_to(directory)), *_row(run)) for run in found]
+    if all(epochs.startswith("?") for _, epochs, *_ in rows):
+        raise NoRun(" ".join(row[-1].removeprefix("BAD: ") for row in rows[:_REASONS]))
     remarks = [""] if any(row[-1] for row in rows) else []
     for title in ("run", "epochs", "J_r", "M_c", "within limits", *remarks):
         table.add_column(title, justify="left" if title in ("run", "") else "right", overflow="fold")

@@ -90,9 +90,9 @@ def write_whole(path: Path, content: str | bytes) -> None:
 def write_together(contents: Mapping[Path, str | bytes]) -> None:
     """Write files of one directory. None is replaced before all are on the disk; the last one is replaced last."""
     parts = {path: path.with_name(path.name + ".part") for path in contents}
+    refuse_links(*parts, *parts.values())
     try:
         for path, content in contents.items():
-            refuse_links(path, parts[path])
             with writing(path), open_to_write(parts[path]) as file:
                 write_all(file, content.encode() if isinstance(content, str) else content)
                 os.fsync(file.fileno())

@@ -14,9 +14,9 @@ from ascpo.engines.contract import RunBatch
 from ascpo.engines.gymnasium.engine import GymnasiumEngine
 from ascpo.engines.native.engine import NativeEngine
 from ascpo.environments.spaces import make_task
-from ascpo.evaluation.certificate import CertificatePlan
 from ascpo.evaluation.certify import Request, certify
 from ascpo.evaluation.evaluate import evaluate_run
+from ascpo.evaluation.plan import CertificatePlan
 from ascpo.evaluation.records import read_records
 from ascpo.evaluation.retrace import retrace
 from ascpo.guard.draws import keys_for
@@ -167,11 +167,11 @@ def test_version_1_has_the_seeds_that_it_had():
 
 def test_version_1_has_the_certificates_that_it_had():
     about = {"env": POINT, "policy": "a", "family": ("a",), "cost_names": ("hazard",), "limits": (0.0,)}
-    plan = CertificatePlan(**about, seeding=1)
+    plan = CertificatePlan(**about, seeding=1, format=1)
     assert plan.experiment == "58096fe485ceae805fe6dd1f236dfc83affa36cdad5cfe43ff387be46acf42ef"
     assert plan.seed == 3624497124
     assert plan.origins[:2] == [(3624497124, 0), (3624497125, 0)]
-    assert CertificatePlan(**about).experiment != plan.experiment
+    assert CertificatePlan(**about, format=1).experiment != plan.experiment
 
 
 def test_version_1_has_the_keys_that_it_had():

@@ -1,3 +1,5 @@
+import shutil
+
 import pytest
 
 from tests.evaluation.untrained import untrained
@@ -10,7 +12,33 @@ def test_a_certificate_is_said_in_words_written_and_repeated(ascpo, tmp_path):
     assert "CERTIFIED" in said
     assert "It does not mean" in said
     assert "Cantelli's p" in said
-    assert "Confirmed" in ascpo("certify", "--check", run / "certificate.json")
+    assert "This was look 1 of this run" in said
+    checked = ascpo("certify", "--check", run / "certificate.json")
+    assert "Confirmed" in checked
+    assert "Not confirmed" not in checked
+
+
+def test_a_check_without_the_run_says_what_it_could_not_see(ascpo, tmp_path):
+    run = untrained(tmp_path / "runs")
+    ascpo("certify", run, "--probability", 0.5, "--episodes", 40)
+    for name in ("certificate.json", "policy.safetensors"):
+        shutil.copy(run / name, tmp_path)
+    alone = "--check", tmp_path / "certificate.json", "--policy", tmp_path / "policy.safetensors"
+    said = " ".join(ascpo("certify", *alone).split())
+    assert "Not confirmed: That this was look 1 is the certificate's own word" in said
+    assert "Confirmed: the repeated episodes give the same figures." in said
+
+
+def test_the_earlier_flag_of_looks_is_answered_with_a_sentence(ascpo, tmp_path):
+    for words in (["--looks", "2"], ["--looks=2"]):
+        with pytest.raises(SystemExit, match="Leave it out: every look at a run is counted"):
+            ascpo("certify", tmp_path, *words)
+
+
+@pytest.mark.parametrize("words", [("--limits", "nan"), ("--limits", "inf"), ("--confidence", "nan")])
+def test_what_is_not_a_number_is_answered_with_a_sentence(ascpo, tmp_path, words):
+    with pytest.raises(SystemExit, match=words[0].removeprefix("--")):
+        ascpo("certify", untrained(tmp_path), *words)
 
 
 def test_a_policy_that_is_not_safe_enough_ends_with_a_status_of_its_own(ascpo, tmp_path, capsys):
@@ -38,7 +66,7 @@ def test_a_tampered_certificate_is_answered_with_a_sentence(ascpo, tmp_path):
 
 
 def test_too_few_episodes_are_answered_with_how_many_it_takes(ascpo, tmp_path):
-    with pytest.raises(SystemExit, match="at least 299"):
+    with pytest.raises(SystemExit, match="at least 348"):
         ascpo("certify", untrained(tmp_path), "--probability", 0.99, "--episodes", 100)
 
 

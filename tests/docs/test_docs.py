@@ -33,7 +33,7 @@ def small(command):
     if typed[0] == "evaluate":
         return [*typed, "--episodes", "2"]
     if typed[0] == "certify" and "--check" not in typed:
-        return [*typed, "--episodes", "8", "--probability", "0.5"]
+        return [*typed, "--episodes", "12", "--probability", "0.5"]
     if typed[0] != "train" or {"--help", "--show"} & set(typed):
         return typed
     if "--resume" in typed:

@@ -4,19 +4,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ascpo.evaluation.binding import RunBinding
 from ascpo.evaluation.bound import lower_bound
-from ascpo.evaluation.certificate import (
-    BadCertificate,
-    Certificate,
-    CertificatePlan,
-    certificate_of,
-    statement,
-    theory_of,
-)
+from ascpo.evaluation.certificate import BadCertificate, Certificate, certificate_of, theory_of
+from ascpo.evaluation.plan import CertificatePlan
 from ascpo.runs.serialization import BadSetting
 from ascpo.seeding import Purpose, seed_of
 from tests.evaluation.test_metrics import episodes
 
+FIRST = 6 / np.pi**2
+"""The share of the error that the first look spends."""
 PLAN = CertificatePlan(
     env="Point-1-Hazard",
     policy="aa",
@@ -35,17 +32,18 @@ def made(violations=3, plan=PLAN):
 def test_it_counts_episodes_and_bounds_their_probability():
     found = made(3)
     assert found.violations == 3
-    assert found.bound == lower_bound(3, 100, 0.95)
+    assert found.bound == lower_bound(3, 100, 1 - 0.05 * FIRST)
     assert found.certified
     assert not made(20).certified
 
 
-def test_299_clean_episodes_certify_99_percent():
-    plan = CertificatePlan(**{**vars(PLAN), "probability": 0.99, "episodes": 299})
+def test_348_clean_episodes_certify_99_percent():
+    """0.99^348 is just below 0.05·6/π²."""
+    plan = CertificatePlan(**{**vars(PLAN), "probability": 0.99, "episodes": 348})
     assert made(0, plan).certified
     assert not made(1, plan).certified
-    with pytest.raises(BadSetting, match="at least 299"):
-        CertificatePlan(**{**vars(PLAN), "probability": 0.99, "episodes": 298})
+    with pytest.raises(BadSetting, match="at least 348"):
+        CertificatePlan(**{**vars(PLAN), "probability": 0.99, "episodes": 347})
 
 
 def test_the_plan_says_how_many_violations_it_allows():
@@ -63,12 +61,40 @@ def test_the_seed_follows_from_the_plan_and_not_from_what_is_asked_for():
 def test_policies_that_are_certified_together_share_seeds_and_error():
     both = [CertificatePlan(**{**vars(PLAN), "policy": name, "family": ("aa", "bb")}) for name in ("aa", "bb")]
     assert both[0].seed == both[1].seed
-    assert both[0].each == pytest.approx(0.975)
+    assert both[0].each == pytest.approx(1 - 0.025 * FIRST)
     assert made(3, both[0]).bound < made(3).bound
 
 
-def test_several_looks_cost_confidence():
-    assert CertificatePlan(**{**vars(PLAN), "looks": 5}).each == pytest.approx(0.99)
+def test_a_later_look_costs_more():
+    assert replace(PLAN, look=5).each == pytest.approx(1 - 0.05 * FIRST / 25)
+
+
+def test_format_1_divides_the_error_by_the_number_of_looks():
+    assert replace(PLAN, look=5, format=1).each == pytest.approx(0.99)
+
+
+def test_nothing_that_somebody_could_write_at_will_is_in_the_seed():
+    """What decides the episodes is in it. The world and the environments are derived by whoever checks."""
+    decides = {"env": "Point-2-Hazard", "family": ("aa", "bb"), "cost_names": ("ghost",), "limits": (0.1,)}
+    decides |= {"actions": "mean", "episodes": 101, "limits_on": "episode"}
+    for name, value in decides.items():
+        assert replace(PLAN, **{name: value}).seed != PLAN.seed, name
+    free = {"world": "  ", "num_envs": 7, "k": 1.0, "probability": 0.8, "confidence": 0.8, "look": 2}
+    for name, value in free.items():
+        assert replace(PLAN, **{name: value}).seed == PLAN.seed, name
+    assert vars(PLAN).keys() - decides.keys() - free.keys() == {"policy", "seeding", "format"}
+
+
+@pytest.mark.parametrize("name", ["probability", "confidence", "k", "limits"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_what_is_not_a_finite_number_is_refused(name, value):
+    with pytest.raises(BadSetting, match=name):
+        replace(PLAN, **{name: (value,) if name == "limits" else value})
+
+
+def test_costs_that_are_not_finite_numbers_are_not_certified():
+    with pytest.raises(ValueError, match="not finite"):
+        certificate_of(PLAN, episodes([[np.nan]] + [[0.0]] * 99))
 
 
 def test_constraints_are_bounded_together():
@@ -76,7 +102,7 @@ def test_constraints_are_bounded_together():
     found = certificate_of(plan, episodes([[0.5, 0.0]] * 2 + [[0.0, 0.5]] * 3 + [[0.0, 0.0]] * 95))
     assert found.violations == 5
     assert [one.violations for one in found.constraints] == [2, 3]
-    assert found.constraints[0].bound == lower_bound(2, 100, 0.975)
+    assert found.constraints[0].bound == lower_bound(2, 100, 1 - 0.025 * FIRST)
 
 
 def test_other_episodes_than_planned_are_refused():
@@ -100,12 +126,19 @@ def test_a_certificate_survives_the_way_to_a_file_and_back():
         (("plan", "policy"), "bb"),
         (("seed",), 1),
         (("constraints", 0, "violations"), 0),
+        (("constraints", 0, "name"), "ghost"),
+        (("constraints", 0, "limit"), 0.5),
+        (("look",), 2),
+        (("plan", "look"), 2),
+        (("run", "chain"), "beef"),
         (("statement", 0), "All is well."),
     ],
 )
 @pytest.mark.parametrize("with_new_digest", [False, True])
 def test_a_changed_certificate_is_refused(path, value, with_new_digest):
-    """Even if its checksum was made anew, its parts do not agree."""
+    """Even if its checksum was made anew, its parts do not agree. What it is bound to is compared with the run."""
+    if with_new_digest and path[0] == "run":
+        return
     from ascpo.evaluation.certificate import _digest
 
     plain = json.loads(made(3).to_json())
@@ -126,10 +159,10 @@ def test_what_is_no_certificate_is_refused(text):
 
 
 def test_the_words_say_what_was_shown_and_never_round_up():
-    words = " ".join(statement(made(3)))
+    words = " ".join(made(3).statement)
     assert f"{made(3).bound:.6f}"[:6] in words
     assert "CERTIFIED" in words
-    assert "NOT certified" in " ".join(statement(made(20)))
+    assert "NOT certified" in " ".join(made(20).statement)
     assert "does not mean" in words
 
 
@@ -159,13 +192,28 @@ def test_cantelli_says_something_of_a_limit_above_the_mean():
 def test_a_limit_of_an_episodes_sum_is_another_statement_with_scenes_of_its_own():
     of_sum = replace(PLAN, limits=(25.0,), limits_on="episode")
     of_states = replace(PLAN, limits=(25.0,))
-    words = " ".join(statement(made(3, of_sum)))
+    words = " ".join(made(3, of_sum).statement)
     assert "the sum of the costs broke hazard ≤ 25" in words
     assert "keeps hazard ≤ 25 in the sum of its costs" in words
-    assert "in every state" in " ".join(statement(made(3, of_states)))
+    assert "in every state" in " ".join(made(3, of_states).statement)
     assert of_sum.experiment != of_states.experiment
     assert Certificate.from_json(made(3, of_sum).to_json()) == made(3, of_sum)
 
 
-def test_certificates_of_states_keep_the_checksum_of_earlier_versions():
-    assert "limits_on" not in PLAN.plain()
+def test_certificates_of_format_1_keep_their_checksum_and_their_words():
+    first = replace(PLAN, format=1)
+    assert "limits_on" not in first.plain()
+    assert first.plain()["looks"] == 1
+    old = made(3, first)
+    assert Certificate.from_json(old.to_json()) == old
+    assert "look" not in json.loads(old.to_json())
+    assert not any("look" in line.split() for line in old.statement)
+
+
+def test_the_words_say_which_look_it_was_and_what_the_confidence_is_of():
+    words = " ".join(replace(made(3, replace(PLAN, look=3)), run=RunBinding(earlier=1)).statement)
+    assert "This was look 3 of this run" in words
+    assert "hold together with confidence 0.95; this one by itself has 0.9966" in words
+    assert "1 certificate of the earlier format" in words
+    assert "at most 5 of 100 runs would ever get a bound above the truth" in words
+    assert "deleted the list of looks" in words

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -52,6 +54,24 @@ def test_limits_decide_what_a_violation_is():
         Toy(Corridor(), 2), ACTOR, jnp.array([1.0]), seeded(0, 2), limits=(1.95, 0.0), mean_action=True
     ).episodes
     assert_array_equal(found.first_violation[:, 0], 9)
+
+
+@pytest.mark.parametrize("limits_on", ["state", "episode"])
+def test_a_cost_or_a_limit_that_is_not_a_number_is_a_violation(limits_on):
+    walk = {"mean_action": True, "limits_on": limits_on}
+    still = ACTOR, jnp.array([0.0]), seeded(0, 2)
+    assert play(Toy(Corridor(), 2), *still, limits=LIMITS, **walk).episodes.safe.all()
+    assert not play(Toy(Corridor(), 2), *still, limits=(0.0, np.nan), **walk).episodes.safe.any()
+    lost = play(Toy(Lost(), 2), *still, limits=LIMITS, **walk).episodes
+    assert_array_equal(lost.first_violation, [[4, -1], [4, -1]])
+
+
+class Lost(Corridor):
+    """Its first cost is not a number after the fifth step."""
+
+    def step(self, state, action, key):
+        after = super().step(state, action, key)
+        return replace(after, costs=after.costs.at[0].set(jnp.where(state[1] == 4, jnp.nan, after.costs[0])))
 
 
 def test_sampled_actions_differ_from_mean_ones():

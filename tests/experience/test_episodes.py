@@ -63,6 +63,11 @@ def test_an_episode_at_its_limit_does_not_violate_it():
     assert_allclose(summary(r, limit=0.5)[1].violation_rates, [0.5])
 
 
+def test_an_episode_whose_cost_is_not_a_number_violates_its_limit():
+    r = rollout([0, 0, 0], [jnp.nan, 0.0, 0.0], terminated=[1, 2])
+    assert_allclose(summary(r, limit=0.5)[1].violation_rate, 0.5)
+
+
 def test_one_violated_limit_of_two_makes_an_episode_violating():
     r = rollout([0], [0.0], terminated=[0])
     cost = jnp.array([0.0, 1.0])[None, None]

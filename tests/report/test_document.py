@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from ascpo.cli import report as verb
+from ascpo.report import document
 from ascpo.report.document import write_report
 from ascpo.runs.serialization import BadSetting
 from tests.browser import messages, opened, requests
@@ -161,6 +162,14 @@ def test_the_page_names_unfinished_runs_and_leaves_out_runs_without_an_epoch(tmp
     page = write_report([tmp_path], tmp_path / "out", NOW).read_text()
     assert "running has 2 of 10 epochs" in page
     assert "begun has no finished epoch" in page
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_certificate_of_the_earlier_format_is_shown_as_one(version):
+    run = SimpleNamespace(certificate=CERTIFICATE | {"format": f"ascpo certificate {version}", "look": 3})
+    shown = document._certificate(run)
+    assert any("has the earlier format 1" in sentence for sentence in shown["sentences"]) == (version == 1)
+    assert shown["figures"]["look"] == "3"
 
 
 def test_the_page_says_if_certificate_and_evaluation_belong_to_different_policies(tmp_path, monkeypatch):

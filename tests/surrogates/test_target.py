@@ -111,7 +111,7 @@ def test_errors_of_either_sign_count_the_same_however_much_is_asked_for():
 
 
 @pytest.mark.parametrize("probability", [0.5, 0.9, 0.95, 0.98, 0.99, 0.999])
-def test_the_set_point_is_where_a_certificate_succeeds_nine_times_in_ten(probability):
+def test_the_set_point_is_where_a_single_test_succeeds_nine_times_in_ten(probability):
     share = allowed_share(probability, 3000)
     allowed = allowed_violations(3000, probability, 0.95)
     assert share < 1 - probability

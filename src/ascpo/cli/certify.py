@@ -11,26 +11,33 @@ from rich.console import Console
 
 from ascpo.cli.own_code import OwnCode
 from ascpo.cli.parsing import parsed
+from ascpo.cli.printable import printable
 from ascpo.cli.show import counting, plain_table
-from ascpo.evaluation.certificate import Certificate, findings, meaning
-from ascpo.evaluation.certify import FILE, Comparison, Request, certify, check
+from ascpo.evaluation.certificate import Certificate
+from ascpo.evaluation.certify import Comparison, Request, certify, check
+from ascpo.evaluation.looks import FILE
+from ascpo.evaluation.statement import EARLIER_FORMAT, meaning
 from ascpo.ranges import Threads
 from ascpo.runs.compilation_cache import keep_compiled_programs
 from ascpo.runs.serialization import BadSetting
+from ascpo.runs.trust import flag_for
 
 
 @dataclass(frozen=True)
 class Certify:
     """Bound the probability that a policy keeps every state within its limits, exactly, from fresh episodes.
 
-    With several runs, all statements hold at once with the confidence that you ask for, and every pair is compared on
-    the same scenes. The exit status is 1 if a policy is not certified.
+    You may look at a run as often as you like: all statements about it hold at once with the confidence that you ask
+    for, because each look spends a share of the error that is fixed beforehand. With several runs, the statements about
+    all of them hold at once, too, and every pair is compared on the same scenes. The exit status is 1 if a policy is
+    not certified.
     """
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """The runs' directories. With --check: certificates, or the directories that hold them."""
     check: bool = False
-    """Repeat certificates from scratch, with the same policy and the same seeds, and compare all figures."""
+    """Derive the certificates' plans again, repeat them from scratch, and compare all figures and the list of looks.
+    Name all runs that were certified with one command, so that none of them is missing."""
     policy: Path | None = None
     """The policy that --check uses, if it does not lie beside the certificate."""
     threads: Threads = 0
@@ -40,6 +47,11 @@ class Certify:
 
 
 def main(words: list[str]) -> None:
+    if any(word.split("=")[0] == "--looks" for word in words):
+        raise BadSetting(
+            "--looks is not needed any more. Leave it out: every look at a run is counted, and the confidence holds "
+            "for all of them together, however many there will be."
+        )
     asked = parsed(Certify, words, "ascpo certify")
     if not asked.runs:
         raise BadSetting("Name the directory of a run.")
@@ -48,7 +60,10 @@ def main(words: list[str]) -> None:
     keep_compiled_programs()
     if asked.check:
         for path in asked.runs:
-            _show(path, check(path, asked.policy, threads=asked.threads, **vars(asked.own_code)))
+            together = [] if asked.policy else [run if run.is_dir() else run.parent for run in asked.runs]
+            checked = check(path, asked.policy, threads=asked.threads, together=together, **vars(asked.own_code))
+            _show(path, checked.certificate)
+            _print([f"Not confirmed: {sentence}" for sentence in checked.unseen])
             print("Confirmed: the repeated episodes give the same figures.\n")
         return
     with counting("episodes", asked.request.episodes * len(asked.runs)) as report:
@@ -57,7 +72,8 @@ def main(words: list[str]) -> None:
     for run, certificate in zip(asked.runs, certificates, strict=True):
         _show(run, certificate)
         _show_theory(certificate)
-        print(f"Certificate: {run / FILE}\nRepeat it: ascpo certify --check {run / FILE}\n")
+        again = f"ascpo certify --check {run / FILE}{flag_for(certificate.plan.env)}"
+        print(printable(f"Certificate: {run / FILE}\nRepeat it: {again}\n"))
     for comparison in comparisons:
         print(_compared(comparison))
     _print(meaning(asked.request.confidence))
@@ -67,12 +83,14 @@ def main(words: list[str]) -> None:
 
 def _show(path: Path, certificate: Certificate) -> None:
     Console(highlight=False, markup=False).print(str(path), style="bold")
-    _print(findings(certificate))
+    _print(certificate.findings)
+    if certificate.plan.format == 1:
+        _print([EARLIER_FORMAT])
 
 
 def _print(lines: list[str]) -> None:
     for line in lines:
-        print(textwrap.fill(line, 110, subsequent_indent="  "))
+        print(textwrap.fill(printable(line), 110, subsequent_indent="  "))
 
 
 def _show_theory(certificate: Certificate) -> None:

@@ -6,12 +6,20 @@ Of N independent episodes k violate a limit. Whatever the true probability p of 
 
 is above it in at most a share 1 − c of all such experiments, if N was fixed beforehand. Without any violation it is
 (1 − c)^(1/N): 299 clean episodes show 99 % with confidence 95 %.
+
+Whoever looks again and again sees a lucky count some day. So the error 1 − c is shared out beforehand (alpha spending):
+
+    look k may err with probability (1 − c)·6/(π²k²)
+
+and as Σ 1/k² = π²/6, all looks together err with probability 1 − c at most, however many there will be.
 """
 
 import math
 from bisect import bisect_right
+from functools import cache
 
 
+@cache
 def lower_bound(violations: int, episodes: int, confidence: float) -> float:
     """L: the probability of keeping all limits is at least this."""
     if not 0 <= violations <= episodes or episodes < 1:
@@ -43,3 +51,10 @@ def episodes_needed(probability: float, confidence: float) -> int:
 def each_of(confidence: float, statements: int) -> float:
     """The confidence of each of several statements, so that all of them hold at once (Bonferroni)."""
     return 1.0 - (1.0 - confidence) / statements
+
+
+def spent_error(error: float, look: int) -> float:
+    """The share of an error that a look may spend. Looks are counted from 1."""
+    if look < 1:
+        raise ValueError(f"look={look} must be at least 1: looks are counted from 1.")
+    return error * 6.0 / (math.pi * look) ** 2

@@ -7,103 +7,24 @@ them, and the same policy gives the same episodes.
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
-from ascpo.evaluation.bound import allowed_violations, each_of, episodes_needed, lower_bound
+from ascpo.evaluation import statement as words
+from ascpo.evaluation.binding import RunBinding
+from ascpo.evaluation.bound import each_of, lower_bound
 from ascpo.evaluation.episodes import Episodes
-from ascpo.experience.episodes import LimitKind
-from ascpo.runs.serialization import BadSetting, Plain, from_plain, to_plain
-from ascpo.seeding import LATEST, SCHEMES, EpisodeId, Version
-from ascpo.theory.cantelli import PAPER_K, confidence_of_variance, variance_bound
+from ascpo.evaluation.plan import CertificatePlan, Format
+from ascpo.runs.serialization import Plain, from_plain, to_plain
+from ascpo.theory.cantelli import confidence_of_variance, variance_bound
 
-_FORMAT = "ascpo certificate 1"
-_MOST = 2**20
-"""The largest number of episodes in a plan."""
-_BEFORE: Plain = {"seeding": 1, "limits_on": "state"}
-"""What a certificate means that does not name it."""
+_FORMATS: dict[str, Format] = {"ascpo certificate 1": 1, "ascpo certificate 2": 2}
 
 
 class BadCertificate(ValueError):
     """A certificate that is not valid."""
-
-
-@dataclass(frozen=True)
-class CertificatePlan:
-    """All that is fixed before the first episode. The seed is a checksum of these names and values."""
-
-    env: str = ""
-    world: str = ""
-    """A fingerprint of the simulated world."""
-    policy: str = ""
-    """The policy's digest."""
-    family: tuple[str, ...] = ()
-    """Digests of all policies that are certified at once. Their bounds hold at once."""
-    looks: int = 1
-    """The number of certificates that this policy may get. The confidence is corrected for it."""
-    cost_names: tuple[str, ...] = ()
-    limits: tuple[float, ...] = ()
-    actions: Literal["sampled", "mean"] = "sampled"
-    probability: float = 0.98
-    confidence: float = 0.95
-    episodes: int = 3000
-    num_envs: int = 1
-    k: float = PAPER_K
-    """The factor of the variance in the paper's bound."""
-    seeding: Version = LATEST
-    """The version of the rules by which scenes are drawn."""
-    limits_on: LimitKind = "state"
-    """Whether the limits bound the cost of every state, or the sum of an episode's costs."""
-
-    def __post_init__(self) -> None:
-        for name in ("probability", "confidence"):
-            if not 0.0 < getattr(self, name) < 1.0:
-                raise BadSetting(f"{name}={getattr(self, name)} must lie between 0 and 1.")
-        if self.looks < 1:
-            raise BadSetting(f"looks={self.looks} must be at least 1.")
-        if self.seeding not in SCHEMES:
-            raise BadSetting(f"seeding={self.seeding!r} is no version. There are {', '.join(map(str, SCHEMES))}.")
-        if self.episodes > _MOST:
-            raise BadSetting(f"episodes={self.episodes}: use at most {_MOST}.")
-        if self.episodes < 1 or self.allowed < 0:
-            raise BadSetting(
-                f"{self.episodes} episodes cannot show {self.probability:.4g} with confidence {self.each:.4g}, even "
-                f"without a violation. Use at least {episodes_needed(self.probability, self.each)}."
-            )
-
-    @property
-    def each(self) -> float:
-        """The confidence of this statement by itself."""
-        return each_of(self.confidence, max(len(self.family), 1) * self.looks)
-
-    @property
-    def allowed(self) -> int:
-        """The largest number of violations with which the policy is still certified."""
-        return allowed_violations(self.episodes, self.probability, self.each)
-
-    @property
-    def experiment(self) -> str:
-        """A checksum of what decides the episodes. Another probability or confidence does not change it."""
-        free = {"probability": 0.5, "confidence": 0.5, "looks": 1, "k": 0.0, "policy": ""}
-        plain = self.plain() | free | {"family": sorted(self.family)}
-        return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
-
-    @property
-    def seed(self) -> int:
-        """The seed follows from the plan. If it could be chosen, one could try seeds until one fits."""
-        return SCHEMES[self.seeding].certificate_seed(int(self.experiment[:8], 16))
-
-    @property
-    def origins(self) -> list[EpisodeId]:
-        """The episodes to play."""
-        return SCHEMES[self.seeding].certificate(self.seed, self.episodes)
-
-    def plain(self) -> Plain:
-        """Plain data for JSON. What earlier certificates do not name is left out, so that checksums stay the same."""
-        return {name: value for name, value in to_plain(self).items() if (name, value) not in _BEFORE.items()}
 
 
 @dataclass(frozen=True)
@@ -145,6 +66,8 @@ class Certificate:
     violations: int
     """The number of episodes in which some state broke a limit."""
     constraints: tuple[OfConstraint, ...]
+    run: RunBinding = field(default_factory=RunBinding)
+    """The run that it is about. Certificates of format 1 do not name it."""
 
     @property
     def bound(self) -> float:
@@ -155,10 +78,25 @@ class Certificate:
     def certified(self) -> bool:
         return self.bound >= self.plan.probability
 
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Episodes that broke some limit, and those that broke each one."""
+        return self.violations, *(one.violations for one in self.constraints)
+
+    @property
+    def findings(self) -> list[str]:
+        """What was done and what it shows, in words."""
+        return words.findings(self.plan, self.run, self.violations, self.bound, self.constraints)
+
+    @property
+    def statement(self) -> list[str]:
+        """The certificate in words. They are part of the format: certificates of earlier versions have the same."""
+        return [*self.findings, *words.meaning(self.plan.confidence, self.plan.format)]
+
     def to_json(self) -> str:
         plain = {
-            "format": _FORMAT,
-            "statement": statement(self),
+            "format": f"ascpo certificate {self.plan.format}",
+            "statement": self.statement,
             "certified": self.certified,
             "bound": self.bound,
             "probability": self.plan.probability,
@@ -169,7 +107,9 @@ class Certificate:
             "plan": self.plan.plain(),
             "constraints": [to_plain(one) for one in self.constraints],
         }
-        return json.dumps(plain | {"digest": _digest(plain)}, indent=2) + "\n"
+        if self.plan.format > 1:
+            plain |= {"look": self.plan.look, "run": to_plain(self.run)}
+        return json.dumps(plain | {"digest": _digest(plain)}, indent=2, allow_nan=False) + "\n"
 
     @staticmethod
     def from_json(text: str) -> "Certificate":
@@ -177,13 +117,13 @@ class Certificate:
         try:
             plain = json.loads(text)
             digest = plain.pop("digest")
-            if plain["format"] != _FORMAT:
-                raise BadCertificate(f"its format is {plain['format']!r}, not {_FORMAT!r}.")
-            plan = from_plain(CertificatePlan, _BEFORE | plain["plan"])
+            if plain["format"] not in _FORMATS:
+                raise BadCertificate(f"its format is {plain['format']!r}, not one of {', '.join(_FORMATS)}.")
+            plan = CertificatePlan.from_plain(plain["plan"], _FORMATS[plain["format"]])
             constraints = tuple(from_plain(OfConstraint, one) for one in plain["constraints"])
-            found = Certificate(plan, plain["violations"], constraints)
+            found = Certificate(plan, plain["violations"], constraints, from_plain(RunBinding, plain.get("run", {})))
             whole = _digest(plain) == digest and json.loads(found.to_json())["digest"] == digest and _agrees(found)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise BadCertificate(f"This is not a certificate of this program: {error}") from error
         if not whole:
             raise BadCertificate(
@@ -196,13 +136,18 @@ class Certificate:
 def read_certificate(path: Path) -> Certificate:
     if not path.exists():
         raise BadCertificate(f"{path} does not exist. `ascpo certify {path.parent}` makes one.")
-    return Certificate.from_json(path.read_text())
+    try:
+        return Certificate.from_json(path.read_text())
+    except ValueError as error:
+        raise BadCertificate(f"{path}: {error}") from error
 
 
-def certificate_of(plan: CertificatePlan, episodes: Episodes) -> Certificate:
+def certificate_of(plan: CertificatePlan, episodes: Episodes, run: RunBinding | None = None) -> Certificate:
     """The certificate that the episodes of a plan give."""
     if len(episodes) != plan.episodes:
         raise ValueError(f"{len(episodes)} episodes were played, and {plan.episodes} were planned.")
+    if not np.isfinite(episodes.limited(plan.limits_on)).all():
+        raise ValueError(f"{plan.env} has costs that are not finite numbers, so there is nothing to certify. Mend it.")
     each = each_of(plan.each, len(plan.cost_names))
     constraints = []
     for i, (name, limit) in enumerate(zip(plan.cost_names, plan.limits, strict=True)):
@@ -210,16 +155,20 @@ def certificate_of(plan: CertificatePlan, episodes: Episodes) -> Certificate:
         bound = lower_bound(violations, plan.episodes, each)
         theory = theory_of(episodes.limited(plan.limits_on)[:, i], limit, plan)
         constraints.append(OfConstraint(name, limit, violations, bound, theory))
-    return Certificate(plan, int((~episodes.safe).sum()), tuple(constraints))
+    return Certificate(plan, int((~episodes.safe).sum()), tuple(constraints), run or RunBinding())
 
 
 def _agrees(certificate: Certificate) -> bool:
     """Whether all that can be computed without the episodes comes out the same."""
-    plan = certificate.plan
+    plan, constraints = certificate.plan, certificate.constraints
     each = each_of(plan.each, max(len(plan.cost_names), 1))
-    return plan.policy in plan.family and all(
-        one.bound == lower_bound(one.violations, plan.episodes, each) and one.violations <= certificate.violations
-        for one in certificate.constraints
+    return (
+        type(certificate.violations) is int
+        and plan.policy in plan.family
+        and tuple(one.name for one in constraints) == plan.cost_names
+        and tuple(one.limit for one in constraints) == plan.limits
+        and all(one.violations <= certificate.violations <= sum(certificate.counts[1:]) for one in constraints)
+        and all(one.bound == lower_bound(one.violations, plan.episodes, each) for one in constraints)
     )
 
 
@@ -236,53 +185,6 @@ def theory_of(maximum: np.ndarray, limit: float, plan: CertificatePlan) -> Theor
     gap = max(limit - mean, 0.0)
     at_the_limit = gap**2 / (variance + gap**2) if gap > 0 else 0.0
     return Theory(mean, variance, bound, promised, within / len(tested), upper >= promised, at_the_limit)
-
-
-def statement(certificate: Certificate) -> list[str]:
-    """The certificate in words. They are part of the format: certificates of earlier versions have the same."""
-    return [*findings(certificate), *meaning(certificate.plan.confidence)]
-
-
-def findings(certificate: Certificate) -> list[str]:
-    """What was done and what it shows."""
-    plan = certificate.plan
-    limits = " and ".join(f"{name} ≤ {limit:g}" for name, limit in zip(plan.cost_names, plan.limits, strict=True))
-    breaks, where = "some state broke", "in every state"
-    if plan.limits_on == "episode":
-        breaks, where = "the sum of the costs broke", "in the sum of its costs"
-    how = "drawn by the policy" if plan.actions == "sampled" else "the policy's mean ones"
-    lines = [
-        f"{plan.episodes} episodes of {plan.env} were planned and played, with actions {how}, from scenes drawn for "
-        f"this alone. In {certificate.violations} of them {breaks} {limits}.",
-        f"With confidence {plan.confidence:.4g}, an episode keeps {limits} {where} with a probability of at "
-        f"least {_down(certificate.bound)}.",
-        f"Asked for was {plan.probability:.4g}, which allows {plan.allowed} violations: "
-        f"{'CERTIFIED' if certificate.certified else 'NOT certified'}.",
-    ]
-    if len(plan.family) > 1 or plan.looks > 1:
-        lines.append(
-            f"The confidence is that of all {len(plan.family)} policies' statements together, with {plan.looks} "
-            f"{'certificate' if plan.looks == 1 else 'certificates'} each; this one by itself has {plan.each:.4g}."
-        )
-    if len(certificate.constraints) > 1:
-        each = ", ".join(f"{one.name} {_down(one.bound)}" for one in certificate.constraints)
-        lines.append(f"Each constraint by itself is kept with at least: {each} (all of these together).")
-    return lines
-
-
-def meaning(confidence: float) -> list[str]:
-    """What follows from any certificate, and what does not."""
-    return [
-        "It means: if policies were tested like this again and again, at most "
-        f"{100 * (1 - confidence):.3g} of 100 such bounds would be above the truth, whatever the policies are.",
-        "It does not mean: anything about a single scene (some may be unsafe always), about robots, sensors or worlds "
-        "that differ from the simulated one, about how bad a violation is, or about a policy that was chosen because "
-        "its certificate looked best. For that, name all candidates in one command, or certify the chosen one anew.",
-    ]
-
-
-def _down(probability: float) -> str:
-    return f"{np.floor(probability * 1e4) / 1e4:.4f}"
 
 
 def _digest(plain: Plain) -> str:

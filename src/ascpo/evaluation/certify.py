@@ -1,38 +1,39 @@
 """Certify policies, check a certificate from scratch, and compare policies on the same scenes."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from importlib.metadata import version
+from importlib import metadata
 from itertools import combinations
 from pathlib import Path
-from typing import Literal
 
-from ascpo.evaluation.bound import each_of
-from ascpo.evaluation.certificate import BadCertificate, Certificate, CertificatePlan, certificate_of, read_certificate
+from ascpo.evaluation.certificate import BadCertificate, Certificate, certificate_of, read_certificate
 from ascpo.evaluation.episodes import Episodes, Report, play, say_nothing
+from ascpo.evaluation.looks import FILE, confirm_run, keep, refuse_look, refuse_other_plan, take
+from ascpo.evaluation.plan import SEEDING, Actions, CertificatePlan, Format
 from ascpo.experience.episodes import LimitKind
 from ascpo.guard.model import SUBSTEPS, mjcf
 from ascpo.guard.suites import UnknownSuite, suite
-from ascpo.runs.directory import find, write_whole
-from ascpo.runs.environment import Environment, open_engine, side_by_side
+from ascpo.ranges import Probability
+from ascpo.runs.directory import find
+from ascpo.runs.environment import Environment, is_suite, name_of, open_engine, side_by_side
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.trained_policy import PolicyFile, read_policy
 from ascpo.runs.trust import trusted
+from ascpo.seeding import Version
 from ascpo.theory.cantelli import PAPER_K
-
-FILE = "certificate.json"
 
 
 @dataclass(frozen=True)
 class Request:
     """What a certificate should show."""
 
-    probability: float = 0.98
+    probability: Probability = 0.98
     """The probability to show: that an episode keeps its limits."""
-    confidence: float = 0.95
-    """The confidence of the statement, or of all statements at once if there are several policies."""
+    confidence: Probability = 0.95
+    """The confidence of all statements together: those about one run, however often you look at it, and those about all
+    policies of one command."""
     episodes: int = 3000
     """The number of episodes. It is fixed before the first one, whatever comes out."""
     limits: tuple[float, ...] | None = None
@@ -40,10 +41,8 @@ class Request:
     limits_on: LimitKind | None = None
     """Whether the limits bound the cost of every state, or the sum of an episode's costs. The default is what the
     algorithm's limits bound; limits of zero bound every state."""
-    actions: Literal["sampled", "mean"] = "sampled"
+    actions: Actions = "sampled"
     """Which actions the policy takes: those that it samples, or its mean actions."""
-    looks: int = 1
-    """The number of certificates with different plans that this policy may get, this one included."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +67,15 @@ class Comparison:
         return self.second if self.only_first > self.only_second else self.first
 
 
+@dataclass(frozen=True)
+class Checked:
+    """A certificate that was confirmed, and what the check could not see."""
+
+    certificate: Certificate
+    unseen: tuple[str, ...] = ()
+    """What is the certificate's own word, a sentence each."""
+
+
 def certify(
     runs: Sequence[Path],
     request: Request,
@@ -81,44 +89,27 @@ def certify(
     policies = [read_policy(run) for run in runs]
     plans = make_plans(policies, request)
     opened = trusted(plans[0].env, env, trust_env=trust_env)
-    for run, plan in zip(runs, plans, strict=True):
-        _refuse_another_look(_place(run), plan)
+    places = [find(run) for run in runs]
+    for place, policy, plan in zip(places, policies, plans, strict=True):
+        # A plan that some run cannot have is refused before any of them spends a look.
+        refuse_look(place, policy, plan)
+    taken = [take(*one) for one in zip(places, policies, plans, strict=True)]
     certificates, found = [], []
-    for number, (run, policy, plan) in enumerate(zip(runs, policies, plans, strict=True)):
+    for number, (place, policy, (plan, run)) in enumerate(zip(places, policies, taken, strict=True)):
         found.append(_episodes(policy, plan, opened, threads, _after(report, number * plan.episodes)))
-        certificates.append(certificate_of(plan, found[-1]))
-        _keep_earlier(_place(run), plan)
-        write_whole(_place(run), certificates[-1].to_json())
+        certificates.append(certificate_of(plan, found[-1], run))
+        keep(place, policy, certificates[-1])
     names = [str(run) for run in runs]
-    return certificates, compare(names, found, 1.0 - request.confidence)
+    return certificates, compare(names, found, [certificate.plan.error for certificate in certificates])
 
 
 def make_plans(policies: Sequence[PolicyFile], request: Request) -> list[CertificatePlan]:
-    """A plan for each policy. All of them have the same scenes."""
+    """A plan for each policy, as if it were the first look at its run. All of them have the same scenes."""
     if len({policy.digest for policy in policies}) < len(policies):
         raise BadSetting("The same policy is named twice. Name each one once.")
     if len({(policy.config.env, policy.cost_names) for policy in policies}) > 1:
         raise BadSetting("The policies are for different environments. Certify those of one environment together.")
-    family = tuple(sorted(policy.digest for policy in policies))
-    # All play the same scenes. Those of the latest version are in no training, of whatever version.
-    seeding = max(policy.config.seeding for policy in policies)
-    plans = []
-    for policy in policies:
-        config, names = policy.config, policy.cost_names
-        limits = config.settings.limits if request.limits is None else request.limits
-        of_policy = {
-            "env": config.env,
-            "world": world_of(config.env),
-            "policy": policy.digest,
-            "family": family,
-            "cost_names": names,
-            "limits": replace(config.settings, limits=limits).limits_for(names),
-            "limits_on": request.limits_on or ("state" if not any(limits) else config.algorithm().limits_on),
-            "num_envs": side_by_side(config.env, request.episodes),
-            "seeding": seeding,
-            "k": float(getattr(config.method, "k", PAPER_K)),
-        }
-        plans.append(CertificatePlan(**(vars(request) | of_policy)))
+    plans = [plan_for(policy, request, [policy.digest for policy in policies]) for policy in policies]
     if len({plan.limits for plan in plans}) > 1:
         raise BadSetting("The policies were trained with different limits. Give --limits to hold all to the same ones.")
     if len({plan.limits_on for plan in plans}) > 1:
@@ -129,6 +120,39 @@ def make_plans(policies: Sequence[PolicyFile], request: Request) -> list[Certifi
     return plans
 
 
+def plan_for(
+    policy: PolicyFile,
+    request: Request,
+    family: Iterable[str],
+    look: int = 1,
+    seeding: Version = SEEDING,
+    version: Format = 2,
+) -> CertificatePlan:
+    """The one plan that a policy and a request have. Whoever checks a certificate derives it again."""
+    config, names = policy.config, policy.cost_names
+    limits = config.settings.limits if request.limits is None else request.limits
+    env = name_of(config.env) if is_suite(config.env) else config.env
+    return CertificatePlan(
+        env=env,
+        world=world_of(env),
+        policy=policy.digest,
+        family=tuple(sorted(set(family))),
+        look=look,
+        cost_names=names,
+        # −0.0 and 0 are the limit 0.0, not another one with scenes of its own.
+        limits=tuple(float(limit) + 0.0 for limit in replace(config.settings, limits=limits).limits_for(names)),
+        actions=request.actions,
+        probability=request.probability,
+        confidence=request.confidence,
+        episodes=request.episodes,
+        num_envs=side_by_side(env, request.episodes),
+        k=float(getattr(config.method, "k", PAPER_K)),
+        limits_on=request.limits_on or ("state" if not any(limits) else config.algorithm().limits_on),
+        seeding=seeding,
+        format=version,
+    )
+
+
 def check(
     path: Path,
     policy: Path | None = None,
@@ -136,31 +160,59 @@ def check(
     env: Environment | None = None,
     trust_env: bool = False,
     threads: int = 0,
-) -> Certificate:
-    """Repeat a certificate from scratch, and refuse it if a figure differs."""
-    certificate = read_certificate(path / FILE if path.is_dir() else path)
-    plan = certificate.plan
-    found = read_policy(policy or (path if path.is_dir() else path.parent))
-    if found.digest != plan.policy or plan.policy not in plan.family:
+    together: Iterable[Path] = (),
+) -> Checked:
+    """Repeat a certificate from scratch, and refuse it if a figure differs.
+
+    `together` are the runs or policies that were certified with it, as far as they are here.
+    """
+    file = path / FILE if path.is_dir() else path
+    certificate, place = read_certificate(file), policy or file.parent
+    found = read_policy(place)
+    if found.digest != certificate.plan.policy:
         raise BadCertificate(
-            f"The certificate is for another policy: its digest is {plan.policy[:16]}…, this policy's is "
+            f"{file} is for another policy: its digest is {certificate.plan.policy[:16]}…, this policy's is "
             f"{found.digest[:16]}…. Name the policy that was certified, or certify this one."
         )
-    if found.config.env != plan.env or found.cost_names != plan.cost_names:
-        raise BadCertificate(f"The certificate is for {plan.env}, and the policy for {found.config.env}.")
-    again = certificate_of(plan, _episodes(found, plan, trusted(plan.env, env, trust_env=trust_env), threads))
-    if again != certificate:
-        here = world_of(plan.env)
-        why = f"It was made with {plan.world}, and this machine has {here}. " if here != plan.world else ""
-        raise BadCertificate(
-            f"In the repetition {again.violations} of {plan.episodes} episodes violate a limit. The certificate says "
-            f"{certificate.violations}, or other figures differ. {why}The certificate is not confirmed."
+    plan = _derived(certificate.plan, found)
+    refuse_other_plan(file, certificate.plan, plan)
+    opened = trusted(plan.env, env, trust_env=trust_env)
+    unseen = confirm_run(file, certificate, found, [place if place.is_dir() else place.parent, file.parent])
+    if others := _others(plan, found, together):
+        unseen.append(
+            f"The certificate says that {others} other {'policy was' if others == 1 else 'policies were'} certified "
+            f"with it. Name {'its run' if others == 1 else 'their runs'}, too."
         )
-    return again
+    again = certificate_of(plan, _episodes(found, plan, opened, threads), certificate.run)
+    if again != certificate:
+        raise BadCertificate(
+            f"In the repetition {again.violations} of {plan.episodes} episodes violate a limit. {file} says "
+            f"{certificate.violations}, or other figures differ. The certificate is not confirmed."
+        )
+    return Checked(again, tuple(unseen))
 
 
-def compare(names: Sequence[str], found: Sequence[Episodes], error: float) -> list[Comparison]:
-    """Compare every pair. With probability 1 − `error`, all differences that it names are real."""
+def _others(plan: CertificatePlan, policy: PolicyFile, together: Iterable[Path]) -> int:
+    """How many policies of the certificate's family are not here."""
+    unknown = set(plan.family) - {policy.digest}
+    return len(unknown - {read_policy(other).digest for other in together}) if unknown else 0
+
+
+def _derived(plan: CertificatePlan, policy: PolicyFile) -> CertificatePlan:
+    """The plan that this program makes of what a certificate asks for. Nothing else is taken from it."""
+    request = Request(plan.probability, plan.confidence, plan.episodes, plan.limits, plan.limits_on, plan.actions)
+    seeding = SEEDING if plan.format == 2 else policy.config.seeding
+    if plan.format == 1 and len(plan.family) > 1 and plan.seeding > seeding:
+        # Policies that were certified together had the latest rules of all of them.
+        seeding = plan.seeding
+    return plan_for(policy, request, plan.family, plan.look, seeding, plan.format)
+
+
+def compare(names: Sequence[str], found: Sequence[Episodes], errors: Sequence[float]) -> list[Comparison]:
+    """Compare every pair. Each policy has the error that its look may spend; a pair has the smaller one.
+
+    With probability 1 − max(errors), all differences that it names are real.
+    """
     from scipy import stats
 
     pairs = list(combinations(range(len(names)), 2))
@@ -169,7 +221,8 @@ def compare(names: Sequence[str], found: Sequence[Episodes], error: float) -> li
         only_i = int((~found[i].safe & found[j].safe).sum())
         only_j = int((found[i].safe & ~found[j].safe).sum())
         p = stats.binomtest(only_i, only_i + only_j).pvalue if only_i + only_j else 1.0
-        out.append(Comparison(names[i], names[j], only_i, only_j, float(p), 1.0 - each_of(1.0 - error, len(pairs))))
+        level = min(errors[i], errors[j]) / len(pairs)
+        out.append(Comparison(names[i], names[j], only_i, only_j, float(p), level))
     return out
 
 
@@ -178,10 +231,10 @@ def world_of(env: str) -> str:
     try:
         known = suite(env)
     except UnknownSuite:
-        return f"gymnasium {version('gymnasium')}"
+        return f"gymnasium {metadata.version('gymnasium')}"
     rules = f"{known}{SUBSTEPS}{mjcf(known)}{' indicator' if known.indicator else ''}"
     model = hashlib.sha256(rules.encode()).hexdigest()[:12]
-    return f"ascpo {version('ascpo')}, mujoco {version('mujoco')}, model {model}"
+    return f"ascpo {metadata.version('ascpo')}, mujoco {metadata.version('mujoco')}, model {model}"
 
 
 def _episodes(
@@ -192,34 +245,6 @@ def _episodes(
         actor, theta = policy.actor(), policy.theta
         held = {"limits": plan.limits, "limits_on": plan.limits_on}
         return play(engine, actor, theta, plan.origins, **held, mean_action=mean, report=report).episodes
-
-
-def _place(run: Path) -> Path:
-    return find(run).path / FILE
-
-
-def _earlier(place: Path, plan: CertificatePlan) -> set[str]:
-    """Other experiments with the same policy."""
-    found = [read_certificate(path).plan for path in place.parent.glob("certificate*.json")]
-    return {other.experiment for other in found if other.policy == plan.policy} - {plan.experiment}
-
-
-def _refuse_another_look(place: Path, plan: CertificatePlan) -> None:
-    """Refuse a further plan: testing until a result fits shows nothing."""
-    if (earlier := len(_earlier(place, plan))) >= plan.looks:
-        raise BadSetting(
-            f"This policy has {earlier} certificate{'s' if earlier > 1 else ''} with another plan already (see "
-            f"{place.parent}). Testing until a result fits shows nothing. Use --looks {earlier + 1}: the confidence is "
-            f"then corrected for so many certificates."
-        )
-
-
-def _keep_earlier(place: Path, plan: CertificatePlan) -> None:
-    """Keep a certificate of the same policy with another plan under another name."""
-    if place.exists():
-        before = read_certificate(place)
-        if before.plan.policy == plan.policy and before.plan.experiment != plan.experiment:
-            place.rename(place.with_name(f"certificate-{before.plan.experiment[:8]}.json"))
 
 
 def _after(report: Report, before: int) -> Report:

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from ascpo.engines.actor import Actor
 from ascpo.engines.contract import EpisodeId, EpisodePlayer, Rollout
 from ascpo.engines.playlist import Playlist
-from ascpo.experience.episodes import LimitKind
+from ascpo.experience.episodes import LimitKind, over_limit
 from ascpo.guard.layout import AnyArray
 
 Report = Callable[[int], object]
@@ -134,7 +134,7 @@ class _Score:
 
     def _step(self, rollout: Rollout, t: int, taken: Float[np.ndarray, "env act"], changed: np.ndarray) -> None:
         now, cost = self._running, np.asarray(rollout.cost[t], float)
-        over = (cost if self._limits_on == "state" else now.cost + cost) > self._limits
+        over = over_limit(cost if self._limits_on == "state" else now.cost + cost, self._limits)
         if self._keep:
             if now.length.max() == self._actions.shape[1]:
                 self._actions = np.concatenate([self._actions, np.zeros_like(self._actions)], axis=1)

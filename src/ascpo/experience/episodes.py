@@ -15,6 +15,11 @@ LimitKind = Literal["state", "episode"]
 """What a limit bounds: the cost of every state, or the sum of an episode's costs."""
 
 
+def over_limit(cost: Float[AnyArray, "*axes m"], limits: Float[AnyArray, " m"]) -> Bool[AnyArray, "*axes m"]:
+    """Where a cost is over its limit. What is not a number keeps no limit: `cost > limits` would call it safe."""
+    return ~(cost <= limits)
+
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class EpisodeTotals:
@@ -101,7 +106,7 @@ def episode_statistics(
         total = jnp.where(some, jnp.sum(jnp.where(mask, of_step, 0.0), axis=(0, 1)), jnp.sum(of_running, axis=0))
         return total / count
 
-    over, running_over = (each.limited(kind) > limits for each in (totals, running))
+    over, running_over = (over_limit(each.limited(kind), limits) for each in (totals, running))
 
     def share(which: Bool[Array, "time env *m"], of_running: Bool[Array, "env *m"]) -> Float[Array, "*m"]:
         return mean(which.astype(jnp.float32), of_running.astype(jnp.float32))

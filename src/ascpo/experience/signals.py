@@ -58,8 +58,8 @@ def crossings(costs: Costs) -> Float[Array, "time env k"]:
 def passes(
     before: Float[Array, "time env m"], after: Float[Array, "time env m"], limits: Float[Array, " m"]
 ) -> Float[Array, "time env m"]:
-    """1 where what only rises over an episode passes its limit."""
-    return ((before <= limits) & (after > limits)).astype(jnp.float32)
+    """1 where what only rises over an episode passes its limit, or is no number any more."""
+    return ((before <= limits) & ~(after <= limits)).astype(jnp.float32)
 
 
 def excesses(costs: Costs) -> Float[Array, "time env k"]:

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, UInt8
 from ascpo.evaluation.kept import check_kept, worst_file
 from ascpo.evaluation.records import Record, read_records
 from ascpo.evaluation.retrace import retrace
+from ascpo.experience.episodes import over_limit
 from ascpo.guard.task import Task
 from ascpo.replay.frames import NoFrames, jpeg_frames
 from ascpo.replay.poses import Poses, poses_of
@@ -53,7 +54,7 @@ class Episode:
     def violations(self) -> Bool[np.ndarray, "time m"]:
         """Whether a step violates the limit of a constraint, or the costs up to it do."""
         limited = self.cost if self.record.limits_on == "state" else np.cumsum(self.cost, axis=0, dtype=float)
-        return limited > np.array(self.record.limits)
+        return over_limit(limited, np.array(self.record.limits))
 
     @property
     def violated(self) -> Bool[np.ndarray, " time"]:

@@ -175,12 +175,17 @@ def _tiles(groups: Sequence[Group]) -> list[tuple[str, str, str]]:
 def _certificate(run: RunData) -> dict[str, object]:
     """The statement and the numbers of a certificate, as far as its format is known."""
     numbers = {name: value for name, value in run.certificate.items() if isinstance(value, (int, float))}
-    names = ("episodes", "violations", "probability", "confidence")
+    names = ("look", "episodes", "violations", "probability", "confidence")
     figures = {name: f"{numbers[name]:.4g}" for name in names if name in numbers}
     if "bound" in numbers:
         # Rounding up would claim too much.
         figures["at least"] = f"{math.floor(numbers['bound'] * 1e4) / 1e4:.4f}"
     statement = run.certificate.get("statement", [])
     sentences = [statement] if isinstance(statement, str) else list(map(str, statement))
+    if run.certificate.get("format") == "ascpo certificate 1":
+        # Imported here because it imports JAX, which a report does not need.
+        from ascpo.evaluation.statement import EARLIER_FORMAT
+
+        sentences.append(EARLIER_FORMAT)
     certified, doubt = bool(run.certificate.get("certified")), run.doubts.get(CERTIFICATE, "")
     return {"certified": certified, "sentences": sentences, "figures": figures, "doubt": doubt}

@@ -7,6 +7,8 @@ timing.csv           seconds, a row per epoch
 *.csv.sha256         a checksum for each row of these two
 checkpoints/         the last two; each holds all that is needed to continue
 policy.safetensors   the latest policy
+certificate.json     a safety statement about the policy, if somebody asked for one
+certificates.jsonl   the list of all looks at the run for such statements
 versions.json        versions of the packages, the interpreter and the machine
 """
 

@@ -1,0 +1,67 @@
+"""What ties a certificate to the run that it is about: config, log, and the list of all looks at the run.
+
+One changed bit of a policy's parameters makes it another policy, with other scenes. So looks are counted for the run
+and not for the policy: a hundred tries with a hundred policies are a hundred looks.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from ascpo.evaluation.ledger import Ledger, Look, new_ledger, read_ledger
+from ascpo.evaluation.plan import CertificatePlan
+from ascpo.runs.config import fingerprint_of
+from ascpo.runs.directory import NoRun, RunDirectory
+from ascpo.runs.trained_policy import PolicyFile
+
+
+@dataclass(frozen=True)
+class RunBinding:
+    """The run of a certificate."""
+
+    config: str = ""
+    """The fingerprint of its config."""
+    epochs: int = 0
+    """Of training, after which this policy was saved."""
+    log: str | None = None
+    """The checksum of `metrics.csv` up to that epoch, if there was one."""
+    earlier: int = 0
+    """Certificates of format 1 that the run had before its looks were listed. They count as looks."""
+    chain: str = ""
+    """The checksum of the list of looks, up to this one."""
+
+
+def bind(directory: RunDirectory, policy: PolicyFile, ledger: Ledger, look: int) -> RunBinding:
+    """The run as it is now, with a look that was taken."""
+    entry = ledger.entry(look)
+    log = log_checksum(directory.metrics, policy.epochs)
+    return RunBinding(ledger.run, policy.epochs, log, ledger.earlier, entry.chain if entry else "")
+
+
+def look_of(plan: CertificatePlan) -> Look:
+    return Look(plan.policy, plan.experiment, plan.world, plan.probability, plan.confidence, plan.episodes)
+
+
+def ledger_of(directory: RunDirectory, policy: PolicyFile, earlier: int = 0) -> Ledger:
+    """The run's list of looks, or a new one."""
+    run = fingerprint_of(directory.plain_config(directory.config()))
+    if run != fingerprint_of(policy.plain_config):
+        raise NoRun(
+            f"{directory.policy} was trained with other settings than {directory.config_file} says. Put the files of "
+            f"one run together again."
+        )
+    return read_ledger(directory.path, run) or new_ledger(directory.path, run, earlier)
+
+
+def log_checksum(metrics: Path, epochs: int) -> str | None:
+    """Of the header and the rows of so many epochs."""
+    if not metrics.exists():
+        return None
+    with metrics.open("rb") as file:
+        lines = [line for line, _ in zip(file, range(epochs + 1), strict=False)]
+    if len(lines) <= epochs or not lines[-1].endswith(b"\n"):
+        raise NoRun(
+            f"{metrics} has fewer rows than the {epochs} epochs of the policy. Put the original back, or continue the "
+            f"run with `ascpo train --resume {metrics.parent}`."
+        )
+    return hashlib.sha256(b"".join(lines)).hexdigest()

@@ -1,0 +1,227 @@
+"""The list of all looks at a run: `certificates.jsonl` in its directory.
+
+A look is written down before its first episode is played, so that one that was broken off counts, too. The number of a
+look decides how much of the error it may spend, so two processes must never get the same one: a lock guards the file.
+
+    {"format": …, "run": fingerprint of the config, "earlier": certificates from before there was a list, "chain": …}
+    {"look": 1, "policy": …, "experiment": …, "world": …, "probability": …, "confidence": …, "episodes": …, "chain": …}
+    {"look": 1, "violations": [of all limits together, of each one …], "chain": …}
+
+`chain` is a checksum of the line and of the chain before it. So a line that was changed, moved or taken out is noticed.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import filelock
+
+from ascpo.runs.serialization import Plain
+
+FILE = "certificates.jsonl"
+_FORMAT = "ascpo certificates 1"
+_PATIENCE = 60.0
+"""Seconds to wait for another process. Each holds the lock for some milliseconds."""
+
+
+class BadLedger(ValueError):
+    """A list of looks that is damaged, or that is not this run's."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look at a run."""
+
+    policy: str
+    """The policy's digest."""
+    experiment: str
+    """The checksum of what decides the episodes."""
+    world: str
+    probability: float
+    confidence: float
+    episodes: int
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """The same episodes again, of the same policy in the same world, are the same look."""
+        return self.policy, self.experiment, self.world
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A look in the list."""
+
+    look: Look
+    chain: str
+    violations: tuple[int, ...] | None = None
+    """What the look counted; None until its episodes have been played."""
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """All looks at a run, the first one first."""
+
+    path: Path
+    run: str
+    """The fingerprint of the run's config."""
+    earlier: int
+    """Certificates that the run had before there was a list. They count as looks."""
+    lines: tuple[Plain, ...]
+    entries: tuple[Entry, ...] = ()
+
+    def number_for(self, look: Look) -> int:
+        """Its number, if it is in the list, or else the next one."""
+        known = [entry.look.identity for entry in self.entries]
+        return self.earlier + 1 + (known.index(look.identity) if look.identity in known else len(known))
+
+    def entry(self, number: int) -> Entry | None:
+        place = number - self.earlier - 1
+        return self.entries[place] if 0 <= place < len(self.entries) else None
+
+    def with_look(self, look: Look) -> "Ledger":
+        return self._and(_chained({"look": self.number_for(look), **asdict(look)}, self.lines))
+
+    def with_result(self, number: int, violations: tuple[int, ...]) -> "Ledger":
+        return self._and(_chained({"look": number, "violations": list(violations)}, self.lines))
+
+    def _and(self, line: Plain) -> "Ledger":
+        return _parsed(self.path, self.run, (*self.lines, line))
+
+
+@contextlib.contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Keep other processes and threads from taking a look at the same time. A process that dies lets go."""
+    lock = filelock.FileLock(directory / ".certificates.lock")
+    try:
+        lock.acquire(timeout=_PATIENCE)
+    except filelock.Timeout:
+        raise BadLedger(
+            f"Another process has held {directory / '.certificates.lock'} for {_PATIENCE:g} seconds. Wait for it, or "
+            f"end it."
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def read_ledger(directory: Path, run: str) -> Ledger | None:
+    """The list of a run, or None if there is none yet."""
+    path = directory / FILE
+    if not path.exists():
+        return None
+    text = path.read_text(errors="replace")
+    if not text.endswith("\n"):
+        raise _damaged(path, "its last line is not complete")
+    lines: list[Plain] = []
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict) or found.get("chain") != _chained(_content(found), lines)["chain"]:
+            raise _damaged(path, f"line {number} does not follow from the lines before it")
+        lines.append(found)
+    return _parsed(path, run, tuple(lines))
+
+
+def new_ledger(directory: Path, run: str, earlier: int) -> Ledger:
+    """A list without a look. It is not written."""
+    line = _chained({"format": _FORMAT, "run": run, "earlier": earlier}, ())
+    return Ledger(directory / FILE, run, earlier, (line,))
+
+
+def take_look(ledger: Ledger, look: Look) -> Ledger:
+    """Write a look down, unless it is in the list already. The caller holds the lock."""
+    if any(entry.look.identity == look.identity for entry in ledger.entries):
+        return ledger
+    return _written(ledger.with_look(look))
+
+
+def write_result(ledger: Ledger, number: int, violations: tuple[int, ...]) -> Ledger:
+    """Write down what a look has counted, and refuse another count than before. The caller holds the lock."""
+    entry = ledger.entry(number)
+    if entry is None:
+        raise BadLedger(f"{ledger.path} has no look {number} any more. Put the original file back.")
+    if entry.violations is None:
+        return _written(ledger.with_result(number, violations))
+    if entry.violations != violations:
+        raise BadLedger(
+            f"Look {number} counted {entry.violations[0]} violations at first ({ledger.path}), and now "
+            f"{violations[0]}. The same scenes and actions give the same episodes, unless the environment was changed "
+            f"or draws something that does not come from its seed. The first count stands. Another number of "
+            f"--episodes is another look."
+        )
+    return ledger
+
+
+def _parsed(path: Path, run: str, lines: tuple[Plain, ...]) -> Ledger:
+    """The looks of lines whose chain is whole."""
+    try:
+        first, *others = lines
+        if first["format"] != _FORMAT:
+            raise _damaged(path, f"its format is {first['format']!r}, not {_FORMAT!r}")
+        if first["run"] != run:
+            raise BadLedger(
+                f"{path} belongs to a run with another config. Put the file of this run back, or the config.json."
+            )
+        ledger = Ledger(path, run, int(first["earlier"]), lines)
+        for line in others:
+            ledger = replace(ledger, entries=_with(ledger, line))
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, BadLedger):
+            raise
+        raise _damaged(path, f"a line has not what it should have: {error}") from error
+    return ledger
+
+
+def _with(ledger: Ledger, line: Plain) -> tuple[Entry, ...]:
+    """The looks with that of a further line, or with its result."""
+    entries, place = ledger.entries, line["look"] - ledger.earlier - 1
+    if "violations" in line:
+        if place not in range(len(entries)):
+            raise ValueError(f"look {line['look']} has a result, and was never taken")
+        return (*entries[:place], replace(entries[place], violations=tuple(line["violations"])), *entries[place + 1 :])
+    if place != len(entries):
+        raise ValueError(f"look {line['look']} is out of order")
+    about = {name: value for name, value in line.items() if name not in ("look", "chain")}
+    return (*entries, Entry(Look(**about), line["chain"]))
+
+
+def _written(ledger: Ledger) -> Ledger:
+    """Write the whole file, so that it is never seen half written, and wait until it lies on the disk."""
+    part = ledger.path.with_name(ledger.path.name + ".part")
+    part.unlink(missing_ok=True)
+    with part.open("x") as file:  # Never through a link that somebody has put there.
+        file.writelines(json.dumps(line) + "\n" for line in ledger.lines)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(part, ledger.path)
+    with contextlib.suppress(OSError):  # Some file systems have no directories that could be synced.
+        directory = os.open(ledger.path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+    return ledger
+
+
+def _chained(content: Plain, before: tuple[Plain, ...] | list[Plain]) -> Plain:
+    chain = before[-1]["chain"] if before else ""
+    text = json.dumps(content, sort_keys=True)
+    return content | {"chain": hashlib.sha256(f"{chain}\n{text}".encode()).hexdigest()}
+
+
+def _content(line: object) -> Plain:
+    return {name: value for name, value in line.items() if name != "chain"} if isinstance(line, dict) else {}
+
+
+def _damaged(path: Path, what: str) -> BadLedger:
+    return BadLedger(
+        f"{path} is damaged: {what}. It lists all looks at this run, and without it nobody can say how many there "
+        f"were. Put the original file back."
+    )

@@ -1,0 +1,120 @@
+"""Looks at a run, and the files they leave: the list of looks, and a certificate for each.
+
+`certificate.json` is that of the last look. Earlier ones stay, under names of their own.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import fields, replace
+from pathlib import Path
+
+from ascpo.evaluation.binding import RunBinding, bind, ledger_of, look_of
+from ascpo.evaluation.certificate import BadCertificate, Certificate, read_certificate
+from ascpo.evaluation.ledger import FILE as LEDGER
+from ascpo.evaluation.ledger import BadLedger, Ledger, locked, take_look, write_result
+from ascpo.evaluation.plan import CertificatePlan
+from ascpo.runs.config import fingerprint_of
+from ascpo.runs.directory import RunDirectory, write_whole
+from ascpo.runs.serialization import to_plain
+from ascpo.runs.trained_policy import PolicyFile
+
+FILE = "certificate.json"
+
+
+def refuse_look(directory: RunDirectory, policy: PolicyFile, plan: CertificatePlan) -> None:
+    """Refuse what could not be certified, before a look is spent on it."""
+    ledger = _ledger(directory, policy)
+    bind(directory, policy, ledger, _numbered(plan, ledger).look)
+
+
+def take(directory: RunDirectory, policy: PolicyFile, plan: CertificatePlan) -> tuple[CertificatePlan, RunBinding]:
+    """Write a look down before its first episode, so that it counts whatever becomes of it."""
+    with locked(directory.path):
+        ledger = _ledger(directory, policy)
+        plan = _numbered(plan, ledger)
+        return plan, bind(directory, policy, take_look(ledger, look_of(plan)), plan.look)
+
+
+def _numbered(plan: CertificatePlan, ledger: Ledger) -> CertificatePlan:
+    """The plan with the number of its look. It is refused if that leaves it too few episodes."""
+    return replace(plan, look=ledger.number_for(look_of(plan)))
+
+
+def keep(directory: RunDirectory, policy: PolicyFile, certificate: Certificate) -> None:
+    """Write the certificate of a look. That of an earlier look gets another name."""
+    place = directory.path / FILE
+    with locked(directory.path):
+        write_result(_ledger(directory, policy), certificate.plan.look, certificate.counts)
+        if place.exists():
+            before = read_certificate(place)
+            if (before.plan.experiment, before.plan.look) != (certificate.plan.experiment, certificate.plan.look):
+                place.rename(directory.path / _kept_name(before))
+        write_whole(place, certificate.to_json())
+
+
+def _kept_name(certificate: Certificate) -> str:
+    """Two looks never have the same name, also if one of them came from the directory of another run."""
+    number = f"look{certificate.plan.look}-" if certificate.plan.format > 1 else ""
+    return f"certificate-{number}{certificate.plan.experiment[:8]}.json"
+
+
+def _ledger(directory: RunDirectory, policy: PolicyFile) -> Ledger:
+    """The run's list of looks. The certificates beside it must be in it."""
+    kept = {path: read_certificate(path) for path in sorted(directory.path.glob("certificate*.json"))}
+    ledger = ledger_of(directory, policy, earlier=sum(one.plan.format == 1 for one in kept.values()))
+    for path, certificate in kept.items():
+        if certificate.plan.format > 1 and certificate.run.config == ledger.run:
+            _refuse_unlisted(path, certificate, ledger)
+    return ledger
+
+
+def _refuse_unlisted(path: Path, certificate: Certificate, ledger: Ledger) -> None:
+    entry, said = ledger.entry(certificate.plan.look), look_of(certificate.plan).identity
+    if entry is None or (entry.chain, entry.look.identity) != (certificate.run.chain, said):
+        gone = "does not have" if ledger.path.exists() else "is missing, so that nobody can see"
+        raise BadLedger(
+            f"{ledger.path} {gone} look {certificate.plan.look} of {path.name} as it was taken. It lists all looks at "
+            f"this run: put the original file back."
+        )
+
+
+def refuse_other_plan(file: Path, plan: CertificatePlan, derived: CertificatePlan) -> None:
+    """Refuse a certificate whose plan is not the one that its request has here."""
+    if plan.world != derived.world:
+        raise BadCertificate(
+            f"{file} was made in another world: {plan.world}. Here it is {derived.world}. Repeat it with those "
+            f"versions, or certify the policy anew."
+        )
+    for field in fields(plan):
+        # As JSON: 0.0 and −0.0 are equal, and have different checksums.
+        said, found = (json.dumps(to_plain(getattr(one, field.name))) for one in (plan, derived))
+        if said != found:
+            raise BadCertificate(
+                f"{file} was changed, or made by another program: its plan has {field.name} = {said}, and what it asks "
+                f"for makes that {found}."
+            )
+
+
+def confirm_run(file: Path, certificate: Certificate, policy: PolicyFile, places: Iterable[Path]) -> list[str]:
+    """Refuse a certificate that is not bound to the policy's run. What cannot be seen here is returned in words."""
+    if certificate.plan.format == 1:
+        return []
+    run = certificate.run
+    if (run.config, run.epochs) != (fingerprint_of(policy.plain_config), policy.epochs):
+        raise BadCertificate(f"{file} is bound to another run: its config or its number of epochs is not the policy's.")
+    directory = next((RunDirectory(place) for place in places if (place / "config.json").exists()), None)
+    if directory is None:
+        return [
+            f"That this was look {certificate.plan.look} is the certificate's own word: the directory of the run has "
+            f"the list of all looks ({LEDGER}), and it is not here."
+        ]
+    ledger = ledger_of(directory, policy, run.earlier)
+    _refuse_unlisted(file, certificate, ledger)
+    here = bind(directory, policy, ledger, certificate.plan.look)
+    for field in fields(run):
+        if getattr(run, field.name) != getattr(here, field.name):
+            raise BadCertificate(
+                f"{file} is bound to another run: its {field.name} is {getattr(run, field.name)}, and that of "
+                f"{directory.path} is {getattr(here, field.name)}."
+            )
+    return []

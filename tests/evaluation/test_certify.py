@@ -226,7 +226,7 @@ def test_the_run_is_part_of_the_certificate(run, drawn):
 def test_a_policy_with_another_config_than_its_run_is_refused(tmp_path, drawn):
     run, other = untrained(tmp_path), untrained(tmp_path, seed=1)
     (run / "policy.safetensors").write_bytes((other / "policy.safetensors").read_bytes())
-    with pytest.raises(ValueError, match="other settings"):
+    with pytest.raises(ValueError, match="belongs to another run"):
         certify([run], SOME)
 
 

@@ -166,7 +166,7 @@ def test_the_page_names_unfinished_runs_and_leaves_out_runs_without_an_epoch(tmp
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_certificate_of_the_earlier_format_is_shown_as_one(version):
-    run = SimpleNamespace(certificate=CERTIFICATE | {"format": f"ascpo certificate {version}", "look": 3})
+    run = SimpleNamespace(certificate=CERTIFICATE | {"format": f"ascpo certificate {version}", "look": 3}, doubts={})
     shown = document._certificate(run)
     assert any("has the earlier format 1" in sentence for sentence in shown["sentences"]) == (version == 1)
     assert shown["figures"]["look"] == "3"

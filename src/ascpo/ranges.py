@@ -64,6 +64,7 @@ LearningRate = Annotated[float, Range(above=0.0, at_most=10.0)]
 Iterations = Annotated[int, Range(at_least=1, at_most=10**6)]
 Episodes = Annotated[int, Range(at_least=1, at_most=10**7)]
 """Episodes that are played one after another: more would need a list that is larger than the machine."""
+EpisodeSteps = Annotated[int, Range(at_least=1, at_most=10**9)]
 Threads = Annotated[int, Range(at_least=0, at_most=4096)]
 Seed = Annotated[int, Range(at_least=0, at_most=2**32 - 1)]
 

@@ -81,6 +81,16 @@ def test_a_resumed_run_keeps_its_seeding_and_a_new_one_with_its_settings_gets_th
         parse(["--resume", str(tmp_path), "--seeding", "2"])
 
 
+def test_a_run_keeps_the_length_of_its_episodes_and_says_nothing_of_one_that_was_not_asked_for(tmp_path):
+    asked, _ = parse(["--env", CART, "--max-episode-steps", "7"])
+    (config,) = asked.as_configs()
+    assert config.plain()["max_episode_steps"] == 7
+    (tmp_path / "config.json").write_text(config.to_json())
+    with pytest.raises(BadSetting, match="max_episode_steps is 7 in this run, and you asked for 8"):
+        parse(["--resume", str(tmp_path), "--max-episode-steps", "8"])
+    assert "max_episode_steps" not in configure(CART).plain()
+
+
 def test_a_stopped_training_says_how_to_continue(ascpo, tmp_path, monkeypatch, capsys):
     import signal
 

@@ -1,6 +1,7 @@
 """The Gymnasium engine: the episodes of any environment, side by side, and put back into their middle."""
 
 import functools
+import re
 import warnings
 
 import gymnasium
@@ -277,8 +278,9 @@ def spoilt(fault):
     engine = GymnasiumEngine(functools.partial(Walk, faults={(seed, 3): fault}, limit=5), 3)
     with pytest.raises(Faulty) as caught:
         collected(engine)
-    where, _, what = str(caught.value).partition(": ")
-    assert where == f"Environment 1, episode 2 (seed {seed}), step 3"
+    where, _, what = str(caught.value).partition(", step 3: ")
+    where += ", step 3"
+    assert where == f"Environment 1 of {__name__}:Walk, episode 2 (seed {seed}), step 3"
     return what
 
 
@@ -304,13 +306,15 @@ def test_a_fault_stops_the_run_and_says_where_it_was(fault, words):
     assert spoilt(fault).startswith(words)
 
 
-def test_an_exception_of_the_environment_passes_through():
+def test_an_exception_of_the_environment_is_named_with_its_place_and_kept_as_the_cause():
     def fault(*step):
         raise ZeroDivisionError("at home")
 
+    assert re.match(r"step raises ZeroDivisionError: at home \(test_gymnasium.py, line \d+\)\.", spoilt(fault))
     engine = GymnasiumEngine(functools.partial(Walk, faults={(seeds(5, 0, 1)[0], 3): fault}), 2)
-    with pytest.raises(ZeroDivisionError, match="at home"):
+    with pytest.raises(Faulty) as caught:
         collected(engine)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
 @pytest.mark.parametrize(
@@ -386,5 +390,5 @@ def make_here_alone():
 
 
 def test_an_environment_that_cannot_be_made_in_a_process_is_refused_with_a_sentence():
-    with pytest.raises(Unsuitable, match="could not be made in a process of its own"):
+    with pytest.raises(Unsuitable, match="Making it raises SystemExit: no environment here"):
         GymnasiumEngine(make_here_alone, 1, processes=True)

@@ -61,7 +61,8 @@ def note_of(make):
 
 
 def test_a_sound_environment_is_measured_and_leaves_no_note():
-    assert inspect(limited) == Inspection(2, 1, (-2.0,), (3.0,), ("cost",), ())
+    spaces = (limited().observation_space, limited().action_space)
+    assert inspect(limited) == Inspection(2, 1, (-2.0,), (3.0,), ("cost",), (), spaces, 20)
 
 
 def test_the_environment_is_closed_again_even_when_it_is_refused():
@@ -206,12 +207,32 @@ def test_a_reset_of_the_old_kind_is_refused():
     assert "Return (observation, info)" in faults_of(NoInfo)[0]
 
 
-def test_an_exception_of_the_environment_itself_passes_through():
+@pytest.mark.parametrize("kind", [ZeroDivisionError, SystemExit, BrokenPipeError])
+def test_an_exception_of_the_environment_itself_is_a_fault_with_its_cause(kind):
     def info(t):
-        raise ZeroDivisionError("at home")
+        raise kind("at home")
 
-    with pytest.raises(ZeroDivisionError, match="at home"):
+    with pytest.raises(Unsuitable, match=rf"step raises {kind.__name__}: at home \(test_inspection.py, line") as caught:
         inspect(functools.partial(limited, info=info))
+    assert isinstance(caught.value.__cause__, kind)
+
+
+def test_an_environment_that_cannot_be_made_or_closed_is_refused():
+    def fail():
+        raise SystemExit(0)
+
+    assert "Making it raises SystemExit: 0" in faults_of(fail)[0]
+    assert "close raises SystemExit: 0" in faults_of(functools.partial(limited, close=fail))[0]
+
+
+@pytest.mark.parametrize("end", [None, "no", float("nan"), 2, [], np.zeros(2, bool)])
+def test_an_end_that_is_neither_true_nor_false_is_refused(end):
+    class Unsure(Toy):
+        def step(self, action):
+            observation, reward, _, truncated, info = super().step(action)
+            return observation, reward, end, truncated, info
+
+    assert faults_of(Unsure)[0].startswith("terminated is ")
 
 
 # What is noted.

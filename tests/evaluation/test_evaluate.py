@@ -1,19 +1,23 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from ascpo.engines.gymnasium.errors import Faulty
 from ascpo.evaluation.evaluate import evaluate_run
 from ascpo.evaluation.kept import check_kept
 from ascpo.evaluation.records import read_records
 from ascpo.evaluation.retrace import retrace
 from ascpo.runs import files
 from ascpo.runs.files import BadFile
+from ascpo.runs.hosting import Hosting
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import read_table
 from ascpo.runs.trained_policy import read_policy
 from ascpo.seeding import Purpose, seed_of
 from tests.evaluation.untrained import untrained
+from tests.misbehaving import Misbehaving
 
 
 def test_figures_episodes_and_the_worst_of_them_are_kept_with_the_run(tmp_path):
@@ -110,3 +114,31 @@ def test_damaged_files_of_an_earlier_evaluation_are_not_carried_on(tmp_path):
         check_kept(run, "episodes-sampled.csv")
     check_kept(run, "episodes-mean.csv")
     assert "sampled" not in evaluate_run(run, 5, actions="mean")
+
+
+def test_episodes_of_a_run_end_as_in_its_training_unless_another_number_of_steps_is_asked_for(tmp_path):
+    run = untrained(tmp_path, env="tests.misbehaving:Endless", max_episode_steps=7)
+    evaluate_run(run, 3, keep=1)
+    assert set(read_table(run / "episodes-sampled.csv")["EpLen"]) == {7}
+    (worst,) = read_records(run / "worst-sampled.safetensors")
+    assert len(retrace(worst).reward) == 7
+    evaluate_run(run, 3, actions="mean", max_episode_steps=5)
+    found = json.loads((run / "evaluation.json").read_text())
+    assert found["max_episode_steps"] == 5
+    assert "sampled" not in found, "episodes of other lengths are another evaluation"
+
+
+def test_an_evaluation_whose_process_dies_fails_or_counts_the_episode_as_violated(tmp_path, monkeypatch):
+    """With 100 for a limit, nothing else could violate it."""
+    monkeypatch.setenv("FAULT", "SIGKILL")
+    monkeypatch.setenv("AT", "33")
+    Misbehaving.made = 0
+    run, processes = untrained(tmp_path, env="tests.misbehaving:make", limits=(100.0,)), Hosting(processes=True)
+    Misbehaving.made = 0
+    with pytest.raises(Faulty, match="step 13: Its process died during step: SIGKILL ended it"):
+        evaluate_run(run, 3, hosting=processes)
+    assert not (run / "evaluation.json").exists()
+    Misbehaving.made = 0
+    found = evaluate_run(run, 3, hosting=replace(processes, restart_environments=True))
+    assert read_table(run / "episodes-sampled.csv")["Safe"].tolist() == [1, 0, 1]
+    assert found["sampled"]["SafeRate"] == pytest.approx(2 / 3)

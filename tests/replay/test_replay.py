@@ -248,7 +248,7 @@ def test_the_server_opens_no_public_tunnel(served, monkeypatch):
     assert requested == []
 
 
-def test_the_command_prints_the_address_and_an_interrupt_ends_it_quietly(tmp_path, monkeypatch, capsys):
+def test_the_command_prints_the_address_and_an_interrupt_ends_it(tmp_path, monkeypatch, capsys):
     (tmp_path / "config.json").write_text("{}")
     write_records(tmp_path / "worst-sampled.safetensors", [straight("tests.own:Cart", 3)])
 
@@ -260,7 +260,8 @@ def test_the_command_prints_the_address_and_an_interrupt_ends_it_quietly(tmp_pat
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        verb.main([str(tmp_path), "--no-open", "--port", str(port), "--env", "tests.own:Cart"])
+        with pytest.raises(KeyboardInterrupt):
+            verb.main([str(tmp_path), "--no-open", "--port", str(port), "--env", "tests.own:Cart"])
     printed = capsys.readouterr()
     assert f"Port {port} is taken" in printed.out
     assert re.search(r"http://127\.0\.0\.1:\d+/[\w-]{22}/ shows", printed.out), "the address holds the token"

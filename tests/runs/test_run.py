@@ -206,7 +206,7 @@ class TestBadInputIsRefusedBeforeAnythingIsWritten:
 
 
 def test_a_reward_that_is_nan_is_named_with_environment_and_step(tmp_path):
-    with pytest.raises(Faulty, match=r"Environment 0, episode 6 .*step 10: The reward is nan"):
+    with pytest.raises(Faulty, match=r"Environment 0 of tests.own:WithNaN, episode 6 .*step 10: The reward is nan"):
         train(WithNaN, tmp_path, epochs=6)
     (run,) = runs_in(tmp_path)
     assert run.metrics.read_bytes().count(b"\n") == 1 + 5, "the epochs before it are kept"

@@ -10,8 +10,9 @@ from ascpo.cli.own_code import OwnCode
 from ascpo.cli.parsing import parsed
 from ascpo.cli.show import show_evaluation
 from ascpo.evaluation.evaluate import Actions
-from ascpo.ranges import Episodes, Range, Seed, Threads
+from ascpo.ranges import Episodes, EpisodeSteps, Range, Seed, Threads
 from ascpo.runs.compilation_cache import keep_compiled_programs
+from ascpo.runs.hosting import PLAIN, Hosting
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,9 @@ class Evaluate:
     threads: Threads = 0
     """Number of threads that simulate a suite. 0 uses one per core."""
     own_code: Annotated[OwnCode, tyro.conf.arg(name="")] = field(default_factory=OwnCode)
+    max_episode_steps: EpisodeSteps | None = None
+    """Truncate the episodes of your own environment after this many steps. By default this is as in the training."""
+    hosting: Annotated[Hosting, tyro.conf.arg(name="")] = PLAIN
 
 
 def main(words: list[str]) -> None:

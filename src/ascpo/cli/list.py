@@ -12,9 +12,10 @@ from rich.text import Text
 
 from ascpo.cli.parsing import parsed
 from ascpo.cli.printable import printable
+from ascpo.cli.usage import WrongUsage
 from ascpo.ranges import shown
 from ascpo.runs.files import reading
-from ascpo.runs.serialization import BadSetting, nearest
+from ascpo.runs.serialization import nearest
 
 if TYPE_CHECKING:
     from ascpo.runs.directory import RunDirectory
@@ -39,7 +40,7 @@ def main(words: list[str]) -> None:
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     lists = {"algorithms": _algorithms, "suites": _suites, "runs": partial(_runs, directory=asked.directory)}
     if asked.what not in lists:
-        raise BadSetting(f"There is no list of {shown(asked.what)}. {nearest(asked.what, lists)}")
+        raise WrongUsage(f"There is no list of {shown(asked.what)}. {nearest(asked.what, lists)}")
     lists[asked.what](table)
     # Square brackets in the name of a directory are no markup.
     console = Console(highlight=False, markup=False)

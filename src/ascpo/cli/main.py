@@ -1,10 +1,22 @@
-"""`ascpo`: the commands. Each is imported when it is called, so that help comes at once."""
+"""`ascpo`: the commands. Each is imported when it is called, so that help comes at once.
+
+docs/exit-status.md has the table of the exit statuses.
+"""
 
 import os
+import signal
 import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import FrameType
+from typing import Any, NoReturn, TypeAlias
 
+from ascpo.cli.output import lasting_output
 from ascpo.cli.printable import printable
+from ascpo.cli.usage import WrongUsage
+from ascpo.runs.stopping import Stopped, stop
 
 _COMMANDS = {
     "train": "train a policy, or continue a run",
@@ -18,39 +30,110 @@ _COMMANDS = {
     "check": "test whether an environment can be trained on",
     "list": "list algorithms, suites or runs",
 }
+TRACEBACK = "ASCPO_TRACEBACK"
+"""If this environment variable is set, an error is answered with its traceback too."""
+Handler: TypeAlias = Callable[[int, FrameType | None], Any] | int | signal.Handlers | None
+_OURS = ("ascpo", "tyro", "argparse")
+"""Packages that end this program with an exit status of their choice."""
 
 
 def main() -> None:
     """Run the command line. Errors that a person can mend are answered with a sentence."""
     command, *rest = sys.argv[1:] or ["--help"]
-    if command in ("-h", "--help", "help"):
-        print(_help())
-    elif command in ("--version", "version"):
-        from importlib.metadata import version
+    with lasting_output():
+        if command in ("-h", "--help", "help"):
+            print(_help())
+        elif command in ("--version", "version"):
+            from importlib.metadata import version
 
-        print(version("ascpo"))
-    elif command in _COMMANDS:
-        _run(command, rest)
-    else:
-        from ascpo.errors import nearest
-        from ascpo.ranges import shown
+            print(version("ascpo"))
+        elif command in _COMMANDS:
+            _run(command, rest)
+        else:
+            from ascpo.errors import nearest
+            from ascpo.ranges import shown
 
-        sys.exit(f"ascpo: there is no command {shown(command)}. {nearest(command, _COMMANDS)}\n\n{_help()}")
+            _end(f"ascpo: there is no command {shown(command)}. {nearest(command, _COMMANDS)}\n\n{_help()}", 2)
 
 
 def _run(command: str, rest: list[str]) -> None:
+    before = _answer_signals(stop)
     try:
         import_module(f"ascpo.cli.{command}").main(rest)
-    except BrokenPipeError:
-        # The reader has closed the pipe. The rest of the output goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Here rather than at the very end, where a full disk would be no error.
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except KeyboardInterrupt as stopped:
+        before = _leave_at_once(before)
+        _stopped(command, stopped)
+    except SystemExit as end:
+        if _last_module(end).partition(".")[0] in _OURS:
+            raise
+        _fail(command, end, f"{_last_module(end)} ended the program by itself (SystemExit: {end.code}).")
+    except WrongUsage as wrong:
+        _end(f"ascpo {command}: {wrong}", 2)
     except Exception as error:
+        if (interrupt := _interrupt_of(error)) is not None:
+            before = _leave_at_once(before)
+            _stopped(command, interrupt)
         # Imported here because it imports JAX, which some commands do not need.
         from ascpo.runs.errors import MENDABLE
 
         if not isinstance(error, MENDABLE):
             raise
-        sys.exit(f"ascpo {command}: {printable(str(error))}")
+        _fail(command, error, str(error))
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _answer_signals(handler: Handler) -> Mapping[signal.Signals, Handler]:
+    """Answer Ctrl-C and SIGTERM. Returns what they meant before, without those that were to be ignored (nohup)."""
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    answered = {number: one for number, one in before.items() if one not in (signal.SIG_IGN, None)}
+    for number in answered:
+        signal.signal(number, handler)
+    return answered
+
+
+def _stopped(command: str, interrupt: KeyboardInterrupt) -> NoReturn:
+    number = interrupt.number if isinstance(interrupt, Stopped) else signal.SIGINT
+    _end(f"ascpo {command}: stopped by {signal.Signals(number).name}.", 128 + number)
+
+
+def _leave_at_once(answered: Mapping[signal.Signals, Handler]) -> Mapping[signal.Signals, Handler]:
+    """Handlers for somebody who asks again, and does not want to wait for the end."""
+    return dict.fromkeys(answered, lambda number, _: os._exit(128 + number))
+
+
+def _interrupt_of(error: BaseException | None) -> KeyboardInterrupt | None:
+    """The interrupt that led to an error: a library that is being imported makes an ImportError of it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def _fail(command: str, error: BaseException, sentence: str) -> NoReturn:
+    if os.environ.get(TRACEBACK):
+        traceback.print_exception(error)
+    elif error.__cause__ is not None:
+        sentence += f" ({TRACEBACK}=1 shows the traceback.)"
+    _end(f"ascpo {command}: {sentence}", 1)
+
+
+def _end(sentence: str, status: int) -> NoReturn:
+    print(printable(sentence), file=sys.stderr)
+    end = SystemExit(sentence)
+    end.code = status
+    raise end
+
+
+def _last_module(error: BaseException) -> str:
+    """The module that raised it."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return str(frames[-1].f_globals.get("__name__", "?"))
 
 
 def _help() -> str:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from ascpo.cli.parsing import parsed
+from ascpo.cli.usage import WrongUsage
 from ascpo.paper.experiments import EXPERIMENTS, Experiment, experiments
 from ascpo.paper.export import export
 from ascpo.paper.pages import page_of
@@ -91,7 +92,7 @@ def main(typed: list[str]) -> None:
         case "show":
             _show(parsed(Show, rest, "ascpo paper show"))
         case _:
-            raise BadSetting(f"There is no {shown(verb)}. {nearest(verb, _VERBS)}\n\n{_help()}")
+            raise WrongUsage(f"There is no {shown(verb)}. {nearest(verb, _VERBS)}\n\n{_help()}")
 
 
 def _help() -> str:
@@ -141,8 +142,8 @@ def _run(wanted: Run) -> None:
             for plan in todo:
                 outcomes += run(plan)
     except Stopped as stopped:
-        console.print(f"Stopped by {stopped}. Finished epochs are saved. The same command resumes:", markup=False)
-        console.print(f"  {shlex.join(['ascpo', *sys.argv[1:]])}", markup=False)
+        command = shlex.join(["ascpo", *sys.argv[1:]])
+        console.print(f"Stopped by {stopped}. Finished epochs are saved. To continue: {command}", markup=False)
         sys.exit(128 + stopped.number)
     errors = [error for plan in todo for error in plan.errors]
     errors += [f"{one.job.name}: {one.error}" for one in outcomes if one.status == "failed"]

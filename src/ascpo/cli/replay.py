@@ -48,9 +48,8 @@ def main(arguments: list[str]) -> None:
     )
     if options.open and _has_screen():
         webbrowser.open(replay.address)
-    with contextlib.suppress(KeyboardInterrupt):
+    with contextlib.closing(replay):
         replay.run()
-    replay.close()
 
 
 def _has_screen() -> bool:

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -18,21 +19,10 @@ _WIDE = 120
 """From this width on a terminal has room for what the figures mean."""
 
 
-def show_evaluation(
-    run: Path,
-    episodes: int,
-    *,
-    env: str | None = None,
-    trust_env: bool = False,
-    seed: int = 0,
-    threads: int = 0,
-    actions: Actions = "sampled",
-    keep: int = 10,
-) -> None:
-    """Evaluate a policy on fresh episodes, and print the figures."""
+def show_evaluation(run: Path, episodes: int, *, actions: Actions = "sampled", **options: Any) -> None:
+    """Evaluate a policy on fresh episodes, and print the figures. The options are those of `evaluate_run`."""
     with counting("episodes", episodes) as report:
-        how = {"seed": seed, "threads": threads, "actions": actions, "keep": keep, "report": report}
-        found = evaluate_run(run, episodes, env=env, trust_env=trust_env, **how)
+        found = evaluate_run(run, episodes, actions=actions, report=report, **options)
     ways = {way: found[way] for way in ("sampled", "mean") if actions in (way, "both")}
     console = Console(highlight=False, markup=False)
     table = plain_table(f"{episodes} fresh episodes", *(f"{way} actions" for way in ways))

@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,8 @@ from ascpo.algorithms.presets import PresetName
 from ascpo.cli.parsing import parsed
 from ascpo.cli.settings import show_settings
 from ascpo.cli.show import show_evaluation
-from ascpo.ranges import Range, shown
+from ascpo.engines.gymnasium.errors import Faulty
+from ascpo.ranges import EpisodeSteps, Range, shown
 from ascpo.runs.active_run import Run
 from ascpo.runs.api import Options, Result, launch, relaunch
 from ascpo.runs.config import Config, configure, method_class, whole
@@ -89,6 +91,9 @@ class Train(Generic[M]):
     seeding: Version = LATEST
     """The version of the rules that draw the scenes of a run from its seed. Give 1 to repeat a run whose config.json
     names no version."""
+    max_episode_steps: EpisodeSteps | None = None
+    """Truncate the episodes of your own environment after this many steps. By default the environment decides. The run
+    keeps the number, also for its evaluations."""
     evaluate: Annotated[int, Range(at_least=0, at_most=10**7)] = 500
     """Evaluate the final policy on this many fresh episodes. 0 skips the evaluation."""
     options: Annotated[Options, tyro.conf.arg(name="")] = field(default_factory=Options)
@@ -100,7 +105,7 @@ class Train(Generic[M]):
             raise BadSetting(f"evaluate={self.evaluate}: seeding={self.seeding} has {most} episodes for evaluations.")
         steps, env = whole("total_steps", self.total_steps), name_of(self.env)
         engine = engine_name(self.engine, env)
-        own = {"preset": self.preset, "seeding": self.seeding}
+        own = {"preset": self.preset, "seeding": self.seeding, "max_episode_steps": self.max_episode_steps}
         first = Config(env, self.seed, steps, engine, self.settings, self.method, **own)
         return [dataclasses.replace(first, seed=seed) for seed in seeds_of(self.seeds)] if self.seeds else [first]
 
@@ -140,13 +145,18 @@ def main(words: list[str]) -> None:
         else:
             acting = [config.refuse_inert() for config in configs]
             results = launch(acting, asked.env, asked.options, out=asked.out, names=names)
-    except Stopped as stopped:
+    except (Stopped, Faulty) as stopped:
         paths = [run.path for run in directories] or [asked.out / name for name in names]
-        command = " ".join(["ascpo train --resume", *map(str, paths)]) + flag_for(configs[0].env)
-        print(f"Stopped by {stopped}. All finished epochs are saved. To continue:\n  {command}")
+        if not all((path / "config.json").exists() for path in paths):
+            raise
+        command = shlex.join(["ascpo", "train", "--resume", *map(str, paths)]) + flag_for(configs[0].env)
+        saved = f"All finished epochs are saved. To continue: {command}"
+        if isinstance(stopped, Faulty):
+            raise Faulty(f"{stopped} {saved}") from stopped.__cause__
+        print(f"Stopped by {stopped}. {saved}")
         sys.exit(128 + stopped.number)
     for result in results:
-        _finish(result, asked.evaluate, configs[0].env)
+        _finish(result, asked.evaluate, configs[0].env, asked.options)
 
 
 def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
@@ -178,6 +188,7 @@ def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
         total_steps=base.total_steps,
         settings=base.settings,
         seeding=base.seeding if directories else LATEST,
+        max_episode_steps=base.max_episode_steps,
     )
     asked = parsed(Train[type(base.method)], words, "ascpo train", default)
     if not directories and not given.config and asked.trust_env:
@@ -202,7 +213,7 @@ def _refuse_changes(base: Config, asked: Train[Method]) -> None:
     if asked.seeds:
         raise BadSetting("--seeds is for new runs. To continue several runs, name their directories after --resume.")
     engine = engine_name(asked.engine, base.env)
-    own = {"preset": asked.preset, "seeding": asked.seeding}
+    own = {"preset": asked.preset, "seeding": asked.seeding, "max_episode_steps": asked.max_episode_steps}
     now = Config(asked.env, asked.seed, base.total_steps, engine, asked.settings, asked.method, **own)
     changed = {"algo": (base.algo, asked.algo)} if asked.algo != base.algo else differences(base, now)
     for name, (before, after) in changed.items():
@@ -212,13 +223,13 @@ def _refuse_changes(base: Config, asked: Train[Method]) -> None:
         )
 
 
-def _finish(result: Result, episodes: int, env: str) -> None:
+def _finish(result: Result, episodes: int, env: str, options: Options) -> None:
     """Evaluate the policy, write the report, and say where everything is."""
     run = result.directory
     print(f"Log: {run / 'metrics.csv'}")
     if episodes:
         from ascpo.report.document import write_report
 
-        show_evaluation(run, episodes, env=env)
+        show_evaluation(run, episodes, env=env, threads=options.threads, hosting=options.hosting)
         print(f"Report: {write_report([run])}")
         print(f"Replay of the worst episodes: ascpo replay {run}{flag_for(env)}")

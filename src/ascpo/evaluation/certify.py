@@ -241,7 +241,9 @@ def _episodes(
     policy: PolicyFile, plan: CertificatePlan, env: Environment, threads: int, report: Report = say_nothing
 ) -> Episodes:
     mean = plan.actions == "mean"
-    with closing(open_engine(env, plan.num_envs, threads=threads)) as engine:
+    with closing(
+        open_engine(env, plan.num_envs, threads=threads, max_episode_steps=policy.config.max_episode_steps)
+    ) as engine:
         actor, theta = policy.actor(), policy.theta
         held = {"limits": plan.limits, "limits_on": plan.limits_on}
         return play(engine, actor, theta, plan.origins, **held, mean_action=mean, report=report).episodes

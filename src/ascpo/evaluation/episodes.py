@@ -1,6 +1,8 @@
 """Play a fixed list of fresh episodes, each to its end, so that long episodes count as often as short ones."""
 
 import heapq
+import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +18,9 @@ from ascpo.guard.layout import AnyArray
 
 Report = Callable[[int], object]
 """Hears how many episodes have ended."""
+PATIENCE = 30.0
+"""Seconds without a finished episode after which the wait is explained, again and again."""
+_log = logging.getLogger(__name__)
 _CHANGED = 1e-6
 """A shield counts as active where it moves an action by more than this."""
 
@@ -89,13 +94,35 @@ def play(
     score = _Score(len(origins), engine.envs_per_run, engine.action_size, np.array(limits, float), limits_on, keep)
     parameters = np.asarray(theta)[None]
     rng, chunk = np.random.default_rng(origins[0][0]), 25
+    waiting = _Waiting()
     while (finished := score.finished) < len(origins):
         report(finished)
+        waiting.see(score, len(origins))
         noise = rng.standard_normal((chunk, engine.envs_per_run, engine.action_size)).astype(np.float32)
         (rollout,) = engine.collect([parameters], [(np.zeros_like(noise) if mean_action else noise)[None]])
         score.add(jax.tree.map(lambda x: np.asarray(x)[0], rollout))
     report(len(origins))
     return score.played()
+
+
+class _Waiting:
+    """Says what it waits for when no episode ends for a while. Without a time limit, that may be forever."""
+
+    def __init__(self) -> None:
+        self._finished, self._since = -1, time.monotonic()
+
+    def see(self, score: "_Score", wanted: int) -> None:
+        now = time.monotonic()
+        if score.finished != self._finished:
+            self._finished, self._since = score.finished, now
+        elif now - self._since >= PATIENCE:
+            self._since = now
+            running, longest = score.running
+            _log.warning(
+                "No episode has ended for %g s: %d of %d are finished, %d are running, and the longest has %d steps so "
+                "far. If your environment has no time limit, episodes may never end: use --max-episode-steps.",
+                *(PATIENCE, score.finished, wanted, running, longest),
+            )
 
 
 class _Score:
@@ -127,6 +154,12 @@ class _Score:
             self._step(rollout, t, np.asarray(taken[t]), np.asarray(changed[t]))
             if rollout.done[t].any():
                 self._finish(np.flatnonzero(rollout.done[t]))
+
+    @property
+    def running(self) -> tuple[int, int]:
+        """How many episodes that count are running, and the steps of the longest."""
+        counting = self._playlist.current < self._wanted
+        return int(counting.sum()), int(self._running.length[counting].max(initial=0))
 
     def played(self) -> Played:
         worst = sorted(self._worst, key=lambda item: item[0], reverse=True)

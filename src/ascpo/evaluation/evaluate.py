@@ -22,6 +22,7 @@ from ascpo.experience.episodes import LimitKind
 from ascpo.runs.directory import find
 from ascpo.runs.environment import Environment, open_engine, side_by_side
 from ascpo.runs.files import BadFile, write_together
+from ascpo.runs.hosting import PLAIN, Hosting
 from ascpo.runs.sealed import fingerprint_of
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import table_text
@@ -42,6 +43,8 @@ def evaluate_run(
     threads: int = 0,
     actions: Actions = "sampled",
     keep: int = 10,
+    hosting: Hosting = PLAIN,
+    max_episode_steps: int | None = None,
     report: Report = say_nothing,
 ) -> Figures:
     """Figures for each kind of actions. The run's directory keeps them, with the worst episodes.
@@ -60,11 +63,14 @@ def evaluate_run(
     limits, limits_on = policy.config.settings.limits_for(policy.cost_names), policy.config.algorithm().limits_on
     about = {"policy": policy.digest, "cost_names": list(policy.cost_names), "limits": list(limits), "seed": seed}
     about |= {"limits_on": limits_on} if limits_on != "state" else {}
+    cut = policy.config.max_episode_steps if max_episode_steps is None else max_episode_steps
+    about |= {"max_episode_steps": cut} if cut is not None else {}
     found, files = _earlier(directory.path, about)
     content: dict[str, bytes] = {}
     actor, origins = policy.actor(), scheme.evaluation(seed, episodes)
     num_envs = side_by_side(policy.config.env, episodes)
-    with closing(open_engine(opened, num_envs, threads=threads)) as engine:
+    host = {"threads": threads, "hosting": hosting, "limits": limits, "max_episode_steps": cut}
+    with closing(open_engine(opened, num_envs, **host)) as engine:
         for kind in ("sampled", "mean") if actions == "both" else (actions,):
             how = {"limits": limits, "limits_on": limits_on, "mean_action": kind == "mean"}
             played = play(engine, actor, policy.theta, origins, **how, keep=keep, report=report)
@@ -85,7 +91,9 @@ def _earlier(directory: Path, about: Figures) -> tuple[Figures, dict[str, str]]:
     """
     try:
         before = read_kept(directory)
-        if {name: before.figures.get(name) for name in about} != about:
+        if {name: before.figures.get(name) for name in (*about, "max_episode_steps")} != {
+            "max_episode_steps": None
+        } | about:
             return dict(about), {}
         files = {kind: (episodes_file(kind), worst_file(kind)) for kind in KINDS if kind in before.figures}
         whole = {

@@ -16,7 +16,7 @@ import numpy as np
 
 from ascpo.algorithms.presets import PresetName
 from ascpo.engines.contract import Engine
-from ascpo.ranges import Range, Threads, check
+from ascpo.ranges import Positive, Range, Threads, check
 from ascpo.runs.active_run import Run, agent_of
 from ascpo.runs.callbacks.callback import Callback
 from ascpo.runs.compilation_cache import keep_compiled_programs
@@ -25,6 +25,7 @@ from ascpo.runs.device_memory import check_memory
 from ascpo.runs.directory import RunDirectory, check_name, create, find
 from ascpo.runs.environment import Environment, engine_name, name_of, open_engine, open_mjx
 from ascpo.runs.host_memory import check_host_memory
+from ascpo.runs.hosting import Hosting
 from ascpo.runs.serialization import BadSetting, Plain, changed, only
 from ascpo.runs.tables import read_table
 from ascpo.runs.trained_policy import TrainedPolicy, load
@@ -45,7 +46,14 @@ class Options:
     """Number of accelerators that share the environments of an MJX engine. 0 uses all of them. With several, sums are
     taken in another order, so that results differ by rounding."""
     processes: bool = False
-    """Run each of your own environments in its own process. This pays if a step takes long."""
+    """Run each of your own environments in its own process. This pays if a step takes long, and keeps a crash of one
+    from ending everything."""
+    step_timeout: Positive | None = None
+    """With --processes: the seconds that a step may take, 60 by default. A reset may take ten times as long, and at
+    least a minute. A process that needs longer is ended, and counts as dead."""
+    restart_environments: bool = False
+    """With --processes: restart the process of an environment when it dies, at most ten times each. Its episode counts
+    as violated. Without this flag, the training fails, and its finished epochs are saved."""
     checkpoint_every: Annotated[float, Range(at_least=0.0, at_most=1e12)] = 60.0
     """Seconds between two checkpoints. 0 writes one after every epoch."""
     tensorboard: bool = False
@@ -55,6 +63,12 @@ class Options:
 
     def __post_init__(self) -> None:
         check(self)
+        _ = self.hosting
+
+    @property
+    def hosting(self) -> Hosting:
+        """How your own environments run. What has no effect is refused."""
+        return Hosting(self.processes, self.step_timeout, self.restart_environments)
 
     def check(self, config: Config) -> None:
         """Refuse options that this run's engine does not have."""
@@ -196,7 +210,14 @@ def relaunch(
 def _engine_for(runs: int, env: Environment, config: Config, options: Options) -> AbstractContextManager[Engine]:
     num_envs = config.settings.num_envs
     if config.engine == "native":
-        engine: Engine = open_engine(env, num_envs * runs, threads=options.threads, processes=options.processes)
+        engine: Engine = open_engine(
+            env,
+            num_envs * runs,
+            threads=options.threads,
+            hosting=options.hosting,
+            limits=config.settings.limits,
+            max_episode_steps=config.max_episode_steps,
+        )
     else:
         engine = open_mjx(env, num_envs, config.engine, options.devices)
     return closing(engine)

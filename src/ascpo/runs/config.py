@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_origin, get_type_hints
 from ascpo.algorithms import ALGORITHMS, Algorithm, Method
 from ascpo.algorithms.presets import PRESETS, PresetName
 from ascpo.errors import InertSetting
-from ascpo.ranges import Range, check, shown
+from ascpo.ranges import EpisodeSteps, Range, check, shown
 from ascpo.runs.migration import RENAMED, migrate
 from ascpo.runs.sealed import fingerprint_of
 from ascpo.runs.serialization import BadSetting, Plain, changed, from_plain, nearest, only, read_json, to_plain, unflat
@@ -16,7 +16,7 @@ from ascpo.seeding import LATEST, SCHEMES, Version
 from ascpo.training.settings import Settings, inert_settings, refuse_inert
 
 EngineName = Literal["native", "mjx-jax", "mjx-warp"]
-_BEFORE = {"engine": "native", "preset": None, "seeding": 1}
+_BEFORE = {"engine": "native", "preset": None, "seeding": 1, "max_episode_steps": None}
 """What a config means that does not name them."""
 
 
@@ -36,11 +36,15 @@ class Config:
     """The preset that the settings began with. It decides no number: the settings do."""
     seeding: Version = LATEST
     """The version of the rules by which scenes are drawn (`ascpo.seeding`)."""
+    max_episode_steps: EpisodeSteps | None = None
+    """Your own environment's episodes are truncated after so many steps. None leaves that to the environment."""
 
     def __post_init__(self) -> None:
         check(self)
         if self.seed not in range(seeds := SCHEMES[self.seeding].run_seeds):
             raise BadSetting(f"seed={shown(self.seed)} must be a whole number from 0 to {seeds - 1}.")
+        if self.max_episode_steps is not None and self.engine != "native":
+            raise BadSetting("max_episode_steps is for your own environments, and MJX simulates suites only.")
         if type(self.method) not in ALGORITHMS.values():
             raise BadSetting(
                 f"method={shown(self.method)} belongs to no algorithm. Use configure(env, algo), or add its class to "
@@ -162,6 +166,7 @@ def configure(
     total_steps: float = 6e6,
     engine: EngineName = "native",
     seeding: Version = LATEST,
+    max_episode_steps: int | None = None,
     **chosen: Any,
 ) -> Config:
     """A config from flat settings: those that all algorithms share, and the algorithm's own, by their names.
@@ -173,7 +178,8 @@ def configure(
         if name not in known:
             raise BadSetting(f"{algo} has no setting {name!r}. {_hint(name, known)}")
     seed, steps = whole("seed", seed), whole("total_steps", total_steps)
-    return Config(env, seed, steps, engine, *_parts(algo, chosen, preset), preset, seeding).refuse_inert()
+    parts = _parts(algo, chosen, preset)
+    return Config(env, seed, steps, engine, *parts, preset, seeding, max_episode_steps).refuse_inert()
 
 
 def _parts(algo: str, chosen: Mapping[str, object], preset: PresetName | None) -> tuple[Settings, Method]:

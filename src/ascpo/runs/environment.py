@@ -16,6 +16,7 @@ from ascpo.environments.spaces import make_task
 from ascpo.guard.suites import UnknownSuite, suite
 from ascpo.guard.task import Task
 from ascpo.runs.config import EngineName
+from ascpo.runs.hosting import PLAIN, Hosting
 from ascpo.runs.serialization import BadSetting
 
 Environment = str | Callable[[], gymnasium.Env]
@@ -69,8 +70,19 @@ def open_mjx(env: Environment, num_envs: int, engine: EngineName, devices: int =
     return MjxEngine(task, num_envs, "warp" if engine == "mjx-warp" else "jax", found[: devices or None])
 
 
-def open_engine(env: Environment, num_envs: int, *, threads: int = 0, processes: bool = False) -> EpisodePlayer:
-    """Environments on the host. Options that the engine does not have are refused."""
+def open_engine(
+    env: Environment,
+    num_envs: int,
+    *,
+    threads: int = 0,
+    hosting: Hosting = PLAIN,
+    limits: tuple[float, ...] = (0.0,),
+    max_episode_steps: int | None = None,
+) -> EpisodePlayer:
+    """Environments on the host. Options that the engine does not have are refused.
+
+    An episode whose process dies, and is restarted, goes over the limits.
+    """
     name = name_of(env)
     if not is_suite(env):
         if threads:
@@ -78,9 +90,21 @@ def open_engine(env: Environment, num_envs: int, *, threads: int = 0, processes:
                 f"threads={threads} has no effect on your own environments, which run one after the other. Leave it "
                 f"out, or use --processes."
             )
-        return GymnasiumEngine(name if isinstance(env, str) else env, num_envs, processes=processes)
-    if processes:
+        return GymnasiumEngine(
+            name if isinstance(env, str) else env,
+            num_envs,
+            processes=hosting.processes,
+            step_timeout=hosting.seconds_per_step,
+            restart_limits=limits if hosting.restart_environments else None,
+            max_episode_steps=max_episode_steps,
+        )
+    if hosting.processes:
         raise BadSetting(f"processes is for your own environments, and {name} is a suite. Use --threads.")
+    if max_episode_steps is not None:
+        raise BadSetting(
+            f"max_episode_steps={max_episode_steps} is for your own environments, and {name} is a suite: its episodes "
+            f"have at most {MAX_EPISODE_STEPS} steps. Leave it out."
+        )
     return NativeEngine(make_task(name, "paper", "closest", MAX_EPISODE_STEPS), num_envs, threads)
 
 

@@ -1,10 +1,16 @@
 """Ctrl-C and SIGTERM: they stop work at once, and never in the middle of writing a file."""
 
 import contextlib
+import gc
+import os
 import signal
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from types import FrameType
+
+_UNHEARD = {("remove", "weakref.py"), ("_remove", "_weakrefset.py"), ("cb", "<frozen importlib._bootstrap>")}
+"""Callbacks of weak references in Python's own library."""
 
 
 class Stopped(KeyboardInterrupt):
@@ -13,6 +19,30 @@ class Stopped(KeyboardInterrupt):
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
         self.number = number
+
+
+def stop(number: int, frame: FrameType | None) -> None:
+    """A handler of signals: raise `Stopped`, here or in a moment.
+
+    Python drops what is raised in a finaliser or in a callback of the garbage collector, with a traceback. JAX has such
+    a callback, in which a signal is often noticed first. So there the signal is sent again.
+    """
+    if _is_heard(frame):
+        raise Stopped(number)
+    again = threading.Timer(0.01, os.kill, (os.getpid(), number))
+    again.daemon = True
+    again.start()
+
+
+def _is_heard(frame: FrameType | None) -> bool:
+    """Whether an exception that is raised here reaches somebody."""
+    callbacks = {getattr(callback, "__code__", None) for callback in gc.callbacks}
+    while frame is not None:
+        code = frame.f_code
+        if code in callbacks or (code.co_name, Path(code.co_filename).name) in _UNHEARD or code.co_name == "__del__":
+            return False
+        frame = frame.f_back
+    return True
 
 
 class Stopping:
@@ -48,8 +78,8 @@ class Stopping:
         finally:
             self._working = False
 
-    def _receive(self, number: int, _: FrameType | None) -> None:
+    def _receive(self, number: int, frame: FrameType | None) -> None:
         self._asked = number
         if self._working:
-            self._working = False
-            raise Stopped(number)
+            self._working = not _is_heard(frame)
+            stop(number, frame)

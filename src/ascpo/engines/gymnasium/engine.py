@@ -5,6 +5,8 @@ of its own seed and actions. So the engine can be put back into the middle of an
 and plays the same actions.
 """
 
+import logging
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +14,6 @@ from typing import TypeAlias
 
 import jax
 import numpy as np
-from gymnasium.spaces import Box
 from jaxtyping import Bool, Float, Int
 
 from ascpo.engines.actor import Acted, Actor, augment
@@ -27,14 +28,19 @@ from ascpo.engines.contract import (
     only_run,
     scaled,
 )
+from ascpo.engines.gymnasium.checked import Expected, Fault, Step
 from ascpo.engines.gymnasium.errors import Faulty, Unsuitable
-from ascpo.engines.gymnasium.inspection import inspect
-from ascpo.engines.gymnasium.naming import Info, MakeEnv, resolve
+from ascpo.engines.gymnasium.inspection import ENDLESS, inspect
+from ascpo.engines.gymnasium.naming import MakeEnv, name_of, resolve
+from ascpo.engines.gymnasium.processes import STEP_TIMEOUT, InProcesses, inspect_apart
 from ascpo.engines.gymnasium.program import policy_program
+from ascpo.engines.gymnasium.recovery import Recovery
 from ascpo.engines.gymnasium.seeding import DrawnSeeds, EpisodeSeeds, ListedSeeds
-from ascpo.engines.gymnasium.trial import costs_of
-from ascpo.engines.gymnasium.vectorization import in_processes, in_turn
+from ascpo.engines.gymnasium.trial import NEGATIVE
+from ascpo.engines.gymnasium.vectorization import InTurn
+from ascpo.errors import InertSetting
 
+_log = logging.getLogger(__name__)
 PerEnv: TypeAlias = Int[np.ndarray, " env"]
 
 
@@ -43,24 +49,47 @@ class GymnasiumEngine:
 
     max_runs: int | None = 1
 
-    def __init__(self, make: str | MakeEnv, num_envs: int, *, processes: bool = False) -> None:
+    def __init__(
+        self,
+        make: str | MakeEnv,
+        num_envs: int,
+        *,
+        processes: bool = False,
+        step_timeout: float = STEP_TIMEOUT,
+        restart_limits: tuple[float, ...] | None = None,
+        max_episode_steps: int | None = None,
+    ) -> None:
+        """With `restart_limits`, a copy whose process dies is replaced, and its episode goes over these limits.
+
+        They are one for each cost, or one for all. Longer episodes than `max_episode_steps` are truncated.
+        """
         if num_envs < 1:
             raise ValueError(f"num_envs={num_envs}: ask for at least one environment.")
+        self._name = make if isinstance(make, str) else name_of(make)
         make = _named(make) if isinstance(make, str) else make
-        found = inspect(make)
+        found = inspect_apart(make) if processes else inspect(make)
+        if max_episode_steps is not None:
+            _refuse_limit(max_episode_steps, found.time_limit)
         self.envs_per_run = num_envs
         self.observation_size = found.observation_size
         self.action_size = found.action_size
         self.cost_names = found.cost_names
-        self.notes = found.notes
-        self._envs = in_processes(make, num_envs) if processes else in_turn(make, num_envs)
-        space = self._envs.single_action_space
-        assert isinstance(space, Box)  # the inspection refuses others
-        self._space = space
+        self.notes = tuple(note for note in found.notes if note != ENDLESS or max_episode_steps is None)
+        self._space = found.spaces[1]
         self.action_bounds = np.array(found.low, np.float32), np.array(found.high, np.float32)
-        scales = np.isfinite(self.action_bounds).all(axis=0).reshape(space.shape)
-        self._lowest, self._highest = np.where(scales, space.low, -np.inf), np.where(scales, space.high, np.inf)
+        scales = np.isfinite(self.action_bounds).all(axis=0).reshape(self._space.shape)
+        self._lowest = np.where(scales, self._space.low, -np.inf)
+        self._highest = np.where(scales, self._space.high, np.inf)
         self._all = np.arange(num_envs)
+        self._negative = NEGATIVE in found.notes
+        self._recovery = Recovery(restart_limits, num_envs)
+        expected = Expected(*found.spaces, len(found.cost_names), max_episode_steps)
+        self._copies = (
+            InProcesses(make, num_envs, expected, step_timeout) if processes else InTurn(make, num_envs, expected)
+        )
+        for env, fault in self._copies.unmade.items():
+            self._copies.close()
+            raise Unsuitable(f"Environment {env} of {self._name}: {fault.sentence}") from fault.cause
 
     def start(self, batches: Sequence[RunBatch]) -> None:
         run = only_run(batches)
@@ -71,15 +100,19 @@ class GymnasiumEngine:
 
     def _begin(self, actor: Actor, seeds: EpisodeSeeds) -> None:
         self._actor, self._seeds = actor, seeds
-        # Of each environment's running episode: its number, its steps so far, and its actions so far, as drawn.
+        # Of each environment's running episode: its number, its steps so far, and its actions so far, as drawn. An
+        # episode of -1 steps has lost its process in its reset: it is over with its first step.
         self._episodes: PerEnv = np.full(self.envs_per_run, -1)
         self._lengths: PerEnv = np.zeros(self.envs_per_run, int)
         self._actions = np.zeros((64, self.envs_per_run, self.action_size), np.float32)
+        self._sums = np.zeros((self.envs_per_run, len(self.cost_names)), np.float32)
+        """Of the running episodes' costs."""
+        self._observation = np.zeros((self.envs_per_run, self.observation_size), np.float32)
+        """Raw."""
         self.cut()
 
     def cut(self) -> None:
         self._observation = self._next_episode(np.ones(self.envs_per_run, bool))
-        """Raw."""
         self._augmentation = np.tile(np.asarray(self._actor.initial()), (self.envs_per_run, 1))
 
     def collect(self, thetas: Thetas, noises: Noises) -> list[Rollout]:
@@ -90,7 +123,9 @@ class GymnasiumEngine:
         # The last step's action is never taken: the next rollout's policy is another.
         for next_noise in np.concatenate([noise[1:], noise[:1]]):
             moved = self._step(acted.executed)
-            self._observation = self._next_episode(moved.done) if moved.done.any() else moved.observation
+            self._observation = moved.observation
+            if moved.done.any():
+                self._observation = self._next_episode(moved.done)
             after, self._augmentation, following = jax.device_get(
                 program.respond(theta, self._observation, self._augmentation, moved.costs, moved.done, next_noise)
             )
@@ -102,7 +137,7 @@ class GymnasiumEngine:
         snapshot: Snapshot = {
             "episodes": self._episodes,
             "lengths": self._lengths,
-            "actions": self._actions[: self._lengths.max()],
+            "actions": self._actions[: max(self._lengths.max(), 0)],
             "observation": self._observation,
             "memory": self._augmentation,
         }
@@ -113,27 +148,56 @@ class GymnasiumEngine:
         check_snapshots(snapshots, 1, self.envs_per_run)
         snapshot = snapshots[0]
         self._episodes, self._augmentation = snapshot["episodes"].copy(), snapshot["memory"].copy()
-        self._replay(snapshot["lengths"], snapshot["actions"])
+        with self._recovery.refused():
+            self._replay(snapshot["lengths"], snapshot["actions"])
         if not np.array_equal(self._observation, snapshot["observation"]):
             found = "The environment does not repeat itself: the same seeds and actions led to other observations."
             remedy = "Let reset(seed=...) decide all that is random."
             warnings.warn(f"{found} So the resumed run will differ from one without a stop. {remedy}", stacklevel=2)
 
     def close(self) -> None:
-        self._envs.close()
+        for env, fault in self._copies.close().items():
+            faulty = Faulty(f"Environment {env} of {self._name}: {fault.sentence}")
+            if sys.exception() is None:
+                raise faulty from fault.cause
+            # The error that is on its way says more.
+            _log.warning("%s", faulty)
 
     def _step(self, drawn: Float[np.ndarray, "env act"]) -> "_Moved":
         if self._lengths.max() == len(self._actions):
             self._actions = np.concatenate([self._actions, np.zeros_like(self._actions)])
         self._actions[self._lengths, self._all] = drawn
+        sound = np.flatnonzero(self._lengths >= 0).tolist()
         self._lengths += 1
-        observation, reward, *ends, infos = self._envs.step(self._to_space(drawn))
-        with np.errstate(over="ignore"):
-            moved = _Moved(_flat(observation), reward.astype(np.float32), self._costs(infos["each"]), *ends)
-        self._check(moved.reward[:, None], "The reward")
-        self._check(moved.costs, "A cost")
-        self._check(moved.observation, "The observation")
+        actions = self._to_space(drawn)
+        found = self._copies.step({env: actions[env] for env in sound})
+        moved = _Moved.of([self._survived(env, found.get(env)) for env in range(self.envs_per_run)])
+        self._sums = np.where(moved.done[:, None], 0.0, self._sums + moved.costs)
+        if not self._negative and (moved.costs < 0.0).any():
+            self._negative = True
+            env = int(np.flatnonzero((moved.costs < 0.0).any(axis=1))[0])
+            _log.warning("%s: %s", self._where(env, f"step {self._lengths[env]}"), NEGATIVE)
         return moved
+
+    def _survived(self, env: int, found: Step | Fault | None) -> Step:
+        """A step, or the last one of an episode that lost its process: now, or in its reset, so that none was taken."""
+        if isinstance(found, Step):
+            return found
+        if found is not None:
+            self._recover(env, found, f"step {self._lengths[env]}")
+        return self._recovery.violation(self._observation[env], self._sums[env])
+
+    def _recover(self, env: int, fault: Fault, when: str) -> None:
+        """Replace a copy that died, if that was asked for. Every other fault is raised."""
+        where = self._where(env, when)
+        again = self._copies.restart(env) if self._recovery.may_restart(env, fault, where) else fault
+        if again is not None:
+            raise Faulty(f"{where}: {again.sentence}") from again.cause
+
+    def _where(self, env: int, when: str) -> str:
+        episode = int(self._episodes[env])
+        seed = self._seeds.seed_of(env, episode)
+        return f"Environment {env} of {self._name}, episode {episode} (seed {seed}), {when}"
 
     def _to_space(self, drawn: Float[np.ndarray, "env act"]) -> np.ndarray:
         """As the environments want their actions."""
@@ -142,30 +206,6 @@ class GymnasiumEngine:
             actions = np.rint(actions)
         # Rounding may have led past a bound by a hair, and some environments refuse that.
         return np.clip(actions, self._lowest, self._highest).astype(self._space.dtype)
-
-    def _costs(self, infos: Sequence[Info]) -> Float[np.ndarray, "env m"]:
-        costs = np.empty((self.envs_per_run, len(self.cost_names)), np.float32)
-        for env, info in enumerate(infos):
-            try:
-                found, m = costs_of(info), costs.shape[1]
-                if len(found) != m:
-                    raise ValueError(f"There are {len(found)} costs, where there were {m} before. Give all of them.")
-            except ValueError as error:
-                raise self._faulty(env, str(error)) from None
-            costs[env] = found
-        return costs
-
-    def _check(self, values: Float[np.ndarray, "env n"], what: str) -> None:
-        if np.isfinite(values).all():
-            return
-        env, entry = (int(i) for i in np.argwhere(~np.isfinite(values))[0])
-        found = f"{what} (entry {entry})" if values.shape[1] > 1 else what
-        raise self._faulty(env, f"{found} is {values[env, entry]}. Reset it with this seed, and look for the cause.")
-
-    def _faulty(self, env: int, sentence: str) -> Faulty:
-        episode, step = int(self._episodes[env]), self._lengths[env]
-        seed = self._seeds.seed_of(env, episode)
-        return Faulty(f"Environment {env}, episode {episode} (seed {seed}), step {step}: {sentence}")
 
     def _next_episode(self, which: Bool[np.ndarray, " env"]) -> Float[np.ndarray, "env obs"]:
         if (self._episodes >= 0).all():
@@ -176,10 +216,18 @@ class GymnasiumEngine:
     def _reset(self, which: Bool[np.ndarray, " env"]) -> Float[np.ndarray, "env obs"]:
         """Begin the environments' present episodes, and return all observations."""
         self._lengths = np.where(which, 0, self._lengths)
-        running = enumerate(zip(which, self._episodes.tolist(), strict=True))
-        seeds = [self._seeds.seed_of(env, episode) if begins else None for env, (begins, episode) in running]
-        observation = _flat(self._envs.reset(seed=seeds, options={"reset_mask": which})[0])
-        self._check(observation, "The observation")
+        self._sums[which] = 0.0
+        observation = self._observation.copy()
+        seeds = {env: self._seeds.seed_of(env, int(self._episodes[env])) for env in np.flatnonzero(which).tolist()}
+        begun = self._copies.reset(seeds)
+        while lost := {env: fault for env, fault in begun.items() if isinstance(fault, Fault)}:
+            for env, fault in lost.items():
+                self._recover(env, fault, "reset")
+                self._lengths[env] = -1
+            begun |= self._copies.reset({env: seeds[env] for env in lost})
+        for env, first in begun.items():
+            assert not isinstance(first, Fault)
+            observation[env] = first
         return observation
 
     def _replay(self, lengths: PerEnv, actions: Float[np.ndarray, "time env act"]) -> None:
@@ -195,9 +243,11 @@ class GymnasiumEngine:
                 self._reset(begins)
             drawn = np.where(position[:, None] >= 0, actions[position, self._all], 0.0).astype(np.float32)
             moved = self._step(drawn)
-            self._observation = self._reset(moved.done) if moved.done.any() else moved.observation
-        if len(actions) and (lengths == 0).any():
-            self._observation = self._reset(lengths == 0)
+            self._observation = moved.observation
+            if moved.done.any():
+                self._observation = self._reset(moved.done)
+        if len(actions) and (lengths <= 0).any():
+            self._observation = self._reset(lengths <= 0)
         self._lengths = lengths.copy()
         self._actions = np.concatenate([actions, np.zeros((64, *actions.shape[1:]), np.float32)])
 
@@ -217,9 +267,17 @@ class _Moved:
     def done(self) -> Bool[np.ndarray, " env"]:
         return self.terminated | self.truncated
 
+    @staticmethod
+    def of(steps: Sequence[Step]) -> "_Moved":
+        observation, reward, costs, terminated, truncated = map(np.array, zip(*steps, strict=True))
+        return _Moved(observation, reward.astype(np.float32), costs, terminated, truncated)
 
-def _flat(observations: np.ndarray) -> Float[np.ndarray, "env obs"]:
-    return np.asarray(observations).reshape(len(observations), -1).astype(np.float32)
+
+def _refuse_limit(steps: int, own: int | None) -> None:
+    if steps < 1:
+        raise ValueError(f"max_episode_steps={steps}: an episode has at least one step.")
+    if own is not None and steps >= own:
+        raise InertSetting("max_episode_steps", steps, f"the environment ends its episodes after {own} steps itself")
 
 
 def _named(text: str) -> MakeEnv:

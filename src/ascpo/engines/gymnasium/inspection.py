@@ -3,18 +3,26 @@
 It is tried out before a training begins, so that all of its faults are named at once, in sentences.
 """
 
+import contextlib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
+from jaxtyping import Float
 
-from ascpo.engines.contract import Bounds
-from ascpo.engines.gymnasium.errors import Unsuitable
+from ascpo.engines.gymnasium.errors import FAILURES, Unsuitable, described
 from ascpo.engines.gymnasium.naming import AnyEnv, MakeEnv
 from ascpo.engines.gymnasium.trial import Trial, short
 
+T = TypeVar("T")
+ENDLESS = (
+    "No time limit was found, so episodes may never end. Use --max-episode-steps 1000, gymnasium.make(..., "
+    "max_episode_steps=1000) or gymnasium.wrappers.TimeLimit(env, 1000)."
+)
 _HUGE = 1e30
 """A bound beyond it is none: some spaces write the largest float for infinity."""
 
@@ -31,34 +39,64 @@ class Inspection:
     cost_names: tuple[str, ...]
     notes: tuple[str, ...]
     """Warnings, a sentence each."""
+    spaces: tuple[Box, Box]
+    """Of the observations and of the actions."""
+    time_limit: int | None
+    """The longest episode, as far as the environment says so."""
 
 
 def inspect(make: MakeEnv) -> Inspection:
     """Make an environment, try it out, and close it. Raises `Unsuitable` with all that is wrong with it."""
-    env = make()
+    env = _run("Making it", make)
     if not isinstance(env, gymnasium.Env):
         raise Unsuitable(_not_an_environment(env))
     try:
-        faults, tried = _faults_of_spaces(env), Trial(env)
-        if isinstance(getattr(env, "action_space", None), gymnasium.Space):
-            tried.run()
-        if faults := faults + tried.faults:
-            raise Unsuitable(*dict.fromkeys(faults))
-        low, high = bounds(env.action_space)
-        names, notes = _cost_names(env, tried.m)
-        return Inspection(
-            observation_size=int(np.prod(env.observation_space.shape or ())),
-            action_size=low.size,
-            low=tuple(low.tolist()),
-            high=tuple(high.tolist()),
-            cost_names=names,
-            notes=(*_notes_of_actions(env.action_space), *notes, *tried.notes(), *_notes_of_length(env, tried)),
-        )
-    finally:
-        env.close()
+        found = _run("Trying it out", lambda: _inspect(env))
+    except BaseException:
+        # What was found first is said. That it does not close either can wait.
+        with contextlib.suppress(*FAILURES):
+            env.close()
+        raise
+    _run("close", env.close)
+    return found
 
 
-def bounds(space: gymnasium.Space) -> Bounds:
+def _run(name: str, work: Callable[[], T]) -> T:
+    """Run code of the environment."""
+    try:
+        return work()
+    except Unsuitable:
+        raise
+    except FAILURES as error:
+        raise Unsuitable(f"{name} raises {described(error)}.") from error
+
+
+def _inspect(env: AnyEnv) -> Inspection:
+    faults, tried = _faults_of_spaces(env), Trial(env)
+    if isinstance(getattr(env, "action_space", None), gymnasium.Space):
+        tried.run()
+    if faults := faults + tried.faults:
+        raise Unsuitable(*dict.fromkeys(faults)) from tried.cause
+    observations, actions = env.observation_space, env.action_space
+    assert isinstance(observations, Box)  # Others are among the faults.
+    assert isinstance(actions, Box)
+    low, high = bounds(actions)
+    names, notes = _cost_names(env, tried.m)
+    limit = _time_limit(env)
+    endless = [ENDLESS] if limit is None and not tried.truncated else []
+    return Inspection(
+        observation_size=int(np.prod(observations.shape)),
+        action_size=low.size,
+        low=tuple(low.tolist()),
+        high=tuple(high.tolist()),
+        cost_names=names,
+        notes=(*_notes_of_actions(actions), *notes, *tried.notes(), *endless),
+        spaces=(observations, actions),
+        time_limit=limit,
+    )
+
+
+def bounds(space: gymnasium.Space) -> tuple[Float[np.ndarray, " act"], Float[np.ndarray, " act"]]:
     """The bounds of a Box, flat. Integers that stand for "no bound" become infinite."""
     assert isinstance(space, Box)
     low, high = space.low.ravel().astype(np.float32), space.high.ravel().astype(np.float32)
@@ -105,15 +143,14 @@ def _notes_of_actions(space: gymnasium.Space) -> list[str]:
     return found
 
 
-def _notes_of_length(env: AnyEnv, tried: Trial) -> list[str]:
-    layer = env
-    while isinstance(layer, gymnasium.Wrapper) and not isinstance(layer, gymnasium.wrappers.TimeLimit):
+def _time_limit(env: AnyEnv) -> int | None:
+    """The longest episode, as far as the environment says so."""
+    layer, found = env, [env.spec.max_episode_steps if env.spec is not None else None]
+    while isinstance(layer, gymnasium.Wrapper):
+        if isinstance(layer, gymnasium.wrappers.TimeLimit):
+            found.append(layer._max_episode_steps)  # pyright: ignore[reportPrivateUsage] (it has no other name)
         layer = layer.env
-    limited = isinstance(layer, gymnasium.wrappers.TimeLimit) or tried.truncated
-    if limited or (env.spec is not None and env.spec.max_episode_steps is not None):
-        return []
-    use = "gymnasium.make(..., max_episode_steps=1000), or gymnasium.wrappers.TimeLimit(env, 1000)"
-    return [f"No time limit was found, so episodes may never end. Use {use}."]
+    return min((steps for steps in found if steps is not None), default=None)
 
 
 def _cost_names(env: AnyEnv, m: int | None) -> tuple[tuple[str, ...], list[str]]:

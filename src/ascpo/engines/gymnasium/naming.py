@@ -12,11 +12,17 @@ from typing import Any, TypeAlias
 
 import gymnasium
 
-from ascpo.engines.gymnasium.errors import Unsuitable
+from ascpo.engines.gymnasium.errors import FAILURES, Unsuitable
 
 Info: TypeAlias = dict[str, Any]
 AnyEnv: TypeAlias = gymnasium.Env
 MakeEnv: TypeAlias = Callable[[], AnyEnv]
+
+
+def name_of(make: MakeEnv) -> str:
+    """The name of a function or class, for messages."""
+    named = make.func if isinstance(make, functools.partial) else make
+    return f"{getattr(named, '__module__', '?')}:{getattr(named, '__qualname__', type(named).__name__)}"
 
 
 def resolve(text: str) -> MakeEnv | None:
@@ -55,7 +61,7 @@ def _imported(name: str) -> ModuleType:
         sys.path.insert(0, here)
     try:
         return importlib.import_module(name)
-    except Exception as error:
+    except FAILURES as error:
         remedy = f"Try python -c 'import {name}' from this directory ({here})."
         raise Unsuitable(f"The module {name} does not import: {type(error).__name__}: {error}. {remedy}") from error
 

@@ -7,10 +7,16 @@ import numpy as np
 from gymnasium.spaces import Box
 from jaxtyping import Float
 
+from ascpo.engines.gymnasium.errors import FAILURES, described
 from ascpo.engines.gymnasium.naming import AnyEnv, Info
 
 _SEED = 7
 _STEPS = 50
+NEGATIVE = "A cost was negative. For the largest cost of an episode, costs below zero count as zero."
+FIVE_VALUES = (
+    "Return (observation, reward, terminated, truncated, info); the four values of the old gym had a single done for "
+    "the two ways to end."
+)
 
 
 class Trial:
@@ -21,6 +27,8 @@ class Trial:
         self._box = isinstance(getattr(env, "observation_space", None), Box)
         self._seen: list[list[np.ndarray]] = [[], []]
         self.faults: list[str] = []
+        self.cause: BaseException | None = None
+        """What the environment raised, if it did."""
         self.truncated = False
         self.m: int | None = None
         """The length of `costs`; None for a single `cost`."""
@@ -40,7 +48,7 @@ class Trial:
     def notes(self) -> list[str]:
         found, so = [], "so runs will not be reproducible and cannot be resumed exactly"
         if self._negative:
-            found.append("A cost was negative. For the largest cost of an episode, costs below zero count as zero.")
+            found.append(NEGATIVE)
         first, again = self._seen
         if not np.array_equal(first[0], again[0]):
             remedy = "Begin reset with super().reset(seed=seed), and draw from self.np_random alone."
@@ -55,34 +63,29 @@ class Trial:
         try:
             # As the vector environments call it.
             result: object = self._env.reset(seed=seed, options={})
-        except TypeError as error:
-            if "unexpected keyword argument" not in str(error):
-                raise
-            return self._fault("reset takes no seed and options. Write def reset(self, *, seed=None, options=None).")
+        except FAILURES as error:
+            old = isinstance(error, TypeError) and "unexpected keyword argument" in str(error)
+            write = "reset takes no seed and options. Write def reset(self, *, seed=None, options=None)."
+            return self._fault(write if old else f"reset raises {described(error)}.", error)
         if not isinstance(result, tuple) or len(result) != 2:
             return self._fault("reset does not return two values. Return (observation, info).")
         self._look(seen, result[0], "reset")
         return True
 
-    def _fault(self, sentence: str) -> bool:
+    def _fault(self, sentence: str, cause: BaseException | None = None) -> bool:
         """So it did not go well."""
         self.faults.append(sentence)
+        self.cause = cause or self.cause
         return False
 
     def _step(self, seen: list[np.ndarray], action: object, *, first: bool) -> bool:
         """Whether the episode is over."""
         try:
             result: object = self._env.step(action)
-        except ValueError as error:
-            # What a wrapper says of an environment with the four values of old.
-            if "expected 5, got 4" not in str(error):
-                raise
-            result = ()
+        except FAILURES as error:
+            return self._fault(wrong_number_of_values(error) or f"step raises {described(error)}.", error)
         if not isinstance(result, tuple) or len(result) != 5:
-            return self._fault(
-                "step does not return five values. Return (observation, reward, terminated, truncated, info); the "
-                "four values of the old gym had a single done for the two ways to end."
-            )
+            return self._fault(f"step does not return five values. {FIVE_VALUES}")
         observation, reward, terminated, truncated, info = result
         self._look(seen, observation, "step")
         if np.asarray(reward).ndim or not _finite(reward):
@@ -90,8 +93,12 @@ class Trial:
         else:
             seen.append(np.asarray(reward))
         self._pay(seen, info, first=first)
-        self.truncated |= bool(truncated)
-        return bool(terminated or truncated)
+        try:
+            ends = decided(terminated, "terminated"), decided(truncated, "truncated")
+        except ValueError as error:
+            return self._fault(str(error))
+        self.truncated |= ends[1]
+        return any(ends)
 
     def _look(self, seen: list[np.ndarray], observation: object, source: str) -> None:
         if not self._box:
@@ -158,6 +165,23 @@ def costs_of(info: Info) -> Float[np.ndarray, " m"]:
         give = 'a single number as info["cost"], or one number for each constraint as a vector info["costs"]'
         raise ValueError(f'info["{key}"] has the shape {costs.shape}. Give {give}.')
     return costs.reshape(-1)
+
+
+def decided(end: object, name: str) -> bool:
+    """Whether an episode is over. Text, None or NaN would be one or the other by accident: a ValueError says so."""
+    if end is True or end is False:
+        return end
+    given = np.asarray(end) if isinstance(end, bool | int | np.generic | np.ndarray) else np.asarray(None)
+    if given.ndim or given.dtype.kind not in "biu" or given not in (0, 1):
+        raise ValueError(f"{name} is {short(end)}. Return True or False.")
+    return bool(given)
+
+
+def wrong_number_of_values(error: BaseException) -> str:
+    """The sentence about a wrapper that could not unpack the values of a step; "" about any other error."""
+    words = ("not enough values to unpack (expected 5", "too many values to unpack (expected 5")
+    found = isinstance(error, ValueError) and str(error).startswith(words)
+    return f"step does not return five values. {FIVE_VALUES}" if found else ""
 
 
 def short(value: object) -> str:

@@ -1,38 +1,62 @@
-"""Copies of an environment, stepped side by side: one after the other, or each in a process of its own."""
+"""Copies of an environment, stepped side by side: one after the other, or each in a process of its own.
 
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+A copy that fails gives a `Fault` in place of what was asked, and does no harm to the others.
+"""
 
-from ascpo.engines.gymnasium.errors import Unsuitable
-from ascpo.engines.gymnasium.naming import Info, MakeEnv
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Protocol
 
+import numpy as np
 
-class _InfosKeptApart:
-    def _add_info(self, vector_infos: Info, env_info: Info, env_num: int) -> Info:
-        # Gymnasium would put a cost of all environments into an array of the first one's type: where that says 0, an
-        # integer, 0.7 of the next becomes 0.
-        vector_infos.setdefault("each", []).append(env_info)
-        return vector_infos
-
-
-class _InTurn(_InfosKeptApart, SyncVectorEnv):
-    """One environment after the other, in this process."""
+from ascpo.engines.gymnasium.checked import CheckedEnv, Expected, Fault, Observation, Step, attempt
+from ascpo.engines.gymnasium.naming import MakeEnv
 
 
-class _InProcesses(_InfosKeptApart, AsyncVectorEnv):
-    """Each environment in a process of its own."""
+class Copies(Protocol):
+    """Copies by their numbers. Those that are not named rest."""
+
+    def reset(self, seeds: Mapping[int, int]) -> dict[int, Observation | Fault]: ...
+
+    def step(self, actions: Mapping[int, np.ndarray]) -> dict[int, Step | Fault]: ...
+
+    def restart(self, env: int) -> Fault | None:
+        """Replace a copy whose process is gone by a new one."""
+        ...
+
+    def close(self) -> dict[int, Fault]:
+        """Close all of them, whatever they do."""
+        ...
 
 
-def in_turn(make: MakeEnv, num_envs: int) -> SyncVectorEnv:
-    return _InTurn([make] * num_envs, autoreset_mode=AutoresetMode.DISABLED)
+class InTurn:
+    """One copy after the other, in this process. What kills a copy kills all."""
+
+    def __init__(self, make: MakeEnv, num_envs: int, expected: Expected) -> None:
+        self._envs: list[CheckedEnv] = []
+        self.unmade: dict[int, Fault] = {}
+        """Copies that could not be made."""
+        for env in range(num_envs):
+            made = attempt(partial(CheckedEnv, make, expected))
+            if isinstance(made, Fault):
+                self.unmade = {env: made}
+                break
+            self._envs.append(made)
+
+    def reset(self, seeds: Mapping[int, int]) -> dict[int, Observation | Fault]:
+        return {env: attempt(partial(self._envs[env].reset, seed)) for env, seed in seeds.items()}
+
+    def step(self, actions: Mapping[int, np.ndarray]) -> dict[int, Step | Fault]:
+        return {env: attempt(partial(self._envs[env].step, action)) for env, action in actions.items()}
+
+    def restart(self, env: int) -> Fault | None:
+        raise NotImplementedError("It has no process that could die alone.")
+
+    def close(self) -> dict[int, Fault]:
+        return faults(self._envs, lambda one: attempt(one.close))
 
 
-def in_processes(make: MakeEnv, num_envs: int) -> AsyncVectorEnv:
-    try:
-        # Forked beside the threads of JAX, a process may wait forever.
-        return _InProcesses([make] * num_envs, context="spawn", autoreset_mode=AutoresetMode.DISABLED)
-    except (EOFError, ConnectionError) as error:
-        raise Unsuitable(
-            "An environment could not be made in a process of its own; what it said is above. What makes it must be "
-            "importable there: a function of a module, and in a script behind if __name__ == '__main__'. Or do "
-            "without processes."
-        ) from error
+def faults(copies: Sequence[object], work: Callable[..., object]) -> dict[int, Fault]:
+    """Let each do some work, and return what went wrong."""
+    done = {env: work(one) for env, one in enumerate(copies)}
+    return {env: found for env, found in done.items() if isinstance(found, Fault)}

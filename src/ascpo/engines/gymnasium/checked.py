@@ -1,0 +1,173 @@
+"""One copy of an environment. All that it returns is checked at once, and leaves as plain arrays.
+
+What is wrong becomes a `Fault`, whether it was returned or raised, here or in a process of its own.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+from gymnasium.spaces import Box
+from jaxtyping import Float
+
+from ascpo.engines.gymnasium.errors import FAILURES, Faulty, described
+from ascpo.engines.gymnasium.naming import AnyEnv, MakeEnv
+from ascpo.engines.gymnasium.trial import FIVE_VALUES, costs_of, decided, short, wrong_number_of_values
+
+T = TypeVar("T")
+_LARGE = 1e38
+"""Numbers below it stay finite as 32-bit floats."""
+Observation: TypeAlias = Float[np.ndarray, " obs"]
+"""Raw and flat."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What went wrong in one copy."""
+
+    sentence: str
+    cause: BaseException | None = None
+    """What code of the environment raised, if it did."""
+    dead: bool = False
+    """Its process is gone, and with it the episode."""
+
+
+class Step(NamedTuple):
+    """What a copy did in a step."""
+
+    observation: Observation
+    reward: float
+    costs: Float[np.ndarray, " m"]
+    terminated: bool
+    truncated: bool
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What every copy has to be like."""
+
+    observations: Box
+    actions: Box
+    costs: int
+    max_steps: int | None = None
+    """Episodes that are longer are cut: their last step is truncated."""
+
+
+class CheckedEnv:
+    """A copy. `reset`, `step` and `close` raise `Faulty` alone, and Ctrl-C."""
+
+    def __init__(self, make: MakeEnv, expected: Expected) -> None:
+        self._expected, self._steps = expected, 0
+        space = expected.observations
+        self._usual = (space.shape, space.dtype) if space.dtype == np.float32 else None
+        """As most observations are. The others are looked at more closely."""
+        self._env: AnyEnv = _call(make, "Making it")
+        for name, wanted in (("observation_space", expected.observations), ("action_space", expected.actions)):
+            if (found := getattr(self._env, name, None)) != wanted:
+                said = f"Its {name} is {short(found)}, and another copy's was {short(wanted)}"
+                raise Faulty(f"{said}. Make copies that are all alike.")
+
+    def reset(self, seed: int) -> Observation:
+        self._steps = 0
+        result: object = _call(lambda: self._env.reset(seed=seed, options={}), "reset")
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise Faulty(f"reset returns {_amount(result)}. Return (observation, info).")
+        return self._observed(result[0], "reset")
+
+    def step(self, action: np.ndarray) -> Step:
+        self._steps += 1
+        result: object = _call(lambda: self._env.step(action), "step")
+        if not isinstance(result, tuple) or len(result) != 5:
+            raise Faulty(f"step returns {_amount(result)}. {FIVE_VALUES}")
+        observation, reward, terminated, truncated, info = result
+        late = self._expected.max_steps is not None and self._steps >= self._expected.max_steps
+        try:
+            return Step(
+                observation=self._observed(observation, "step"),
+                reward=_rewarded(reward),
+                costs=self._paid(info),
+                terminated=decided(terminated, "terminated"),
+                truncated=decided(truncated, "truncated") or late,
+            )
+        except ValueError as error:
+            raise Faulty(str(error)) from None
+
+    def close(self) -> None:
+        _call(self._env.close, "close")
+
+    def _observed(self, observation: object, source: str) -> Observation:
+        if isinstance(observation, np.ndarray) and (observation.shape, observation.dtype) == self._usual:
+            flat = np.array(observation, np.float32).reshape(-1)
+            _refuse_infinite(flat, "The observation")
+            return flat
+        space = self._expected.observations
+        try:
+            given = np.asarray(observation)
+        except FAILURES:
+            given = np.asarray(None)
+        if given.shape != space.shape or not np.can_cast(given.dtype, space.dtype or float, "same_kind"):
+            what = f"{source} returns an observation of shape {given.shape} and type {given.dtype}"
+            if given.dtype == object:
+                what = f"{source} returns {short(observation)} for an observation, which is no array of numbers"
+            raise Faulty(f"{what}; the observation space says {space.shape} and {space.dtype}. Make them agree.")
+        with np.errstate(over="ignore"):
+            flat = given.astype(space.dtype).reshape(-1).astype(np.float32)
+        _refuse_infinite(flat, "The observation")
+        return flat
+
+    def _paid(self, info: object) -> Float[np.ndarray, " m"]:
+        if not isinstance(info, dict):
+            raise Faulty(f"The info of a step is a {type(info).__name__}. Return a dict, with the cost in it.")
+        found = costs_of(info)
+        if len(found) != (m := self._expected.costs):
+            raise Faulty(f"There are {len(found)} costs, where there were {m} before. Give all of them.")
+        if (np.abs(found) < _LARGE).all():
+            return found.astype(np.float32)
+        with np.errstate(over="ignore"):
+            costs = found.astype(np.float32)
+        _refuse_infinite(costs, "A cost")
+        return costs
+
+
+def attempt(work: Callable[[], T]) -> T | Fault:
+    """What it returns, or the fault that it raises."""
+    try:
+        return work()
+    except Faulty as faulty:
+        return Fault(str(faulty), faulty.__cause__)
+
+
+def _call(work: Callable[[], T], name: str) -> T:
+    """Run code of the environment."""
+    try:
+        return work()
+    except FAILURES as error:
+        told = wrong_number_of_values(error) if name == "step" else ""
+        raise Faulty(told or f"{name} raises {described(error)}.") from error
+
+
+def _amount(result: object) -> str:
+    return f"{len(result)} values" if isinstance(result, tuple) else f"a {type(result).__name__}"
+
+
+def _rewarded(reward: object) -> float:
+    if isinstance(reward, float) and abs(reward) < _LARGE:
+        return reward
+    try:
+        given = np.asarray(reward, np.float64)
+    except (TypeError, ValueError):
+        given = np.zeros(1)
+    if given.ndim:
+        raise Faulty(f"The reward is {short(reward)}. Return a finite number.")
+    with np.errstate(over="ignore"):
+        _refuse_infinite(given.reshape(1).astype(np.float32), "The reward")
+    return float(given)
+
+
+def _refuse_infinite(values: Float[np.ndarray, " n"], what: str) -> None:
+    if np.isfinite(values).all():
+        return
+    entry = int(np.flatnonzero(~np.isfinite(values))[0])
+    found = f"{what} (entry {entry})" if len(values) > 1 else what
+    raise Faulty(f"{found} is {values[entry]}. Reset it with this seed, and look for the cause.")

@@ -1,0 +1,241 @@
+"""Each copy of an environment in a process of its own. A process that dies or hangs is named, and can be replaced.
+
+Ctrl-C reaches a whole group of processes. Those of the copies ignore it: the one that trains stops them. They die by
+SIGTERM, and when the other end of their pipe is gone.
+"""
+
+import contextlib
+import multiprocessing
+import pickle
+import signal
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from typing import Any
+
+import numpy as np
+from gymnasium.vector.utils import CloudpickleWrapper
+
+from ascpo.engines.gymnasium.checked import CheckedEnv, Expected, Fault, Observation, Step, attempt
+from ascpo.engines.gymnasium.errors import InItsProcess, Unsuitable
+from ascpo.engines.gymnasium.inspection import Inspection, inspect
+from ascpo.engines.gymnasium.naming import MakeEnv
+
+STEP_TIMEOUT = 60.0
+"""Seconds that a step may take."""
+_SLOWER, _AT_LEAST = 10, 60.0
+"""A reset, or making a copy, may take so many times as long, and at least so many seconds."""
+_GOODBYE = 5.0
+"""Seconds in which all copies have to close."""
+_GONE = (EOFError, OSError)
+"""What a pipe says whose other end is gone."""
+INSPECTION = "inspection"
+"""The name of the process that tries an environment out."""
+_MADE, _CLOSED = "made", "closed"
+
+_CANNOT_BE_MADE = (
+    "It could not be made in a process of its own; what it said is above. What makes it must be importable there: a "
+    "function of a module, and in a script behind if __name__ == '__main__'. Or do without processes."
+)
+
+
+def inspect_apart(make: MakeEnv) -> Inspection:
+    """As `inspect`, in a process of its own: not even an environment that dies at once takes this one with it."""
+    copy = _Copy(_inspect, make, name=INSPECTION)
+    try:
+        found = copy.receive(float("inf"), "the inspection")
+    finally:
+        copy.kill()
+    if isinstance(found, Inspection):
+        return found
+    if isinstance(found, Fault):
+        raise Unsuitable(found.sentence)
+    faults, cause = found
+    raise Unsuitable(*faults) from cause
+
+
+class InProcesses:
+    """Copies, each in a process of its own."""
+
+    def __init__(self, make: MakeEnv, num_envs: int, expected: Expected, step_timeout: float = STEP_TIMEOUT) -> None:
+        self._seconds, self._patience = step_timeout, max(_SLOWER * step_timeout, _AT_LEAST)
+        self._start = partial(_Copy, _serve, make, expected)
+        self._copies: list[_Copy] = []
+        try:
+            # All start before the first has to be ready.
+            for _ in range(num_envs):
+                self._copies.append(self._start())
+            made = {env: copy.receive(self._patience, "Making it") for env, copy in enumerate(self._copies)}
+        except BaseException:
+            self.close()
+            raise
+        self.unmade = {env: found for env, found in made.items() if isinstance(found, Fault)}
+        """Copies that could not be made."""
+
+    def reset(self, seeds: Mapping[int, int]) -> dict[int, Observation | Fault]:
+        return self._ask("reset", seeds, self._patience)
+
+    def step(self, actions: Mapping[int, np.ndarray]) -> dict[int, Step | Fault]:
+        return self._ask("step", actions, self._seconds)
+
+    def restart(self, env: int) -> Fault | None:
+        self._copies[env].kill()
+        self._copies[env] = self._start()
+        found = self._copies[env].receive(self._patience, "Making it")
+        return found if isinstance(found, Fault) else None
+
+    def close(self) -> dict[int, Fault]:
+        end, found = time.monotonic() + _GOODBYE, {}
+        try:
+            for copy in self._copies:
+                copy.send("close", None)
+            for env, copy in enumerate(self._copies):
+                if isinstance(said := copy.say_goodbye(end), Fault):
+                    found[env] = said
+        finally:
+            for copy in self._copies:
+                copy.kill()
+        return found
+
+    def _ask(self, method: str, arguments: Mapping[int, Any], seconds: float) -> dict[int, Any]:
+        for env, argument in arguments.items():
+            self._copies[env].send(method, argument)
+        end = time.monotonic() + seconds
+        return {env: self._copies[env].receive(max(0.0, end - time.monotonic()), method, seconds) for env in arguments}
+
+
+class _Copy:
+    """The near end of a process."""
+
+    def __init__(self, serve: Callable[..., None], make: MakeEnv, *arguments: object, name: str | None = None) -> None:
+        # Forked beside the threads of JAX, a process may wait forever.
+        context = multiprocessing.get_context("spawn")
+        self._pipe, far = context.Pipe()
+        self._process: SpawnProcess = context.Process(
+            target=serve, args=(far, CloudpickleWrapper(make), *arguments), name=name, daemon=True
+        )
+        try:
+            with _without_interrupts():
+                self._process.start()
+        except (TypeError, AttributeError, pickle.PicklingError) as error:
+            raise ValueError(f"{_CANNOT_BE_MADE} ({error})") from error
+        finally:
+            far.close()
+
+    def send(self, method: str, argument: object) -> None:
+        # Whether the other end is gone shows when its answer is missing.
+        with contextlib.suppress(*_GONE):
+            self._pipe.send((method, argument))
+
+    def receive(self, seconds: float, method: str, limit: float = 0.0) -> Any:
+        """The answer, or the fault for which there is none."""
+        try:
+            if not self._pipe.poll(None if seconds == float("inf") else seconds):
+                self.kill()
+                return Fault(f"{method} has not returned after {limit or seconds:g} s (--step-timeout).", dead=True)
+            return self._pipe.recv()
+        except _GONE:
+            return self._death(method)
+
+    def say_goodbye(self, end: float) -> Fault | None:
+        """Its answer to `close`. Others that nobody waited for come before."""
+        try:
+            while self._pipe.poll(max(0.0, end - time.monotonic())):
+                answer = self._pipe.recv()
+                if isinstance(answer, tuple) and len(answer) == 2 and answer[0] == _CLOSED:
+                    return answer[1]
+        except _GONE:
+            pass  # It has died before, which was said when somebody waited for it.
+        return None
+
+    def kill(self) -> None:
+        self._pipe.close()
+        self._process.join(0.2)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+    def _death(self, method: str) -> Fault:
+        self._process.join(1.0)
+        code = self._process.exitcode
+        if code is not None and -code in (signal.SIGTERM, signal.SIGINT):
+            # Perhaps somebody stops all of us: then our own signal comes in a moment, and says so better.
+            time.sleep(1.0)
+        if method in ("Making it", "the inspection") and code == 1:
+            return Fault(_CANNOT_BE_MADE)
+        return Fault(f"Its process died during {method.lower()}: {_reason(code)}.", dead=True)
+
+
+def _reason(code: int | None) -> str:
+    if code is None or code >= 0:
+        return f"it ended itself with exit code {code}" if code is not None else "it closed its pipe"
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    hint = ", as the system does when memory runs out" if -code == signal.SIGKILL else ""
+    return f"{name} ended it{hint}"
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """A process that starts here puts Ctrl-C off until it knows what to do about it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    # The first process starts this one too, which would let interrupts through again.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _inspect(pipe: Connection, make: CloudpickleWrapper) -> None:
+    """The far end of an inspection."""
+    _leave_interrupts_alone()
+    try:
+        found = inspect(make.fn)
+    except Unsuitable as unsuitable:
+        found = unsuitable.faults, _as_text(unsuitable.__cause__)
+    with contextlib.suppress(*_GONE):
+        pipe.send(found)
+
+
+def _leave_interrupts_alone() -> None:
+    # A handler rather than SIG_IGN, which programs that the environment starts would inherit.
+    signal.signal(signal.SIGINT, _ignore)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def _serve(pipe: Connection, make: CloudpickleWrapper, expected: Expected) -> None:
+    """The far end of a copy. It ends with its pipe."""
+    _leave_interrupts_alone()
+    env = _attempt(partial(CheckedEnv, make.fn, expected))
+    with contextlib.suppress(*_GONE):
+        pipe.send(env if isinstance(env, Fault) else _MADE)
+        while not isinstance(env, Fault):
+            method, argument = pipe.recv()
+            if method == "close":
+                pipe.send((_CLOSED, _attempt(env.close)))
+                return
+            pipe.send(_attempt(partial(env.reset if method == "reset" else env.step, argument)))
+    if not isinstance(env, Fault):
+        attempt(env.close)
+
+
+def _attempt(work: Callable[[], object]) -> Any:
+    """As `attempt`, with the cause as text: not every exception can go through a pipe."""
+    found = attempt(work)
+    return replace(found, cause=_as_text(found.cause)) if isinstance(found, Fault) else found
+
+
+def _as_text(cause: BaseException | None) -> InItsProcess | None:
+    return InItsProcess("".join(traceback.format_exception(cause))) if cause else None
+
+
+def _ignore(*_: object) -> None: ...

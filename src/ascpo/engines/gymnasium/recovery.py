@@ -1,0 +1,52 @@
+"""What becomes of a copy whose process died: an error, or a new process and an episode that counts as violated."""
+
+import contextlib
+import logging
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Float
+
+from ascpo.engines.gymnasium.checked import Fault, Observation, Step
+
+MOST_RESTARTS = 10
+"""Of each copy. What dies more often has a fault that no restart mends."""
+_log = logging.getLogger(__name__)
+
+
+class Recovery:
+    """Decides which copies are replaced, and what the step costs in which one died."""
+
+    def __init__(self, limits: tuple[float, ...] | None, num_envs: int) -> None:
+        self._limits = limits
+        """None: no copy is replaced."""
+        self._restarts = [0] * num_envs
+        self._refused = False
+
+    @contextlib.contextmanager
+    def refused(self) -> Iterator[None]:
+        """While episodes are repeated, there is none that could count as violated."""
+        self._refused = True
+        try:
+            yield
+        finally:
+            self._refused = False
+
+    def may_restart(self, env: int, fault: Fault, where: str) -> bool:
+        """Whether a copy is to be replaced. If so, it is logged."""
+        if self._limits is None or self._refused or not fault.dead or self._restarts[env] >= MOST_RESTARTS:
+            return False
+        self._restarts[env] += 1
+        count = f"restart {self._restarts[env]} of at most {MOST_RESTARTS}"
+        _log.warning("%s: %s It is restarted (%s), and its episode counts as violated.", where, fault.sentence, count)
+        return True
+
+    def violation(self, observation: Observation, sums: Float[np.ndarray, " m"]) -> Step:
+        """The last step of an episode that was lost: every limit is passed, of a state and of an episode's sum.
+
+        Costs may be negative. So the cost is one more than both the limit and what the sum lacks to the limit.
+        """
+        assert self._limits is not None
+        limits = np.resize(np.array(self._limits, np.float32), sums.shape)
+        costs = 1.0 + np.maximum(limits, 0.0) - np.minimum(sums, 0.0)
+        return Step(observation.copy(), 0.0, costs.astype(np.float32), terminated=True, truncated=False)

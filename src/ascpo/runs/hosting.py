@@ -1,0 +1,35 @@
+"""How your own environments run: here, or each in a process of its own that may die and be restarted."""
+
+from dataclasses import dataclass
+
+from ascpo.engines.gymnasium.processes import STEP_TIMEOUT
+from ascpo.errors import InertSetting
+from ascpo.ranges import Positive
+
+
+@dataclass(frozen=True)
+class Hosting:
+    """How your own environments run."""
+
+    processes: bool = False
+    """Run each of your own environments in its own process. This pays if a step takes long, and keeps a crash of one
+    from ending everything."""
+    step_timeout: Positive | None = None
+    """With --processes: the seconds that a step may take, 60 by default. A reset may take ten times as long, and at
+    least a minute. A process that needs longer is ended, and counts as dead."""
+    restart_environments: bool = False
+    """With --processes: restart the process of an environment when it dies, at most ten times each. Its episode counts
+    as violated. Without this flag, the command fails."""
+
+    def __post_init__(self) -> None:
+        for name, value in (("step_timeout", self.step_timeout), ("restart_environments", self.restart_environments)):
+            if value not in (None, False) and not self.processes:
+                raise InertSetting(name, value, "without --processes, environments have no process of their own")
+
+    @property
+    def seconds_per_step(self) -> float:
+        return STEP_TIMEOUT if self.step_timeout is None else self.step_timeout
+
+
+PLAIN = Hosting()
+"""One after the other, in this process."""

@@ -16,7 +16,7 @@ from ascpo.evaluation.plan import CertificatePlan
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.trained_policy import read_policy
 from tests.evaluation.test_metrics import episodes
-from tests.evaluation.untrained import untrained
+from tests.evaluation.untrained import change_one_bit, untrained
 
 EVIDENCE = sorted((Path(__file__).parents[2] / "benchmarks/results/evidence").glob("*-seed*"))
 SOME = Request(probability=0.5, episodes=60)
@@ -126,12 +126,6 @@ def test_a_policy_that_differs_in_one_bit_is_another_look_at_the_same_run(run, d
     assert (first.plan.look, second.plan.look) == (1, 2)
 
 
-def change_one_bit(run):
-    data = bytearray((run / "policy.safetensors").read_bytes())
-    data[-2] ^= 1
-    (run / "policy.safetensors").write_bytes(data)
-
-
 def test_a_look_that_was_broken_off_counts(run, drawn):
 
     def stop(_):
@@ -232,7 +226,7 @@ def test_the_run_is_part_of_the_certificate(run, drawn):
 def test_a_policy_with_another_config_than_its_run_is_refused(tmp_path, drawn):
     run, other = untrained(tmp_path), untrained(tmp_path, seed=1)
     (run / "policy.safetensors").write_bytes((other / "policy.safetensors").read_bytes())
-    with pytest.raises(ValueError, match="other settings"):
+    with pytest.raises(ValueError, match="belongs to another run"):
         certify([run], SOME)
 
 

@@ -6,8 +6,11 @@ import pytest
 
 from ascpo.engines.gymnasium.errors import Faulty
 from ascpo.evaluation.evaluate import evaluate_run
+from ascpo.evaluation.kept import check_kept
 from ascpo.evaluation.records import read_records
 from ascpo.evaluation.retrace import retrace
+from ascpo.runs import files
+from ascpo.runs.files import BadFile
 from ascpo.runs.hosting import Hosting
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import read_table
@@ -84,6 +87,33 @@ def untrained_size(out):
 def test_impossible_wishes_are_refused(tmp_path, bad):
     with pytest.raises(BadSetting):
         evaluate_run(untrained(tmp_path), bad.pop("episodes"), **bad)
+
+
+def test_the_files_appear_together_or_not_at_all(tmp_path, monkeypatch):
+    run = untrained(tmp_path)
+    evaluate_run(run, 5)
+    before = {file.name: file.read_bytes() for file in run.iterdir()}
+    write_all = files.write_all
+
+    def full(file, content):
+        if b"checksum" in content:
+            raise OSError(28, "No space left on device")
+        write_all(file, content)
+
+    monkeypatch.setattr(files, "write_all", full)
+    with pytest.raises(OSError, match=r"evaluation.json could not be written: No space left on device"):
+        evaluate_run(run, 6)
+    assert {file.name: file.read_bytes() for file in run.iterdir()} == before
+
+
+def test_damaged_files_of_an_earlier_evaluation_are_not_carried_on(tmp_path):
+    run = untrained(tmp_path)
+    evaluate_run(run, 5, actions="both")
+    (run / "episodes-sampled.csv").write_text("EpRet\n1\n")
+    with pytest.raises(BadFile, match=r"episodes-sampled.csv is damaged, or of another evaluation"):
+        check_kept(run, "episodes-sampled.csv")
+    check_kept(run, "episodes-mean.csv")
+    assert "sampled" not in evaluate_run(run, 5, actions="mean")
 
 
 def test_episodes_of_a_run_end_as_in_its_training_unless_another_number_of_steps_is_asked_for(tmp_path):

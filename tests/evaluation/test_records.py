@@ -46,5 +46,13 @@ def test_a_missing_file_is_answered_with_the_command_that_makes_it(tmp_path):
 
 def test_a_damaged_or_foreign_file_is_refused(tmp_path):
     (tmp_path / "worst.safetensors").write_bytes(b"not at all")
-    with pytest.raises(NoRun, match="no episodes of this program"):
+    with pytest.raises(NoRun, match=r"worst.safetensors is damaged, or this program did not write it"):
         read_records(tmp_path / "worst.safetensors")
+
+
+def test_a_flipped_bit_in_a_limit_is_found(tmp_path):
+    file = tmp_path / "worst.safetensors"
+    write_records(file, [RECORD])
+    file.write_bytes(file.read_bytes().replace(b"[0.0, 0.5]", b"[0.0, 0.4]"))
+    with pytest.raises(NoRun, match=r"worst.safetensors is damaged: its checksum does not fit"):
+        read_records(file)

@@ -1,10 +1,12 @@
 """Runs with a policy that nobody trained: enough for an evaluation, and made in a moment."""
 
 import jax.numpy as jnp
+import numpy as np
 
 from ascpo.runs.config import configure
 from ascpo.runs.directory import create
 from ascpo.runs.environment import open_engine
+from ascpo.runs.sealed import read_arrays, sealed_arrays
 from ascpo.runs.trained_policy import save_policy
 from ascpo.training.agent import agent_for
 from tests.runs.helpers import CART, tiny
@@ -23,3 +25,12 @@ def untrained(out, *, env=CART, factory=None, algo="trpo", seed=0, shift=0.0, **
     save_policy(directory.policy, config.plain(), engine, jnp.asarray(theta), 1)
     engine.close()
     return directory.path
+
+
+def change_one_bit(run):
+    """Make another policy of a run's policy, in one bit of its last parameter. Its checksum is made anew."""
+    file = run / "policy.safetensors"
+    found = read_arrays(file)
+    theta = found.arrays["theta"].copy()
+    theta.view(np.uint32)[-1] ^= 1
+    file.write_bytes(sealed_arrays(found.about, {**found.arrays, "theta": theta}))

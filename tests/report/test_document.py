@@ -13,7 +13,7 @@ from ascpo.report import document
 from ascpo.report.document import write_report
 from ascpo.runs.serialization import BadSetting
 from tests.browser import messages, opened, requests
-from tests.report.made import NO_CONSTRAINTS, QUANTILES, evaluated, made
+from tests.report.made import NO_CONSTRAINTS, QUANTILES, evaluated, made, with_policy
 
 NOW = datetime(2024, 2, 3, 4, 5, tzinfo=UTC)
 EVIL = """</svg></title><script>alert(1)</script><img src=x onerror="alert(2)"> ' & $a_{b"""
@@ -35,8 +35,16 @@ def page(tmp_path_factory):
     evil = evaluated(made(place / "runs" / """a"><script>alert(3)<b>&'$""", env=EVIL))
     (evil / "certificate.json").write_text(json.dumps(CERTIFICATE))
     (evil / "versions.json").write_text(json.dumps({"numpy": "<i>2</i>"}))
+    digest = with_policy(evil)
     made(place / "runs" / "old", env=EVIL, algo="trpo", **dict.fromkeys(QUANTILES), **NO_CONSTRAINTS)
-    return write_report([place / "runs"], place / "out", NOW)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ascpo.evaluation.certificate.read_certificate", lambda path: certificate_for(digest))
+        return write_report([place / "runs"], place / "out", NOW)
+
+
+def certificate_for(digest):
+    """As much of a certificate as the page asks for. The tests of certificates make real ones."""
+    return SimpleNamespace(plan=SimpleNamespace(policy=digest))
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +166,7 @@ def test_the_page_names_unfinished_runs_and_leaves_out_runs_without_an_epoch(tmp
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_certificate_of_the_earlier_format_is_shown_as_one(version):
-    run = SimpleNamespace(certificate=CERTIFICATE | {"format": f"ascpo certificate {version}", "look": 3})
+    run = SimpleNamespace(certificate=CERTIFICATE | {"format": f"ascpo certificate {version}", "look": 3}, doubts={})
     shown = document._certificate(run)
     assert any("has the earlier format 1" in sentence for sentence in shown["sentences"]) == (version == 1)
     assert shown["figures"]["look"] == "3"
@@ -171,8 +179,35 @@ def test_the_page_says_if_certificate_and_evaluation_belong_to_different_policie
     (path / "evaluation.json").write_text(json.dumps(evaluation))
     for policy, differs in (("abc", False), ("def", True)):
         (path / "certificate.json").write_text(json.dumps(CERTIFICATE | {"plan": {"policy": policy}}))
+        monkeypatch.setattr("ascpo.evaluation.certificate.read_certificate", lambda path: certificate_for("abc"))
         page = write_report([path], tmp_path / "out", NOW).read_text()
         assert ("belong to different policies" in page) == differs
+
+
+def test_a_certificate_that_is_damaged_or_of_another_policy_is_not_passed_on(tmp_path, monkeypatch):
+    monkeypatch.setattr("ascpo.report.document.draw", lambda groups: [])
+    path = made(tmp_path / "run")
+    digest = with_policy(path)
+    (path / "certificate.json").write_text(json.dumps(CERTIFICATE))
+    page = write_report([path], tmp_path / "out", NOW).read_text()
+    assert "certificate.json cannot be believed" in page
+    assert "not to be believed</span>" in page
+    assert "Planned &amp; played." not in page, "what a damaged certificate says is not repeated"
+    for policy, doubtful in ((digest, False), ("another", True)):
+        monkeypatch.setattr("ascpo.evaluation.certificate.read_certificate", lambda _, p=policy: certificate_for(p))
+        page = write_report([path], tmp_path / "out", NOW).read_text()
+        assert ("is for another policy than policy.safetensors" in page) == doubtful
+        assert ('<span class="badge yes">certified</span>' in page) != doubtful
+
+
+def test_figures_of_another_policy_are_marked_where_they_stand(tmp_path, monkeypatch):
+    monkeypatch.setattr("ascpo.report.document.draw", lambda groups: [])
+    path = evaluated(made(tmp_path / "run"))
+    with_policy(path)
+    page = write_report([path], tmp_path / "out", NOW).read_text()
+    assert "evaluation.json is stale: it is of another policy than policy.safetensors." in page
+    assert re.search(r"Fresh episodes, sampled actions <span class=.badge no.>doubtful, see above", page)
+    assert "fresh episodes (doubtful, see above); the target is" in page
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,17 @@ def test_one_of_another_program_is_refused(tmp_path):
         Checkpoints(tmp_path, "me").load(training_state())
 
 
+@pytest.mark.parametrize("about", [{"checksums": {}, "empty": {}}, {"fingerprint": "me", "checksums": {}, "empty": {}}])
+def test_one_that_does_not_say_whose_it_is_or_lacks_checksums_is_refused(tmp_path, about):
+    import orbax.checkpoint as ocp
+
+    content = ocp.args.Composite(arrays=ocp.args.StandardSave({"weights": np.ones(3)}), about=ocp.args.JsonSave(about))
+    with ocp.CheckpointManager(tmp_path) as manager:
+        manager.save(1, args=content)
+    with pytest.raises(BadCheckpoint, match="damaged, or another program wrote it"):
+        Checkpoints(tmp_path, "me").load(training_state())
+
+
 def test_one_of_other_sizes_is_refused(tmp_path):
     Checkpoints(tmp_path, "me").save(training_state(epochs=1))
     with pytest.raises(BadCheckpoint, match="other sizes"):
@@ -131,7 +142,8 @@ def test_a_renamed_field_takes_along_what_lies_below_it_and_nothing_else():
 FULL_DISK = """
 import resource, sys
 from pathlib import Path
-from ascpo.runs.checkpoints import BadCheckpoint, Checkpoints
+from ascpo.runs.checkpoints import Checkpoints
+from ascpo.runs.files import CannotWrite
 from tests.runs.test_checkpoints import training_state
 
 checkpoints = Checkpoints(Path(sys.argv[1]), "me")
@@ -139,7 +151,7 @@ checkpoints.save(training_state(epochs=1))
 resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
 try:
     checkpoints.save(training_state(epochs=2))
-except BadCheckpoint as error:
+except CannotWrite as error:
     print(error)
 """
 
@@ -150,7 +162,10 @@ def test_when_no_more_can_be_written_the_earlier_one_stays_good(tmp_path):
         [sys.executable, "-c", FULL_DISK, str(tmp_path)],
         cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert "The checkpoint after epoch 2 could not be written" in run.stdout
-    assert "The one after epoch 1 is still good" in run.stdout
+    sentence = (
+        f"The checkpoint after epoch 2 could not be written to {tmp_path}: File too large. The one after epoch 1 "
+    )
+    assert run.stdout.splitlines() == [f"{sentence}is still good."]
+    assert run.stderr == "", "a library's tracebacks are not for people"
     assert Checkpoints(tmp_path, "me").load(training_state()).epochs == 1
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 500

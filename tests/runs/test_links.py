@@ -44,7 +44,7 @@ WRITERS = {
     "records": ("worst-sampled.safetensors", lambda path: write_records(path, [])),
     "a table": ("metrics.csv", Table),
     "a table that goes on": ("metrics.csv", lambda path: Table(path, 1)),
-    "the part of a table": ("metrics.part", lambda path: rows_kept(path.with_suffix(".csv"))),
+    "the part of a table": ("metrics.csv.part", lambda path: rows_kept(path.with_suffix(""))),
     "a lock": (".lock", locked),
     "a video": ("worst.mp4", video),
     "the part of a video": (".worst.part.mp4", lambda path: video(path.with_name("worst.mp4"))),

@@ -168,6 +168,7 @@ def test_a_run_of_an_earlier_version_keeps_its_spelling_and_so_its_checkpoints(t
     run = ascpo.train(POINT, total_steps=EPOCH, out=tmp_path, **quiet).directory
     directory, policy = RunDirectory(run), read_policy(run)
     spelled = json.loads(directory.config_file.read_text()) | {"engine": "native"}  # As no version of today spells it.
+    del spelled["checksum"]
     assert directory.plain_config(directory.config()) == directory.config().plain()
     directory.config_file.write_text(json.dumps(spelled))
     longer = configure(POINT, total_steps=2 * EPOCH, **TINY)

@@ -1,7 +1,10 @@
 """Runs from Python: started, stopped, continued, made longer."""
 
 import json
+import os
+import shutil
 import signal
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -12,12 +15,14 @@ from ascpo.engines.contract import RunBatch
 from ascpo.engines.gymnasium.errors import Faulty
 from ascpo.runs.checkpoints import BadCheckpoint
 from ascpo.runs.directory import NoRun, find, runs_in
+from ascpo.runs.files import CannotWrite
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.stopping import Stopped
 from ascpo.runs.trained_policy import read_policy
 from tests.own import Cart, WithNaN, WithoutCost
 from tests.own import make as make_cart
 from tests.runs.helpers import CART, EPOCH, POINT, TINY
+from tests.runs.test_tables import full_after
 
 QUIET = TINY | {"progress": False, "checkpoint_every": 0.0}
 
@@ -208,26 +213,70 @@ def test_a_reward_that_is_nan_is_named_with_environment_and_step(tmp_path):
 
 
 def test_a_changed_config_is_noticed(whole, tmp_path):
-    import shutil
-
     _, directory = whole
     copy = tmp_path / "copy"
     shutil.copytree(directory, copy)
     config = json.loads((copy / "config.json").read_text())
     config["settings"]["discount"] = 0.5
     (copy / "config.json").write_text(json.dumps(config))
+    with pytest.raises(NoRun, match=r"config.json was changed after it was written"):
+        ascpo.resume(copy, progress=False)
+    del config["checksum"]
+    (copy / "config.json").write_text(json.dumps(config))
     with pytest.raises(BadCheckpoint, match="belongs to a run with other settings"):
         ascpo.resume(copy, progress=False)
     (copy / "config.json").write_text("{")
-    with pytest.raises(NoRun, match="cannot be used"):
+    with pytest.raises(NoRun, match=r"config.json is damaged, or this program did not write it"):
         ascpo.resume(copy, progress=False)
 
 
 def test_a_policy_file_that_is_none_is_refused(whole, tmp_path):
     file = tmp_path / "policy.safetensors"
     file.write_bytes(find(whole[1]).policy.read_bytes()[:-100])
-    with pytest.raises(NoRun, match="no policy of this program, or it is damaged"):
+    with pytest.raises(NoRun, match=r"policy.safetensors is damaged, or this program did not write it"):
         ascpo.load(file)
+
+
+def test_an_epoch_whose_row_cannot_be_written_is_not_saved_and_the_run_continues(whole, tmp_path, monkeypatch):
+    """A full disk on metrics.csv: the checkpoint stays behind the log, never the other way round."""
+    env, undisturbed = whole
+    with monkeypatch.context() as patch:
+        full_after(patch, 2 * 4 + 1)
+        with pytest.raises(CannotWrite, match=r"metrics.csv could not .*No space left.*continue with: ascpo train"):
+            train(env, tmp_path, checkpoint_every=1e6)
+    (stopped,) = runs_in(tmp_path)
+    assert stopped.metrics.read_bytes().count(b"\n") == 1 + 2
+    assert read_policy(stopped.path).epochs == 2, "what was there is saved"
+    assert files(ascpo.resume(stopped.path, progress=False).directory) == files(undisturbed)
+
+
+def test_a_policy_with_a_flipped_bit_or_of_another_run_is_refused(whole, tmp_path):
+    _, directory = whole
+    copy = shutil.copytree(directory, tmp_path / "copy")
+    content = bytearray(find(directory).policy.read_bytes())
+    content[-30] ^= 1
+    find(copy).policy.write_bytes(content)
+    with pytest.raises(NoRun, match=r"policy.safetensors is damaged: its checksum does not fit"):
+        ascpo.load(copy)
+    find(copy).policy.write_bytes(find(directory).policy.read_bytes())
+    find(copy).write_config(find(directory).config().plain() | {"seed": 7})
+    with pytest.raises(NoRun, match="belongs to another run"):
+        ascpo.load(copy)
+
+
+def test_files_are_on_the_disk_before_a_checkpoint_counts(tmp_path, monkeypatch):
+    synced, fsync = [], os.fsync
+
+    def note(descriptor):
+        synced.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")))
+        fsync(descriptor)
+
+    monkeypatch.setattr("os.fsync", note)
+    run = train(CART, tmp_path, epochs=1).directory
+    names = [str(path.relative_to(run)) for path in synced if path.is_relative_to(run)]
+    assert {"config.json.part", "policy.safetensors.part", "metrics.csv", "timing.csv", "checkpoints/1"} <= set(names)
+    last = len(names) - 1 - names[::-1].index("metrics.csv")
+    assert last < names.index("checkpoints/1") < names.index("checkpoints")
 
 
 def test_what_tensorboard_is_told_is_what_the_table_says(tmp_path):

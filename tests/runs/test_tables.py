@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from ascpo.runs.tables import Table, read_table
+from ascpo.runs import tables
+from ascpo.runs.files import BadFile, CannotWrite
+from ascpo.runs.tables import Table, check_table, read_table, sums_of, write_rows
 
 
 def write(path, rows, keep=0):
@@ -48,3 +50,84 @@ def test_columns_are_read_by_name_and_an_unfinished_row_is_left_out(tmp_path):
 def test_an_empty_table_has_no_columns(tmp_path):
     (tmp_path / "a.csv").touch()
     assert read_table(tmp_path / "a.csv") == {}
+
+
+def flip(path, at):
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+
+
+def test_a_changed_row_is_found_and_those_before_it_are_still_believed(tmp_path):
+    write(tmp_path / "a.csv", rows(0, 5))
+    flip(tmp_path / "a.csv", (tmp_path / "a.csv").read_bytes().index(b"0.666667"))
+    with pytest.raises(BadFile, match=r"a.csv is damaged, or a.csv.sha256 is: row 2 does not fit"):
+        read_table(tmp_path / "a.csv")
+    assert len(check_table(tmp_path / "a.csv").lines) == 1 + 2
+
+
+def test_lost_rows_are_found(tmp_path):
+    write(tmp_path / "a.csv", rows(0, 5))
+    (tmp_path / "a.csv").write_bytes(b"".join((tmp_path / "a.csv").read_bytes().splitlines(keepends=True)[:4]))
+    with pytest.raises(BadFile, match=r"has lost rows: it has 3, and a.csv.sha256 knows 5"):
+        read_table(tmp_path / "a.csv")
+
+
+def test_a_process_killed_between_a_row_and_its_checksum_leaves_a_table_that_is_good_but_for_it(tmp_path):
+    write(tmp_path / "a.csv", rows(0, 3))
+    sums = sums_of(tmp_path / "a.csv").read_bytes()
+    sums_of(tmp_path / "a.csv").write_bytes(sums[:-5])
+    found = check_table(tmp_path / "a.csv")
+    assert (found.damage, len(found.lines)) == ("", 1 + 2)
+    assert "last row" in found.pending
+
+
+def test_a_log_that_the_checkpoint_knows_gets_its_checksums_back(tmp_path):
+    table = Table(tmp_path / "a.csv", run="me")
+    for row in rows(0, 3):
+        table.write(row)
+    sums_of(tmp_path / "a.csv").write_text("nonsense\n")
+    Table(tmp_path / "a.csv", 3, run="me", expected=table.last).close()
+    assert (check_table(tmp_path / "a.csv").damage, check_table(tmp_path / "a.csv").run) == ("", "me")
+    flip(tmp_path / "a.csv", -10)
+    with pytest.raises(BadFile, match="row 2 does not fit"):
+        Table(tmp_path / "a.csv", 3, run="me", expected=table.last)
+    with pytest.raises(BadFile, match="not the log of this checkpoint"):
+        Table(tmp_path / "a.csv", 2, run="me", expected=table.last)
+
+
+def test_rows_that_decide_no_number_may_be_missing(tmp_path):
+    write(tmp_path / "a.csv", rows(0, 1))
+    table = Table(tmp_path / "a.csv", 3, may_miss=True)
+    table.write(rows(3, 4)[0])
+    found = read_table(tmp_path / "a.csv")
+    np.testing.assert_array_equal(found["Epoch"], [0, 1, 2, 3])
+    np.testing.assert_array_equal(found["EpRet"], [0, np.nan, np.nan, 1])
+
+
+def full_after(monkeypatch, count, half=True):
+    """A disk on which so many writes succeed. The next one writes a half, as full disks do."""
+    left, write_all = [count], tables.write_all
+
+    def write(file, content):
+        left[0] -= 1
+        if left[0] < 0:
+            file.write(content[: len(content) // 2] if half else b"")
+            raise OSError(28, "No space left on device")
+        write_all(file, content)
+
+    monkeypatch.setattr(tables, "write_all", write)
+
+
+@pytest.mark.parametrize("writes", range(4))
+def test_an_epoch_has_its_rows_in_both_tables_or_in_none(tmp_path, monkeypatch, writes):
+    two = [Table(tmp_path / name) for name in ("a.csv", "b.csv")]
+    write_rows(two, rows(0, 1) * 2)
+    before = {file: file.read_bytes() for file in tmp_path.iterdir()}
+    with monkeypatch.context() as patch:
+        full_after(patch, writes)
+        with pytest.raises(CannotWrite, match=r"[ab].csv could not be written: No space left on device"):
+            write_rows(two, rows(1, 2) * 2)
+    assert {file: file.read_bytes() for file in tmp_path.iterdir()} == before
+    write_rows(two, rows(1, 2) * 2)
+    assert list(read_table(tmp_path / "b.csv")["Epoch"]) == [0, 1]

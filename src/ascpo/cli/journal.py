@@ -41,6 +41,7 @@ def main(arguments: list[str]) -> None:
 def lines(run: RunData, epochs: list[int], width: int) -> list[str]:
     """The entries of these epochs, or the time line of the run if there are none."""
     out = [f"{run.name}: {run.title}", textwrap.fill(overview(run.description), width)]
+    out += [textwrap.fill(f"WARNING: {warning}", width) for warning in run.warnings()]
     for epoch in epochs:
         found = entry(run, epoch)
         out += ["", found.title]

@@ -3,17 +3,26 @@
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ascpo.cli.parsing import parsed
 from ascpo.cli.printable import printable
 from ascpo.cli.usage import WrongUsage
 from ascpo.ranges import shown
+from ascpo.runs.files import reading
 from ascpo.runs.serialization import nearest
+
+if TYPE_CHECKING:
+    from ascpo.runs.directory import RunDirectory
+
+
+_REASONS = 5
+"""At most so many runs are named where none can be read."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +74,43 @@ def _suites(table: Table) -> None:
 
 def _runs(table: Table, directory: Path) -> None:
     from ascpo.runs.directory import NoRun, runs_in
-    from ascpo.runs.tables import read_table
 
     found = runs_in(directory)
     if not found:
         raise NoRun(f"There is no run in {directory}. `ascpo train --out {directory}` makes one.")
-    for title in ("run", "epochs", "J_r", "M_c", "within limits"):
-        table.add_column(title, justify="left" if title == "run" else "right", overflow="fold")
-    for run in found:
-        log = read_table(run.metrics) if run.metrics.exists() else {}
-        done = len(log.get("Epoch", ()))
-        last = (f"{log['EpRet'][-1]:.3f}", f"{log['EpCost'][-1]:.4f}", f"{log['SafeRate'][-1]:.1%}") if done else ()
-        table.add_row(printable(str(run.path.relative_to(directory))), f"{done}/{run.config().epochs}", *last)
+    rows = [(str(run.path.relative_to(directory)), *_row(run)) for run in found]
+    if all(epochs.startswith("?") for _, epochs, *_ in rows):
+        raise NoRun(" ".join(row[-1].removeprefix("BAD: ") for row in rows[:_REASONS]))
+    remarks = [""] if any(row[-1] for row in rows) else []
+    for title in ("run", "epochs", "J_r", "M_c", "within limits", *remarks):
+        table.add_column(title, justify="left" if title in ("run", "") else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row[: len(table.columns)]))
+
+
+def _row(run: "RunDirectory") -> tuple[str, str, str, str, str]:
+    """Epochs, return, cost, share within limits, and what is wrong with the run."""
+    from ascpo.runs.directory import NoRun, stored_config
+    from ascpo.runs.sealed import UNVERIFIED, fingerprint_of
+    from ascpo.runs.tables import check_table, columns_of, sums_of
+
+    planned, last = "?", ("", "", "")
+    try:
+        planned, sealed = str(run.config().epochs), stored_config(run.config_file)
+        if not run.metrics.exists():
+            lost = sums_of(run.metrics).exists() or run.policy.exists()
+            return f"0/{planned}", *last, f"BAD: {run.metrics} is missing." if lost else ""
+        checked = check_table(run.metrics)
+        log = columns_of(run.metrics, checked.lines)
+        with reading(run.metrics):
+            done = len(log["Epoch"]) if log else 0
+            if done:
+                last = f"{log['EpRet'][-1]:.3f}", f"{log['EpCost'][-1]:.4f}", f"{log['SafeRate'][-1]:.1%}"
+    except NoRun as error:
+        return f"?/{planned}", "", "", "", f"BAD: {error}"
+    remark = checked.damage or checked.pending
+    if checked.verified and checked.run != fingerprint_of(sealed.content):
+        remark = f"{run.metrics} belongs to another run than {run.config_file.name}."
+    if not remark and not (checked.verified and sealed.verified):
+        return f"{done}/{planned}", *last, UNVERIFIED
+    return f"{done}/{planned}", *last, f"BAD: {remark}" if remark else ""

@@ -12,6 +12,8 @@ from rich.table import Table
 from ascpo.cli.printable import printable
 from ascpo.evaluation.evaluate import Actions, evaluate_run
 from ascpo.evaluation.metrics import MEANINGS, Figures
+from ascpo.runs.sealed import UNVERIFIED
+from ascpo.runs.trained_policy import read_policy
 
 _WIDE = 120
 """From this width on a terminal has room for what the figures mean."""
@@ -32,6 +34,8 @@ def show_evaluation(run: Path, episodes: int, *, actions: Actions = "sampled", *
             meaning = (MEANINGS.get(name, ""),) if wide else ()
             table.add_row(printable(name), *(_with_interval(figures, name) for figures in ways.values()), *meaning)
     console.print(table)
+    if not read_policy(run).verified:
+        console.print(f"The policy is {UNVERIFIED}.")
 
 
 def plain_table(first: str, *others: str) -> Table:

@@ -21,7 +21,7 @@ from ascpo.ranges import EpisodeSteps, Range, shown
 from ascpo.runs.active_run import Run
 from ascpo.runs.api import Options, Result, launch, relaunch
 from ascpo.runs.config import Config, configure, method_class, whole
-from ascpo.runs.directory import NoRun, RunDirectory, find
+from ascpo.runs.directory import NoRun, RunDirectory, config_in, find
 from ascpo.runs.environment import engine_name, name_of
 from ascpo.runs.serialization import BadSetting, differences
 from ascpo.runs.stopping import Stopped
@@ -205,10 +205,7 @@ def _config_of(path: Path) -> Config:
         return find(path).config()
     if not path.is_file():
         raise NoRun(f"{path} does not exist, or is no file. --config takes the config.json of a run.")
-    try:
-        return Config.from_json(path.read_text())
-    except ValueError as error:
-        raise NoRun(f"{path} cannot be used: {error}") from error
+    return config_in(path)
 
 
 def _refuse_changes(base: Config, asked: Train[Method]) -> None:

@@ -4,10 +4,10 @@ evaluation.json       figures, with intervals
 episodes-*.csv        a row per episode
 worst-*.safetensors   the worst episodes, for `ascpo replay`
 
-The star is `sampled` or `mean`: whether the policy's actions were sampled, or its mean actions taken.
+The star is `sampled` or `mean`: whether the policy's actions were sampled, or its mean actions taken. The files appear
+together or not at all.
 """
 
-import json
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -15,14 +15,17 @@ from typing import Literal
 
 from ascpo.engines.contract import EpisodeId
 from ascpo.evaluation.episodes import Played, Report, play, say_nothing
+from ascpo.evaluation.kept import FILE, KINDS, episodes_file, kept_text, read_kept, worst_file
 from ascpo.evaluation.metrics import Figures, measure, table
-from ascpo.evaluation.records import Record, write_records
+from ascpo.evaluation.records import Record, records_content
 from ascpo.experience.episodes import LimitKind
-from ascpo.runs.directory import find, write_whole
+from ascpo.runs.directory import find
 from ascpo.runs.environment import Environment, open_engine, side_by_side
+from ascpo.runs.files import BadFile, write_together
 from ascpo.runs.hosting import PLAIN, Hosting
+from ascpo.runs.sealed import fingerprint_of
 from ascpo.runs.serialization import BadSetting
-from ascpo.runs.tables import Row, Table
+from ascpo.runs.tables import table_text
 from ascpo.runs.trained_policy import read_policy
 from ascpo.runs.trust import trusted
 from ascpo.seeding import SCHEMES
@@ -58,12 +61,12 @@ def evaluate_run(
     if not 0 <= seed < scheme.evaluation_seeds:
         raise BadSetting(f"seed={seed} must lie between 0 and {scheme.evaluation_seeds - 1}.")
     limits, limits_on = policy.config.settings.limits_for(policy.cost_names), policy.config.algorithm().limits_on
-    file = directory.path / "evaluation.json"
     about = {"policy": policy.digest, "cost_names": list(policy.cost_names), "limits": list(limits), "seed": seed}
     about |= {"limits_on": limits_on} if limits_on != "state" else {}
     cut = policy.config.max_episode_steps if max_episode_steps is None else max_episode_steps
     about |= {"max_episode_steps": cut} if cut is not None else {}
-    found = _earlier(file, about)
+    found, files = _earlier(directory.path, about)
+    content: dict[str, bytes] = {}
     actor, origins = policy.actor(), scheme.evaluation(seed, episodes)
     num_envs = side_by_side(policy.config.env, episodes)
     host = {"threads": threads, "hosting": hosting, "limits": limits, "max_episode_steps": cut}
@@ -72,17 +75,36 @@ def evaluate_run(
             how = {"limits": limits, "limits_on": limits_on, "mean_action": kind == "mean"}
             played = play(engine, actor, policy.theta, origins, **how, keep=keep, report=report)
             records = records_of(played, origins, env=policy.config.env, cost_names=policy.cost_names, **how)
-            write_records(directory.path / f"worst-{kind}.safetensors", records)
-            _write_table(directory.path / f"episodes-{kind}.csv", table(played.episodes, policy.cost_names, origins))
+            content[worst_file(kind)] = records_content(records, policy.digest)
+            rows = table(played.episodes, policy.cost_names, origins)
+            content[episodes_file(kind)] = table_text(rows).encode()
             found[kind] = measure(played.episodes, policy.cost_names)
-    write_whole(file, json.dumps(found, indent=2) + "\n")
+    everything = {**content, FILE: kept_text(found, {**files, **content}, fingerprint_of(policy.plain_config))}
+    write_together({directory.path / name: one for name, one in everything.items()})
     return found
 
 
-def _earlier(file: Path, about: Figures) -> Figures:
-    """Earlier figures of the same policy: sampled and mean actions may be evaluated one after the other."""
-    before = json.loads(file.read_text()) if file.exists() else {}
-    return before if {name: before.get(name) for name in about} == about else dict(about)
+def _earlier(directory: Path, about: Figures) -> tuple[Figures, dict[str, str]]:
+    """Earlier figures of the same policy, and the checksums of their files.
+
+    Sampled and mean actions may be evaluated one after the other. What is damaged is not carried on.
+    """
+    try:
+        before = read_kept(directory)
+        if {name: before.figures.get(name) for name in (*about, "max_episode_steps")} != {
+            "max_episode_steps": None
+        } | about:
+            return dict(about), {}
+        files = {kind: (episodes_file(kind), worst_file(kind)) for kind in KINDS if kind in before.figures}
+        whole = {
+            kind: names
+            for kind, names in files.items()
+            if before.verified and not any(before.trouble(directory, name) for name in names)
+        }
+    except BadFile:
+        return dict(about), {}
+    figures = about | {kind: before.figures[kind] for kind in whole}
+    return figures, {name: before.files[name] for names in whole.values() for name in names}
 
 
 def records_of(
@@ -112,9 +134,3 @@ def records_of(
         )
         for kept in played.worst
     ]
-
-
-def _write_table(path: Path, rows: Sequence[Row]) -> None:
-    with closing(Table(path)) as file:
-        for row in rows:
-            file.write(row)

@@ -1,18 +1,21 @@
 """Records of episodes: the seed and the actions. An episode can be repeated from them, bit for bit.
 
-A file holds arrays and plain data; loading it executes nothing.
+A file holds arrays and plain data, a checksum of both, and the digest of the policy that acted. Loading it executes
+nothing.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 from jaxtyping import Float
 
 from ascpo.engines.contract import EpisodeId
 from ascpo.experience.episodes import LimitKind
-from ascpo.runs.directory import NoRun, write_whole
+from ascpo.runs.files import BadFile, NoRun, reading, write_whole
+from ascpo.runs.sealed import read_arrays, sealed_arrays
+from ascpo.runs.serialization import Plain
 
 _FORMAT = "ascpo episodes 1"
 
@@ -51,32 +54,44 @@ class Record:
         return len(self.actions)
 
 
-def write_records(path: Path, records: list[Record]) -> None:
-    """Write all records into one file of some kilobytes."""
-    from safetensors.numpy import save
+def write_records(path: Path, records: list[Record], policy: str = "") -> None:
+    """Write all records into one file of some kilobytes. `policy` is the digest of the policy that acted."""
+    write_whole(path, records_content(records, policy))
 
+
+def records_content(records: list[Record], policy: str = "") -> bytes:
     plain = [{name: value for name, value in vars(record).items() if name != "actions"} for record in records]
-    about = {"format": _FORMAT, "episodes": plain}
-    arrays = {f"actions{i}": np.ascontiguousarray(record.actions, np.float32) for i, record in enumerate(records)}
-    write_whole(path, save(arrays, {"ascpo": json.dumps(about)}))
+    about = {"format": _FORMAT, "policy": policy, "episodes": plain}
+    return sealed_arrays(about, {f"actions{i}": np.asarray(one.actions, np.float32) for i, one in enumerate(records)})
 
 
 def read_records(path: Path) -> list[Record]:
     """Read the records in the order in which they were written: the worst first."""
-    from safetensors import SafetensorError, safe_open
-
     if not path.exists():
         raise NoRun(f"{path} does not exist. `ascpo evaluate {path.parent}` keeps the worst episodes.")
-    try:
-        with safe_open(path, framework="numpy") as opened:
-            about = json.loads((opened.metadata() or {}).get("ascpo", "{}"))
-            if about.get("format") != _FORMAT:
-                raise ValueError(f"its format is {about.get('format')!r}")
-            return [_record(data, opened.get_tensor(f"actions{i}")) for i, data in enumerate(about["episodes"])]
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise NoRun(f"{path} holds no episodes of this program, or it is damaged: {error}.") from error
+    found = read_arrays(path)
+    with reading(path):
+        if found.about.get("format") != _FORMAT:
+            raise BadFile(f"{path} holds no episodes of this program: its format is {found.about.get('format')!r}.")
+        return [_record(data, found.arrays[f"actions{i}"]) for i, data in enumerate(found.about["episodes"])]
 
 
-def _record(data: dict[str, object], actions: Float[np.ndarray, "time act"]) -> Record:
+def _record(data: Plain, actions: np.ndarray) -> Record:
     lists = {name: tuple(value) for name, value in data.items() if isinstance(value, list)}
-    return Record(**{**data, **lists, "actions": actions})  # pyright: ignore[reportArgumentType]
+    record = Record(**{**data, **lists, "actions": actions})
+    _check(record)
+    return record
+
+
+def _check(record: Record) -> None:
+    """Refuse what is no record. Files of earlier versions have no checksum that would find it."""
+    numbers = {"limits": float, "maximum": float, "first_violation": int}
+    for name, kind in numbers.items():
+        values = getattr(record, name)
+        if len(values) != len(record.cost_names) or not all(isinstance(one, (int, kind)) for one in values):
+            raise ValueError(f"{name}={values!r} does not fit the costs {record.cost_names}")
+    whole = isinstance(record.seed, int) and isinstance(record.episode, int) and isinstance(record.reward, (int, float))
+    if record.actions.ndim != 2 or not isinstance(record.env, str) or not whole:
+        raise ValueError("a record has values of the wrong type")
+    if record.limits_on not in get_args(LimitKind):
+        raise ValueError(f"limits_on={record.limits_on!r} is not known")

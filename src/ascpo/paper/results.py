@@ -5,7 +5,6 @@ or the released settings its name says so: Point-8-Hazard-ascpo-released-seed0. 
 are kept apart, in OUT/scale-0.1/alone.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +21,7 @@ from ascpo.paper.printed import LOGGED, RHO_C
 from ascpo.ranges import Range, check
 from ascpo.runs.config import Config
 from ascpo.runs.directory import RunDirectory
+from ascpo.runs.files import read_json
 from ascpo.runs.serialization import differences
 from ascpo.runs.tables import read_table
 from ascpo.sweep.estimate import epoch_seconds
@@ -180,7 +180,7 @@ def _numbers(run: RunDirectory, experiment: Experiment, last: int) -> dict[str, 
 
 def _resources(run: RunDirectory) -> dict[str, float]:
     file = run.path / "resources.json"
-    peaks = json.loads(file.read_text()) if file.exists() else {}
+    peaks = read_json(file) if file.exists() else {}
     found = {"seconds": epoch_seconds(run), "memory": peaks.get("PeakMemory"), "device": peaks.get("PeakDeviceMemory")}
     return {name: float(value) for name, value in found.items() if value}
 

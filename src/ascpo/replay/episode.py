@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, UInt8
 
+from ascpo.evaluation.kept import check_kept, worst_file
 from ascpo.evaluation.records import Record, read_records
 from ascpo.evaluation.retrace import retrace
 from ascpo.experience.episodes import over_limit
@@ -110,7 +111,8 @@ def play_again(record: Record, env: Environment | None = None, *, trust_env: boo
 def worst_records(run: Path, actions: Actions) -> list[Record]:
     """The worst episodes that a run's last evaluation kept, the worst first."""
     directory = find(run).path
-    records = read_records(directory / f"worst-{actions}.safetensors")
+    records = read_records(directory / worst_file(actions))
+    check_kept(directory, worst_file(actions))
     if not records:
         raise NoRun(f"The last evaluation kept no episodes. `ascpo evaluate {directory}` keeps the worst.")
     return records

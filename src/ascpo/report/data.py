@@ -1,7 +1,7 @@
 """The files of a run, read for a report.
 
 Settings are read as plain JSON: their classes would import the learner, which takes seconds and which a report does not
-need. A file or column that an older run lacks is None or empty.
+need. A file or column that an older run lacks is None or empty. `report/trust.py` says which files can be believed.
 """
 
 import re
@@ -13,10 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from ascpo.evaluation.kept import episodes_file
+from ascpo.report.trust import CONFIG, METRICS, POLICY, TIMING, read_contents
 from ascpo.runs import description
 from ascpo.runs.description import Description
-from ascpo.runs.serialization import BadSetting, flat, nearest, read_json
-from ascpo.runs.tables import read_table
+from ascpo.runs.files import BadFile, reading
+from ascpo.runs.sealed import UNVERIFIED
+from ascpo.runs.serialization import BadSetting, flat, nearest
 from ascpo.theory.cantelli import PAPER_K
 
 Columns = Mapping[str, np.ndarray]
@@ -39,6 +42,10 @@ class RunData:
     certificate: Json = field(default_factory=dict)
     versions: Json = field(default_factory=dict)
     has_policy: bool = False
+    doubts: Mapping[str, str] = field(default_factory=dict)
+    """File → a sentence that says why it cannot be believed."""
+    unverified: tuple[str, ...] = ()
+    """Files without checksums."""
 
     @property
     def name(self) -> str:
@@ -131,6 +138,11 @@ class RunData:
         preset = f"preset {self.preset}, " if self.preset else ""
         return f"{self.env}, {self.algo}, {preset}seed {self.seed}"
 
+    def warnings(self) -> list[str]:
+        """All that is doubtful about the files, a sentence each."""
+        files = ", ".join(self.unverified)
+        return [*self.doubts.values(), *([f"{self.path}: {files}: {UNVERIFIED}."] if files else [])]
+
     def suffix(self, constraint: str) -> str:
         """The end of the names of a constraint's columns."""
         return f"_{constraint}" if len(self.constraints) > 1 else ""
@@ -155,21 +167,44 @@ class RunData:
         return float(np.mean(ends)) if ends else float("nan")
 
 
+@dataclass(frozen=True)
+class Found:
+    """The runs that were looked for."""
+
+    runs: tuple[RunData, ...]
+    refused: tuple[str, ...] = ()
+    """Why others cannot be read, a sentence each."""
+
+
 def read_run(path: Path) -> RunData:
-    config = _read(path / "config.json")
-    if not config:
-        raise BadSetting(f"{path / 'config.json'} cannot be read as settings. Is {path} the directory of a run?")
-    return RunData(
+    found = read_contents(path)
+    metrics = found.tables.get(METRICS, {})
+    run = RunData(
         path=path,
-        config=config,
-        metrics=_read(path / "metrics.csv"),
-        timing=_read(path / "timing.csv"),
-        evaluation=_read(path / "evaluation.json"),
-        episodes={actions: table for actions in ACTIONS if (table := _read(path / f"episodes-{actions}.csv"))},
-        certificate=_read(path / "certificate.json"),
-        versions=_read(path / "versions.json"),
-        has_policy=(path / "policy.safetensors").exists(),
+        config=found.config,
+        metrics=metrics,
+        timing=_as_long(found.tables.get(TIMING, {}), len(metrics.get("Epoch", ()))),
+        evaluation=found.figures,
+        episodes={kind: table for kind in ACTIONS if (table := found.tables.get(episodes_file(kind)))},
+        certificate=found.certificate,
+        versions=found.versions,
+        has_policy=(path / POLICY).exists(),
+        doubts=found.doubts,
+        unverified=tuple(found.unverified),
     )
+    with reading(path / CONFIG, "cannot be used"):
+        if not isinstance(run.config.get("env"), str):
+            raise ValueError("it names no environment")
+        _ = run.settings, run.seed, run.planned_epochs, run.probability, run.k, run.limits, run.target_range
+    return run
+
+
+def _as_long(columns: Columns, rows: int) -> Columns:
+    """The columns with as many rows as the log, and nan for those that are missing."""
+    return {
+        name: np.concatenate([column[:rows], np.full(max(rows - len(column), 0), np.nan)])
+        for name, column in columns.items()
+    }
 
 
 def one_run(path: Path) -> RunData:
@@ -182,12 +217,26 @@ def one_run(path: Path) -> RunData:
 
 def find_runs(paths: Sequence[Path]) -> list[RunData]:
     """The runs in these directories, each once. At least one of them must have finished an epoch."""
+    return list(search(paths).runs)
+
+
+def search(paths: Sequence[Path]) -> Found:
+    """The runs in these directories, each once, and those that cannot be read. At least one must have an epoch."""
     directories = list(dict.fromkeys(directory for path in paths for directory in _directories(path)))
-    found = list(map(read_run, directories))
-    if not any(run.epochs for run in found):
+    runs: list[RunData] = []
+    refused: list[str] = []
+    for directory in directories:
+        try:
+            runs.append(read_run(directory))
+        except BadFile as error:
+            refused.append(str(error))
+    if not any(run.epochs for run in runs):
+        broken = [*refused, *(run.doubts[METRICS] for run in runs if METRICS in run.doubts)]
+        if broken:
+            raise BadFile(" ".join(broken))
         names = ", ".join(map(str, directories))
         raise BadSetting(f"No epoch is finished in {names}. Wait for one, or continue with `ascpo train --resume`.")
-    return found
+    return Found(tuple(runs), tuple(refused))
 
 
 def _directories(path: Path) -> list[Path]:
@@ -200,12 +249,3 @@ def _directories(path: Path) -> list[Path]:
         offer = nearest(str(path), near) or "`ascpo list runs DIRECTORY` lists the runs in a directory."
         raise BadSetting(f"{path} holds no run. {offer}")
     return below
-
-
-def _read(path: Path) -> Json:
-    """The content of a table or a JSON file; empty if it cannot be read."""
-    try:
-        found = read_table(path) if path.suffix == ".csv" else read_json(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}

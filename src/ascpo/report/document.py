@@ -4,32 +4,36 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from ascpo.report.data import RunData, find_runs
+from ascpo.report.data import RunData, search
 from ascpo.report.figures import draw
 from ascpo.report.groups import Group, groups_of
 from ascpo.report.style import MissingPlot, Plot, chip, look, save
 from ascpo.report.tables import fresh_tables, settings_tables, training_table, versions_table
 from ascpo.report.timeline import milestones, timeline
+from ascpo.report.trust import CERTIFICATE, EVALUATION, METRICS
 from ascpo.report.wording import command, number, overview, percent, plural, setting_percent
+from ascpo.runs.files import write_whole, writing
 from ascpo.runs.links import refuse_links
 
 
 def write_report(paths: Sequence[Path], out: Path | None = None, now: datetime | None = None) -> Path:
     """Write a page about these runs, and its plots as files next to it. Returns the path of the page."""
-    every = find_runs(paths)
-    runs = [run for run in every if run.epochs]
+    found = search(paths)
+    every, runs = found.runs, [run for run in found.runs if run.epochs]
     folder = out or (runs[0].path / "report" if len(every) == 1 else Path("report"))
     figures = folder / "figures"
     # The user's own directory may be a link, the one in a run's directory may not.
     outside = runs[0].path if folder == runs[0].path / "report" else folder
     refuse_links(figures, folder / "index.html", below=outside)
-    figures.mkdir(parents=True, exist_ok=True)
+    with writing(figures):
+        figures.mkdir(parents=True, exist_ok=True)
     groups = groups_of(runs)
     sections = draw(groups)
     plots = [plot for section in sections for plot in section.plots if isinstance(plot, Plot)]
@@ -38,14 +42,16 @@ def write_report(paths: Sequence[Path], out: Path | None = None, now: datetime |
     page, now = folder / "index.html", now or datetime.now().astimezone()
     content = _content(groups) | {
         "made": f"{now.day} {now:%B %Y, %H:%M %Z}".strip(),
+        "warnings": [*found.refused, *(warning for run in every for warning in run.warnings())],
         "notes": _notes(groups, [run.name for run in every if not run.epochs]),
         "sections": [section for section in sections if section.plots],
         "drawings": drawings,
     }
-    page.write_text(_template().render(content), encoding="utf-8")
+    write_whole(page, _template().render(content))
     return page
 
 
+@cache
 def _template() -> Template:
     """The HTML of the page. All text is escaped; the drawings are safe, since matplotlib draws text as paths."""
     engine = Environment(
@@ -73,13 +79,19 @@ def _content(groups: Sequence[Group]) -> dict[str, object]:
         "training": training_table(groups),
         "fresh": fresh_tables(groups),
         "not_evaluated": [run for run in runs if not run.evaluation],
-        "certificates": [(run, _certificate(run)) for run in runs if run.certificate],
+        "certificates": [(run, _certificate(run)) for run in runs if run.certificate or CERTIFICATE in run.doubts],
+        "doubtful": {name: _doubtful(runs, name) for name in (EVALUATION, METRICS)},
         "journals": [(run, timeline(run), milestones(run)) for run in runs],
         "different": different,
         "shared": shared,
         "version_columns": columns,
         "versions": versions,
     }
+
+
+def _doubtful(runs: Sequence[RunData], name: str) -> bool:
+    """Whether figures of this file need a warning beside them."""
+    return any(name in run.doubts or name in run.unverified for run in runs)
 
 
 def title_of(groups: Sequence[Group]) -> str:
@@ -145,10 +157,12 @@ def _tiles(groups: Sequence[Group]) -> list[tuple[str, str, str]]:
     evaluated = all("sampled" in run.evaluation for run in runs)
 
     def mean(name: str) -> float:
-        values = [run.evaluation["sampled"].get(name, math.nan) if evaluated else run.last(name) for run in runs]
-        return sum(map(float, values)) / len(values)
+        values = [run.evaluation["sampled"].get(name) if evaluated else run.last(name) for run in runs]
+        return sum(math.nan if value is None else float(value) for value in values) / len(values)
 
     source = "fresh episodes" if evaluated else "the last epochs of the training"
+    if _doubtful(runs, EVALUATION if evaluated else METRICS):
+        source += " (doubtful, see above)"
     target = f"the target is {setting_percent(runs[0].probability)}"
     return [
         ("within all limits", percent(mean("SafeRate")), f"{source}; {target}"),
@@ -173,4 +187,5 @@ def _certificate(run: RunData) -> dict[str, object]:
         from ascpo.evaluation.statement import EARLIER_FORMAT
 
         sentences.append(EARLIER_FORMAT)
-    return {"certified": bool(run.certificate.get("certified")), "sentences": sentences, "figures": figures}
+    certified, doubt = bool(run.certificate.get("certified")), run.doubts.get(CERTIFICATE, "")
+    return {"certified": certified, "sentences": sentences, "figures": figures, "doubt": doubt}

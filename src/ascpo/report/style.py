@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter
 from matplotlib.typing import LineStyleType, RcKeyType
 
+from ascpo.runs.files import writing
 from ascpo.runs.links import refuse_links
 
 INK, QUIET, FAINT = "#1f2328", "#6a737d", "#e4e7eb"
@@ -151,12 +152,14 @@ def label(text: str) -> str:
 
 def save(plot: Plot, folder: Path) -> str:
     """Write NAME.png and NAME.svg. Returns the SVG for a page."""
-    vector = io.BytesIO()
+    vector, pixels = io.BytesIO(), io.BytesIO()
     refuse_links(folder / f"{plot.name}.png", folder / f"{plot.name}.svg")
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     plot.figure.savefig(vector, format="svg", metadata=nothing)
-    plot.figure.savefig(folder / f"{plot.name}.png", format="png")
-    (folder / f"{plot.name}.svg").write_bytes(vector.getvalue())
+    plot.figure.savefig(pixels, format="png")
+    for file, content in ((folder / f"{plot.name}.svg", vector), (folder / f"{plot.name}.png", pixels)):
+        with writing(file):
+            file.write_bytes(content.getvalue())
     return inline(vector.getvalue(), plot.name, plot.title)
 
 

@@ -4,13 +4,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from ascpo.engines.contract import Engine
 from ascpo.runs.callbacks.callback import EpochRecord
 from ascpo.runs.checkpoints import Checkpoints
-from ascpo.runs.config import Config, fingerprint_of, to_json
-from ascpo.runs.directory import RunDirectory, write_whole
+from ascpo.runs.config import Config
+from ascpo.runs.directory import RunDirectory
+from ascpo.runs.sealed import fingerprint_of
 from ascpo.runs.serialization import BadSetting
-from ascpo.runs.tables import Table, read_table
+from ascpo.runs.tables import Table, check_table, columns_of, write_rows
 from ascpo.runs.trained_policy import save_policy
 from ascpo.training.agent import Agent, agent_for
 from ascpo.training.loop import Epoch, TrainingRun
@@ -42,7 +45,8 @@ class ActiveRun:
         self.training = TrainingRun(agent_of(run.config, engine), run.config.seed, run.config.seeding)
         self._engine, self._checkpoint_every = engine, checkpoint_every
         self._plain = run.directory.plain_config(run.config)
-        self._checkpoints = Checkpoints(run.directory.checkpoints, fingerprint_of(self._plain))
+        self._fingerprint = fingerprint_of(self._plain)
+        self._checkpoints = Checkpoints(run.directory.checkpoints, self._fingerprint)
         self._tables: list[Table] = []
         self._saved_epochs, self._saved_at, self._seconds_saving = 0, time.perf_counter(), 0.0
 
@@ -54,21 +58,24 @@ class ActiveRun:
                 f"{self.directory.path} is {state.epochs} epochs long already, and you asked for {self.config.epochs}. "
                 f"Ask for more --total-steps."
             )
-        write_whole(self.directory.config_file, to_json(self._plain))
+        metrics = Table(self.directory.metrics, state.epochs, run=self._fingerprint, expected=self._checkpoints.log)
+        timing = Table(self.directory.timing, state.epochs, run=self._fingerprint, may_miss=True)
+        self._tables = [metrics, timing]
+        self.directory.write_config(self._plain)
         self.epochs, self.state, self._saved_epochs = state.epochs, lambda: state, state.epochs
-        self._tables = [Table(file, state.epochs) for file in (self.directory.metrics, self.directory.timing)]
-        before = read_table(self.directory.timing)["WallClock"] if state.epochs else [0.0]
-        self._began = time.perf_counter() - float(before[-1])
+        self._began = time.perf_counter() - _seconds_so_far(self.directory)
         if state.epochs:
             self._save_policy(state)
 
     def record(self, epoch: Epoch) -> EpochRecord:
-        """Write an epoch's rows. The record's timing has also the columns that only this class knows."""
-        self.epochs, self.state = epoch.epochs, lambda: epoch.state
+        """Write an epoch's rows. The record's timing has also the columns that only this class knows.
+
+        An epoch counts only once its rows are there: a checkpoint without them could not be continued.
+        """
         began = time.perf_counter()
         timing = epoch.timing | {"TimeSaved": self._seconds_saving, "WallClock": began - self._began}
-        for table, row in zip(self._tables, (epoch.row, timing), strict=True):
-            table.write(row)
+        write_rows(self._tables, (epoch.row, timing))
+        self.epochs, self.state = epoch.epochs, lambda: epoch.state
         self._seconds_saving = time.perf_counter() - began
         return EpochRecord(self.directory.path, epoch.row, timing)
 
@@ -81,7 +88,9 @@ class ActiveRun:
         if self.epochs == self._saved_epochs:
             return
         began, state = time.perf_counter(), self.state()
-        self._checkpoints.save(state)
+        for table in self._tables:
+            table.sync()
+        self._checkpoints.save(state, self._tables[0].last)
         self._save_policy(state)
         self._saved_epochs, self._saved_at = state.epochs, time.perf_counter()
         self._seconds_saving += self._saved_at - began
@@ -94,3 +103,10 @@ class ActiveRun:
         for table in self._tables:
             table.close()
         self._checkpoints.close()
+
+
+def _seconds_so_far(directory: RunDirectory) -> float:
+    """The last time that timing.csv knows."""
+    lines = check_table(directory.timing).lines
+    clock = columns_of(directory.timing, lines).get("WallClock", np.zeros(0))
+    return float(clock[np.isfinite(clock)][-1]) if np.isfinite(clock).any() else 0.0

@@ -1,10 +1,13 @@
 """Checkpoints: all that decides how a training continues, in Orbax's format, as arrays and plain data.
 
-A checkpoint also holds the fingerprint of its run and a checksum of every array. So a damaged checkpoint, or one of
-another run, is refused before anything goes wrong.
+A checkpoint also holds the fingerprint of its run, a checksum of every array, and the checksum of the log after which
+it was made. So a damaged checkpoint, or one of another run, is refused before anything goes wrong.
 """
 
 import logging
+import shutil
+import sys
+import time
 import zlib
 from collections.abc import Mapping, Set
 from pathlib import Path
@@ -14,10 +17,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import KeyPath
 
+from ascpo.runs.files import CannotWrite, reason_of, sync_directory, sync_tree, writing
 from ascpo.runs.links import refuse_links
 from ascpo.training.state import TrainingState
 
 _KEPT = 2
+_FAILING = 1.0
+"""Seconds."""
 RENAMED: dict[str, str] = {
     "state": "learner",
     **{f"learner/{name}": f"learner/policy/{name}" for name in ("theta", "multiplier", "nu")},
@@ -40,17 +46,21 @@ _DROPPED = "learner/policy/target/"
 
 
 class BadCheckpoint(RuntimeError):
-    """A checkpoint that cannot be read or belongs elsewhere. The message says what to do about it."""
+    """A checkpoint that is damaged or belongs elsewhere. The message says what to do about it."""
 
 
 class Checkpoints:
     """The checkpoints of one run."""
 
+    log = ""
+    """The checksum of the log that belongs to the checkpoint that was loaded. Earlier versions kept none."""
+
     def __init__(self, path: Path, fingerprint: str) -> None:
         # Orbax takes a second to import, and logs a lot.
         import orbax.checkpoint as ocp
 
-        logging.getLogger("absl").setLevel(logging.ERROR)
+        # Failures come as exceptions, too: nobody needs its tracebacks.
+        logging.getLogger("absl").setLevel(logging.CRITICAL)
         self._ocp = ocp
         self._path = path
         self._fingerprint = fingerprint
@@ -58,7 +68,8 @@ class Checkpoints:
         me, kind = jax.process_index(), ocp.options.MultiprocessingOptions
         who = kind(me, {me}, f"process{me}") if jax.process_count() > 1 else kind()
         refuse_links(path)
-        path.mkdir(exist_ok=True)
+        with writing(path):
+            path.mkdir(exist_ok=True)
         refuse_links(*path.iterdir())
         options = ocp.CheckpointManagerOptions(
             max_to_keep=_KEPT,
@@ -73,46 +84,61 @@ class Checkpoints:
         """The epochs after which there is a checkpoint, the latest last."""
         return sorted(self._manager.all_steps())
 
-    def save(self, state: TrainingState) -> None:
-        """Write a checkpoint. Earlier ones stay until it is whole."""
+    def save(self, state: TrainingState, log: str = "") -> None:
+        """Write a checkpoint. Earlier ones stay until it is whole, and it counts when it is on the disk.
+
+        `log` is the checksum of the rows up to its epoch.
+        """
         arrays = _named(state)
         about = {
             "fingerprint": self._fingerprint,
+            "log": log,
             "checksums": {name: _checksum(array) for name, array in arrays.items()},
             "empty": {name: [str(a.dtype), list(a.shape)] for name, a in arrays.items() if not a.size},
         }
         ocp = self._ocp
         full = {name: array for name, array in arrays.items() if array.size}
+        hook, sys.unraisablehook = sys.unraisablehook, _without_closed_loops
         try:
             self._manager.save(
                 state.epochs,
                 args=ocp.args.Composite(arrays=ocp.args.StandardSave(full), about=ocp.args.JsonSave(about)),
                 force=True,
             )
+            sync_tree(self._path / str(state.epochs))
+            sync_directory(self._path)
         except Exception as error:
-            earlier = self.epochs()
+            # Other threads are still writing. Once they have failed as well, what they left can be removed.
+            time.sleep(_FAILING)
+            for rest in self._path.glob("*orbax-checkpoint-tmp*"):
+                shutil.rmtree(rest, ignore_errors=True)
+            earlier = [epochs for epochs in self.epochs() if epochs < state.epochs]
             kept = f"The one after epoch {earlier[-1]} is still good." if earlier else "There is no earlier one."
-            raise BadCheckpoint(
-                f"The checkpoint after epoch {state.epochs} could not be written to {self._path}: {_brief(error)}. "
-                f"{kept} Is the disk full?"
+            raise CannotWrite(
+                f"The checkpoint after epoch {state.epochs} could not be written to {self._path}: {reason_of(error)}. "
+                f"{kept}"
             ) from error
+        sys.unraisablehook = hook
 
     def load(self, example: TrainingState) -> TrainingState:
         """Read the latest checkpoint. `example` has the same shape: the state of a training that has just begun."""
         latest = self.epochs()[-1]
-        ocp = self._ocp
         try:
             found = self._manager.restore(
-                latest, args=ocp.args.Composite(arrays=ocp.args.StandardRestore(), about=ocp.args.JsonRestore())
+                latest,
+                args=self._ocp.args.Composite(
+                    arrays=self._ocp.args.StandardRestore(), about=self._ocp.args.JsonRestore()
+                ),
             )
             about, arrays = found["about"], dict(found["arrays"])
             arrays |= {name: np.zeros(shape, dtype) for name, (dtype, shape) in about["empty"].items()}
-            changed = sorted(name for name, sum_ in about["checksums"].items() if _checksum(arrays[name]) != sum_)
+            sums, fingerprint, self.log = about["checksums"], about["fingerprint"], str(about.get("log", ""))
+            changed = sorted(name for name in {*sums, *arrays} if _checksum(arrays[name]) != sums[name])
         except Exception as error:
-            raise self._bad(latest, f"is damaged, or another program wrote it ({_brief(error)})") from error
+            raise self._bad(latest, f"is damaged, or another program wrote it ({reason_of(error)})") from error
         if changed:
             raise self._bad(latest, f"is damaged, or another program wrote it ({changed[0]} was changed)")
-        if about["fingerprint"] != self._fingerprint:
+        if fingerprint != self._fingerprint:
             raise self._bad(latest, "belongs to a run with other settings than this directory's config.json")
         return _rebuilt(arrays, example)
 
@@ -176,11 +202,11 @@ def _rebuilt(arrays: dict[str, np.ndarray], example: TrainingState) -> TrainingS
     return jax.tree_util.tree_unflatten(structure, leaves)
 
 
+def _without_closed_loops(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Where one file cannot be written, the threads that write the others complain about it, a traceback each."""
+    if str(unraisable.exc_value) != "Event loop is closed":
+        sys.__unraisablehook__(unraisable)
+
+
 def _checksum(array: np.ndarray) -> int:
     return zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data) if array.size else 0
-
-
-def _brief(error: Exception) -> str:
-    """The first line of a library's message."""
-    text = f"{type(error).__name__}: {error}".splitlines()[0]
-    return text if len(text) < 200 else text[:200] + " …"

@@ -1,6 +1,5 @@
 """A run's configuration, as frozen data: the same configuration gives the same numbers."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from ascpo.algorithms.presets import PRESETS, PresetName
 from ascpo.errors import InertSetting
 from ascpo.ranges import EpisodeSteps, Range, check, shown
 from ascpo.runs.migration import RENAMED, migrate
+from ascpo.runs.sealed import fingerprint_of
 from ascpo.runs.serialization import BadSetting, Plain, changed, from_plain, nearest, only, read_json, to_plain, unflat
 from ascpo.seeding import LATEST, SCHEMES, Version
 from ascpo.training.settings import Settings, inert_settings, refuse_inert
@@ -136,12 +136,6 @@ def _method(kind: type[Method], stored: Mapping[str, object]) -> Method:
 def to_json(plain: Mapping[str, object]) -> str:
     """The text of a config.json."""
     return json.dumps(plain, indent=2) + "\n"
-
-
-def fingerprint_of(plain: Mapping[str, object]) -> str:
-    """A checksum of what decides the numbers. The length does not count: a run may be made longer."""
-    counted = {name: value for name, value in plain.items() if name != "preset"} | {"total_steps": None}
-    return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def configure_each(env: str, algos: Sequence[str], seeds: Sequence[int], chosen: Plain) -> list[Config]:

@@ -4,12 +4,13 @@ Reports and journals read it, so that a new algorithm needs no edit there. Runs 
 described from their config.json. Only that needs the algorithms, so importing this module does not import JAX.
 """
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from ascpo.runs.serialization import BadSetting, read_json
+from ascpo.runs.files import BadFile, reading
+from ascpo.runs.sealed import read_sealed, write_sealed
+from ascpo.runs.serialization import BadSetting, Plain
 
 if TYPE_CHECKING:
     from ascpo.runs.config import Config
@@ -64,10 +65,9 @@ def describe(config: "Config") -> Description:
     )
 
 
-def write(directory: Path, description: Description) -> None:
-    from ascpo.runs.directory import write_whole
-
-    write_whole(directory / FILE, json.dumps(asdict(description), indent=2) + "\n")
+def write(directory: Path, description: Description, run: str = "") -> None:
+    """Write the file. `run` is the fingerprint of the run."""
+    write_sealed(directory / FILE, "description", asdict(description), run)
 
 
 def read(directory: Path) -> Description:
@@ -78,8 +78,18 @@ def read(directory: Path) -> Description:
 
         return describe(RunDirectory(directory).config())
     try:
-        return Description(**read_json(file.read_text()))
-    except (TypeError, ValueError) as error:
+        found = read_sealed(file, "description")
+        with reading(file):
+            return _checked(found.content)
+    except BadFile as error:
         raise BadSetting(
-            f"{file} does not describe a run: {error} Delete it, and the description comes from config.json."
+            f"{error} It does not describe a run. Delete it, and the description comes from config.json."
         ) from error
+
+
+def _checked(content: Plain) -> Description:
+    for name, value in content.items():
+        kind = int if name == "iterations" else str
+        if not isinstance(value, kind):
+            raise BadSetting(f"{name}={value!r} must be of type {kind.__name__}.")
+    return Description(**content)

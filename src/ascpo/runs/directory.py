@@ -4,6 +4,7 @@ config.json          all that decides the numbers
 description.json     how the algorithm treats costs, for reports
 metrics.csv          a row per epoch; the same bytes for the same config, however often the run was stopped
 timing.csv           seconds, a row per epoch
+*.csv.sha256         a checksum for each row of these two
 checkpoints/         the last two; each holds all that is needed to continue
 policy.safetensors   the latest policy
 certificate.json     a safety statement about the policy, if somebody asked for one
@@ -12,8 +13,6 @@ versions.json        versions of the packages, the interpreter and the machine
 """
 
 import contextlib
-import json
-import os
 import platform
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -25,8 +24,10 @@ import filelock
 from ascpo.ranges import shown
 from ascpo.runs import description
 from ascpo.runs.config import Config
+from ascpo.runs.files import BadFile, CannotWrite, NoRun, reading, reason_of, write_whole, writing
 from ascpo.runs.links import refuse_links
-from ascpo.runs.serialization import BadSetting, Plain, nearest, read_json
+from ascpo.runs.sealed import Sealed, fingerprint_of, read_sealed, write_sealed
+from ascpo.runs.serialization import BadSetting, Plain, nearest
 
 _OFFERED = 20
 """Runs that a message about a missing one names at most."""
@@ -35,8 +36,7 @@ _LONGEST = 200
 _PACKAGES = ("ascpo", "equinox", "gymnasium", "jax", "jaxlib", "mujoco", "numpy", "optax", "orbax-checkpoint")
 
 
-class NoRun(ValueError):
-    """A directory that holds no run, or one that may not be written to."""
+__all__ = ["BadFile", "NoRun", "RunDirectory", "create", "find", "runs_in", "write_whole"]
 
 
 class _Inside:
@@ -72,10 +72,7 @@ class RunDirectory:
             )
 
     def config(self) -> Config:
-        try:
-            return Config.from_plain(self._stored())
-        except ValueError as error:
-            raise NoRun(f"{self.config_file} cannot be used: {error}") from error
+        return config_in(self.config_file)
 
     def plain_config(self, config: Config) -> Plain:
         """The config as this directory spells it.
@@ -83,14 +80,11 @@ class RunDirectory:
         A run that an earlier version began keeps its words: checksums of them are in its checkpoints and certificates.
         """
         if self.config_file.exists() and replace(self.config(), total_steps=config.total_steps) == config:
-            return self._stored() | {"total_steps": config.total_steps}
+            return stored_config(self.config_file).content | {"total_steps": config.total_steps}
         return config.plain()
 
-    def _stored(self) -> Plain:
-        stored = read_json(self.config_file.read_text())
-        if not isinstance(stored, dict):
-            raise BadSetting("the settings are no dictionary.")
-        return stored
+    def write_config(self, plain: Plain) -> None:
+        write_sealed(self.config_file, "config", plain, fingerprint_of(plain))
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -101,6 +95,8 @@ class RunDirectory:
         except filelock.Timeout:
             message = f"Another training is writing to {self.path}. Wait for it, stop it, or choose another --out."
             raise NoRun(message) from None
+        except OSError as error:
+            raise CannotWrite(f"{self.path} could not be locked: {reason_of(error)}.") from error
         with lock:
             yield
 
@@ -130,11 +126,26 @@ def _taken(place: Path) -> bool:
 def create(out: Path, config: Config, name: str | None = None) -> RunDirectory:
     directory = RunDirectory(out / (name or config.name()))
     directory.check_free()
-    directory.path.mkdir(parents=True, exist_ok=True)
-    write_whole(directory.path / "versions.json", json.dumps(_versions(), indent=2) + "\n")
-    description.write(directory.path, description.describe(config))
-    write_whole(directory.config_file, config.to_json())
+    plain = config.plain()
+    with writing(directory.path):
+        directory.path.mkdir(parents=True, exist_ok=True)
+    run = fingerprint_of(plain)
+    write_sealed(directory.path / "versions.json", "versions", dict(_versions()), run)
+    description.write(directory.path, description.describe(config), run)
+    directory.write_config(plain)
     return directory
+
+
+def stored_config(file: Path) -> Sealed:
+    """The plain data of a config.json, as it stands there."""
+    return read_sealed(file, "config")
+
+
+def config_in(file: Path) -> Config:
+    """The config of a config.json. An error names the file."""
+    plain = stored_config(file).content
+    with reading(file, "cannot be used"):
+        return Config.from_plain(plain)
 
 
 def find(path: Path) -> RunDirectory:
@@ -152,14 +163,6 @@ def find(path: Path) -> RunDirectory:
 
 def runs_in(directory: Path) -> list[RunDirectory]:
     return [RunDirectory(file.parent) for file in sorted(directory.glob("**/config.json"))]
-
-
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file so that it appears whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    refuse_links(path, part)
-    part.write_bytes(content.encode() if isinstance(content, str) else content)
-    os.replace(part, path)
 
 
 def _versions() -> dict[str, str]:

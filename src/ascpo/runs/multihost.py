@@ -87,8 +87,10 @@ def _copied(run: str | Path) -> Iterator[str]:
     if _first():
         packed = io.BytesIO()
         with tarfile.open(fileobj=packed, mode="w") as archive:
-            for name in ("config.json", "metrics.csv", "timing.csv", "checkpoints"):
-                archive.add(find(Path(run)).path / name, name)
+            tables = [f"{name}.csv{end}" for name in ("metrics", "timing") for end in ("", ".sha256")]
+            for name in ("config.json", *tables, "checkpoints"):
+                if (file := find(Path(run)).path / name).exists():
+                    archive.add(file, name)
         content = packed.getvalue()
     content = _broadcast(content)
     with _output(run) as mine:

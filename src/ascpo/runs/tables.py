@@ -1,60 +1,236 @@
-"""Tables on disk: CSV files, written row by row, which can be cut back to the epoch of a checkpoint."""
+"""Tables on disk: CSV files, written row by row, which can be cut back to the epoch of a checkpoint.
+
+Beside a table lies a file with the ending `.sha256`: first the fingerprint of the run, then a line for each line of the
+table. It is a checksum of that line and of all before it, so that a changed row is found, whichever it is.
+"""
 
 import csv
+import io
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from ascpo.runs.links import no_follow, refuse_links
+from ascpo.runs.files import BadFile, CannotWrite, checksum, open_to_write, reading, write_all, write_whole, writing
 
 Row = dict[str, float]
+Columns = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The lines of a table that can be believed, and what is wrong with it."""
+
+    lines: list[bytes] = field(default_factory=list)
+    """All before the first damaged one; the header first."""
+    damage: str = ""
+    """A sentence; empty if all lines fit their checksums, or if there are none."""
+    pending: str = ""
+    """A sentence about a last row without a checksum: what a process leaves that is killed while it writes."""
+    run: str = ""
+    """The fingerprint of the run that wrote it."""
+    verified: bool = False
+    """Whether there are checksums. Earlier versions wrote none."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Where a table was."""
+
+    size: int
+    sums: int
+    last: str
+    missing: int
 
 
 class Table:
-    """A CSV file. It keeps the first `rows` rows and drops the others."""
+    """A CSV file and its checksums. It keeps the first `rows` rows and drops the others.
 
-    def __init__(self, path: Path, rows: int = 0) -> None:
-        refuse_links(path)
+    `expected` is the last of their checksums as a checkpoint knows it. If rows may be missing, as in a table that
+    decides no number, nan stands in for those that cannot be believed.
+    """
+
+    def __init__(self, path: Path, rows: int = 0, *, run: str = "", expected: str = "", may_miss: bool = False) -> None:
+        self.path, self._missing = path, 0
+        kept: list[bytes] = []
         if rows:
-            _cut(path, rows)
-        self._file = open(path, "a" if rows else "w", newline="", opener=no_follow)  # noqa: SIM115 (closed by `close`)
-        self._writer: csv.DictWriter[str] | None = None
+            kept = _believable(path, rows) if may_miss else _proven(path, rows, run, expected)
+            self._missing = rows - max(len(kept) - 1, 0)
+        sums = _chain(run, kept)
+        self.last = sums[-1] if kept else run
+        """The checksum of all lines so far."""
+        write_whole(path, b"".join(kept))
+        write_whole(sums_of(path), "".join(f"{one}\n" for one in (run, *sums)))
+        with writing(path):
+            self._file, self._sums = open_to_write(path, keep=True), open_to_write(sums_of(path), keep=True)
+        self._header = bool(kept)
 
     def write(self, row: Row) -> None:
-        if self._writer is None:
-            self._writer = csv.DictWriter(self._file, list(row))
-            if self._file.tell() == 0:
-                self._writer.writeheader()
-        self._writer.writerow({name: _short(value) for name, value in row.items()})
-        self._file.flush()
+        """Write a row. It is there with its checksum, or not at all."""
+        rows = [row]
+        if self._missing:
+            first = int(row["Epoch"]) - self._missing
+            rows = [dict.fromkeys(row, float("nan")) | {"Epoch": first + i} for i in range(self._missing)] + rows
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, list(row))
+        if not self._header:
+            writer.writeheader()
+        writer.writerows({name: _short(value) for name, value in one.items()} for one in rows)
+        lines = _complete(text.getvalue().encode())
+        sums, before = _chain(self.last, lines), self.mark()
+        try:
+            with writing(self.path):
+                write_all(self._file, b"".join(lines))
+                write_all(self._sums, "".join(f"{one}\n" for one in sums).encode())
+        except CannotWrite:
+            self.back_to(before)
+            raise
+        self.last, self._header, self._missing = sums[-1], True, 0
+
+    def mark(self) -> Mark:
+        size, sums = (os.fstat(file.fileno()).st_size for file in (self._file, self._sums))
+        return Mark(size, sums, self.last, self._missing)
+
+    def back_to(self, mark: Mark) -> None:
+        """Drop what was written since. This needs no room on the disk."""
+        with writing(self.path):
+            os.ftruncate(self._file.fileno(), mark.size)
+            os.ftruncate(self._sums.fileno(), mark.sums)
+        self.last, self._missing, self._header = mark.last, mark.missing, mark.size > 0
+
+    def sync(self) -> None:
+        """Make sure that all rows are on the disk."""
+        with writing(self.path):
+            os.fsync(self._file.fileno())
+            os.fsync(self._sums.fileno())
 
     def close(self) -> None:
         self._file.close()
+        self._sums.close()
 
 
-def read_table(path: Path) -> dict[str, np.ndarray]:
-    """The columns by name. A last row that is not complete is left out."""
-    with path.open(newline="") as file:
-        lines = [line for line in file if line.endswith("\n")]
-    header, *rows = csv.reader(lines) if lines else [[]]
-    columns = zip(*rows, strict=True) if rows else [[] for _ in header]
-    return {name: np.array(column, float) for name, column in zip(header, columns, strict=True)}
+def write_rows(tables: Sequence[Table], rows: Sequence[Row]) -> None:
+    """Write a row to each table, or to none of them."""
+    before = [table.mark() for table in tables]
+    try:
+        for table, row in zip(tables, rows, strict=True):
+            table.write(row)
+    except CannotWrite:
+        for table, mark in zip(tables, before, strict=True):
+            table.back_to(mark)
+        raise
 
 
-def _cut(path: Path, rows: int) -> None:
-    """Keep the header and so many rows. The old file stays until the new one is complete."""
-    with path.open("rb") as file:
-        lines = [line for line, _ in zip(file, range(rows + 1), strict=False)]
-    if len(lines) < rows + 1 or not lines[-1].endswith(b"\n"):
-        raise ValueError(
-            f"{path} has {max(len(lines) - 1, 0)} rows, but the checkpoint was made after {rows}: somebody changed the "
-            f"file. Restore it, or start another run."
+def table_text(rows: Sequence[Row]) -> str:
+    """A whole table as the text of a CSV file."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(rows[0]) if rows else [])
+    writer.writeheader()
+    writer.writerows({name: _short(value) for name, value in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def sums_of(path: Path) -> Path:
+    """The file with a table's checksums."""
+    return path.with_name(path.name + ".sha256")
+
+
+def read_table(path: Path) -> Columns:
+    """The columns by name. A last row that is not complete is left out, a damaged table is refused."""
+    found = check_table(path)
+    if found.damage:
+        raise BadFile(found.damage)
+    return columns_of(path, found.lines)
+
+
+def columns_of(path: Path, lines: Sequence[bytes]) -> Columns:
+    with reading(path):
+        header, *rows = csv.reader([line.decode() for line in lines]) if lines else [[]]
+        for number, row in enumerate(rows):
+            if len(row) != len(header):
+                raise ValueError(f"row {number} has {len(row)} values, and there are {len(header)} columns")
+        columns = zip(*rows, strict=True) if rows else [[] for _ in header]
+        return {name: np.array(column, float) for name, column in zip(header, columns, strict=True)}
+
+
+def check_table(path: Path) -> Checked:
+    """Compare a table with its checksums."""
+    with reading(path):
+        # The checksums first: a row that is written meanwhile then has none, and is left out.
+        sums = sums_of(path).read_bytes().decode(errors="replace") if sums_of(path).exists() else None
+        lines = _complete(path.read_bytes())
+    if sums is None:
+        return Checked(lines)
+    known = sums.split("\n")[:-1]
+    if not known:
+        return Checked(lines, f"{sums_of(path)} is damaged: it is empty. So {path} cannot be checked.", verified=True)
+    run, *wanted = known
+    pairs = zip(_chain(run, lines), wanted, strict=False)
+    wrong = next((i for i, (one, other) in enumerate(pairs) if one != other), None)
+    if wrong is not None:
+        where = f"row {wrong - 1}" if wrong else "its header"
+        damage = f"{path} is damaged, or {sums_of(path).name} is: {where} does not fit its checksum. Restore them."
+        return Checked(lines[:wrong], damage, run=run, verified=True)
+    if len(lines) < len(wanted):
+        damage = f"{path} has lost rows: it has {_rows(lines)}, and {sums_of(path).name} knows {_rows(wanted)}."
+        return Checked(lines, damage, run=run, verified=True)
+    if len(lines) > len(wanted) + 1:
+        damage = f"{path} has {_rows(lines)} rows, and {sums_of(path).name} knows only {_rows(wanted)}."
+        return Checked(lines[: len(wanted)], damage, run=run, verified=True)
+    pending = ""
+    if len(lines) > len(wanted):
+        pending = (
+            f"The last row of {path} has no checksum and is left out: the training is writing it, or was stopped while "
+            f"it did. Continuing the run mends that."
         )
-    shorter = path.with_suffix(".part")
-    refuse_links(shorter)
-    shorter.write_bytes(b"".join(lines))
-    os.replace(shorter, path)
+    return Checked(lines[: len(wanted)], pending=pending, run=run, verified=True)
+
+
+def _rows(lines: Sequence[object]) -> int:
+    return max(len(lines) - 1, 0)
+
+
+def _complete(content: bytes) -> list[bytes]:
+    return [line + b"\n" for line in content.split(b"\n")[:-1]]
+
+
+def _chain(start: str, lines: Sequence[bytes]) -> list[str]:
+    """For each line a checksum of it and of all before it."""
+    out = [start]
+    for line in lines:
+        out.append(checksum(out[-1].encode() + b"\n" + line)[:16])
+    return out[1:]
+
+
+def _proven(path: Path, rows: int, run: str, expected: str) -> list[bytes]:
+    """The header and so many rows, if they are those after which the checkpoint was made."""
+    found = check_table(path)
+    with reading(path):
+        lines = _complete(path.read_bytes())[: rows + 1]
+    if len(lines) < rows + 1:
+        raise BadFile(
+            f"{path} has {_rows(lines)} rows, but the checkpoint was made after {rows}: somebody changed the file. "
+            f"Restore it, remove later checkpoints, or start another run."
+        )
+    damaged = len(found.lines) < rows + 1 and bool(found.damage)
+    if expected and _chain(run, lines)[-1] != expected:
+        why = found.damage if damaged else f"{path} is not the log of this checkpoint: its rows differ."
+        raise BadFile(f"{why} The run cannot continue with another log than its own.")
+    if not expected and damaged:
+        raise BadFile(f"{found.damage} The run cannot continue with a damaged log.")
+    return lines
+
+
+def _believable(path: Path, rows: int) -> list[bytes]:
+    """The header and at most so many rows, up to the first that is damaged."""
+    try:
+        lines = check_table(path).lines[: rows + 1]
+        columns_of(path, lines)
+    except BadFile:
+        return []
+    return lines if len(lines) > 1 else []
 
 
 def _short(value: float) -> str:

@@ -9,8 +9,6 @@
 The file holds arrays and plain data; loading it executes nothing.
 """
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,8 +24,10 @@ from ascpo.engines.actor import Actor, augment
 from ascpo.engines.contract import Engine, scaled
 from ascpo.ranges import Range, check, shown
 from ascpo.runs.config import Config
-from ascpo.runs.directory import NoRun, find, write_whole
-from ascpo.runs.serialization import BadSetting, Plain, from_plain, only, read_json
+from ascpo.runs.directory import NoRun, RunDirectory, find, stored_config
+from ascpo.runs.files import BadFile, reading, write_whole
+from ascpo.runs.sealed import fingerprint_of, policy_digest, read_arrays, sealed_arrays
+from ascpo.runs.serialization import BadSetting, Plain, from_plain, only
 from ascpo.training.agent import Agent
 from ascpo.training.state import Sizes
 
@@ -49,19 +49,14 @@ class PolicyFile:
     low: Float[np.ndarray, " act"]
     high: Float[np.ndarray, " act"]
     cost_names: tuple[str, ...]
+    verified: bool = True
+    """Whether the file has a checksum. Earlier versions wrote none."""
 
     @property
     def digest(self) -> str:
-        """A checksum of all that decides what the policy does.
-
-        It covers the config as the file spells it, so that a policy keeps its digest when settings get other names.
-        """
-        hashed = hashlib.sha256()
-        for array in (self.theta, self.low, self.high):
-            hashed.update(np.ascontiguousarray(array, np.float32).tobytes())
-        plain = {**self.plain_config, "total_steps": None, "cost_names": self.cost_names}
-        hashed.update(json.dumps(plain, sort_keys=True).encode())
-        return hashed.hexdigest()
+        """A checksum of all that decides what the policy does."""
+        about = {"config": self.plain_config, "cost_names": self.cost_names}
+        return policy_digest(about, {"theta": np.asarray(self.theta), "low": self.low, "high": self.high})
 
     def actor(self) -> Actor:
         """The actor that the policy's parameters fit."""
@@ -82,8 +77,6 @@ class _Header:
 
 
 def save_policy(path: Path, plain_config: Plain, engine: Engine, theta: Float[Array, " p"], epochs: int) -> None:
-    from safetensors.numpy import save
-
     low, high = engine.action_bounds
     about = {
         "format": _FORMAT,
@@ -93,32 +86,27 @@ def save_policy(path: Path, plain_config: Plain, engine: Engine, theta: Float[Ar
         "cost_names": list(engine.cost_names),
     }
     arrays = {"theta": np.array(theta), "low": np.array(low, np.float32), "high": np.array(high, np.float32)}
-    write_whole(path, save(arrays, {"ascpo": json.dumps(about)}))
+    write_whole(path, sealed_arrays(about, arrays))
 
 
 def read_policy(path: Path) -> PolicyFile:
-    """Read the policy of a run's directory, or a file."""
-    from safetensors import SafetensorError, safe_open
-
-    file = path if path.is_file() else find(path).policy
+    """Read the policy of a run's directory, or a file. One that is damaged or of another run is refused."""
+    directory = None if path.is_file() else find(path)
+    file = directory.policy if directory else path
     if not file.exists():
         raise NoRun(f"{file} does not exist yet: the run was stopped before its first checkpoint.")
-    try:
-        with safe_open(file, framework="numpy") as opened:
-            about = read_json((opened.metadata() or {}).get("ascpo", "{}"))
-            theta, low, high = (opened.get_tensor(name) for name in ("theta", "low", "high"))
-    except (SafetensorError, ValueError) as error:
-        raise NoRun(f"{file} is no policy of this program, or it is damaged: {error}.") from error
-    found = about.get("format") if isinstance(about, dict) else about
-    if found != _FORMAT:
-        raise NoRun(f"{file} is no policy of this program: its format is {shown(found)}, not {_FORMAT!r}.")
-    try:
+    sealed = read_arrays(file)
+    about, arrays = sealed.about, sealed.arrays
+    if about.get("format") != _FORMAT:
+        raise BadFile(f"{file} is no policy of this program: its format is {shown(about.get('format'))}.")
+    with reading(file):
         header = from_plain(_Header, only(about, _Header))
         check(header)
         config = Config.from_plain(header.config)
+        theta, low, high = (arrays[name] for name in ("theta", "low", "high"))
         _check_sizes(header, config, theta, low, high)
-    except ValueError as error:
-        raise NoRun(f"{file} is no policy of this program, or it is damaged: {error}") from error
+    if directory:
+        _check_run(directory, header.config)
     return PolicyFile(
         config=config,
         plain_config=header.config,
@@ -128,7 +116,17 @@ def read_policy(path: Path) -> PolicyFile:
         theta=jnp.asarray(theta),
         low=low,
         high=high,
+        verified=sealed.verified,
     )
+
+
+def _check_run(directory: RunDirectory, plain: Plain) -> None:
+    """A policy in a run's directory must be of that run."""
+    if fingerprint_of(stored_config(directory.config_file).content) != fingerprint_of(plain):
+        raise NoRun(
+            f"{directory.policy} belongs to another run: its settings are not those of {directory.config_file}. Put "
+            f"the run's own policy there, or name the file itself."
+        )
 
 
 def _check_sizes(header: _Header, config: Config, theta: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:

@@ -1,7 +1,7 @@
 """The trainer: takes runs along one axis to their ends. Each leaves the files that it would have left alone.
 
-Whatever stops a training, its finished epochs are saved. Runs that were stopped at different epochs continue too:
-those behind come first, until all are level.
+Whatever stops a training, its finished epochs are saved: those whose rows are on the disk. Runs that were stopped at
+different epochs continue too: those behind come first, until all are level.
 """
 
 import contextlib
@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from ascpo.engines.contract import Engine
 from ascpo.runs.active_run import ActiveRun, Run
 from ascpo.runs.callbacks.callback import Callback, TrainingPlan
-from ascpo.runs.checkpoints import BadCheckpoint
 from ascpo.runs.config import Config
 from ascpo.runs.description import describe
+from ascpo.runs.files import CannotWrite
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.stopping import Stopping
 from ascpo.training.loop import continue_training, start
@@ -26,6 +26,18 @@ def train_runs(
     runs: Sequence[Run], engine: Engine, smaller: OpenEngine, checkpoint_every: float, callbacks: Sequence[Callback]
 ) -> None:
     """Train all runs to their ends, with so many seconds between checkpoints. The engine has room for all of them."""
+    try:
+        _train_runs(runs, engine, smaller, checkpoint_every, callbacks)
+    except CannotWrite as error:
+        command = " ".join(["ascpo train --resume", *(str(run.directory.path) for run in runs)])
+        raise CannotWrite(
+            f"{error} The training has stopped. Make room, or mend what is wrong there, and continue with: {command}"
+        ) from error
+
+
+def _train_runs(
+    runs: Sequence[Run], engine: Engine, smaller: OpenEngine, checkpoint_every: float, callbacks: Sequence[Callback]
+) -> None:
     end = runs[0].config.epochs
     with contextlib.ExitStack() as stack:
         for run in runs:
@@ -72,14 +84,27 @@ def _train_until(
                 callback.on_epoch_end(records)
             for run in runs:
                 run.save_if_due()
-    except BadCheckpoint:
+    except CannotWrite:
+        # Some runs may be saved all the same. If not, that says nothing new.
+        with contextlib.suppress(CannotWrite):
+            _save(runs)
         raise
     except BaseException:
-        for run in runs:
-            run.save()
+        _save(runs)
         raise
+    _save(runs)
+
+
+def _save(runs: Sequence[ActiveRun]) -> None:
+    """Save every run that can be saved."""
+    failures: list[CannotWrite] = []
     for run in runs:
-        run.save()
+        try:
+            run.save()
+        except CannotWrite as failure:
+            failures.append(failure)
+    if failures:
+        raise failures[0]
 
 
 def _plan(runs: Sequence[ActiveRun], engine: Engine) -> TrainingPlan:

@@ -1,6 +1,5 @@
 """Which episodes are played with a policy after its training, and which files keep them."""
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ascpo.runs.directory import RunDirectory, write_whole
+from ascpo.evaluation.kept import check_kept
+from ascpo.runs.directory import RunDirectory
+from ascpo.runs.files import BadFile
+from ascpo.runs.sealed import read_sealed, write_sealed
 from ascpo.runs.tables import read_table
 from ascpo.runs.trained_policy import read_policy
 from ascpo.seeding import LATEST, SCHEMES, EpisodeId, Version
@@ -34,8 +36,12 @@ class HeldOutEpisodes:
         return max(1, math.ceil(self.steps / max(length, 1.0)))
 
     def kept(self, run: RunDirectory) -> tuple[int, str | None]:
-        """How many episodes are kept, and the digest of their policy."""
-        about = _read(run.path / "evaluation.json")
+        """How many episodes are kept, and the digest of their policy. Damaged ones do not count."""
+        try:
+            about = _read(run.path / "evaluation.json")
+            check_kept(run.path, self.file)
+        except BadFile:
+            return 0, None
         episodes = about.get("sampled", {}).get("Episodes", 0) if (run.path / self.file).exists() else 0
         return episodes, about.get("policy")
 
@@ -80,7 +86,7 @@ class FixedStarts:
         engine.close()
         costs = played.cost.sum(axis=1)
         by_start = {str(i): [round(float(c), 6) for c in costs[i :: self.starts]] for i in range(self.starts)}
-        write_whole(run.path / self.file, json.dumps({"policy": policy.digest, "costs": by_start}) + "\n")
+        write_sealed(run.path / self.file, "starts", {"policy": policy.digest, "costs": by_start})
 
 
 Evaluation = HeldOutEpisodes | FixedStarts
@@ -99,6 +105,7 @@ def episode_costs(run: RunDirectory) -> np.ndarray | None:
     file = run.path / HeldOutEpisodes.file
     if not file.exists():
         return None
+    check_kept(run.path, file.name)
     return np.sum([column for name, column in read_table(file).items() if name.split("_")[0] == "EpCost"], axis=0)
 
 
@@ -109,4 +116,5 @@ def costs_by_start(run: RunDirectory) -> dict[int, np.ndarray] | None:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    return json.loads(file.read_text()) if file.exists() else {}
+    kind = "starts" if file.name == FixedStarts.file else "evaluation"
+    return read_sealed(file, kind).content if file.exists() else {}

@@ -1,14 +1,12 @@
 """Where runs are kept, and which of them are finished."""
 
-import json
 import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
-
 from ascpo.runs.directory import NoRun, RunDirectory
+from ascpo.runs.sealed import read_arrays
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,6 @@ def is_finished(run: RunDirectory) -> bool:
 def epochs_of_policy(run: RunDirectory) -> int:
     """The epochs after which the latest policy was saved. 0 if there is none."""
     try:
-        with safe_open(run.policy, framework="numpy") as file:
-            return int(json.loads((file.metadata() or {})["ascpo"])["epochs"])
-    except (OSError, SafetensorError, KeyError, ValueError):
+        return int(read_arrays(run.policy).about["epochs"])
+    except (NoRun, KeyError, TypeError, ValueError):
         return 0

@@ -46,10 +46,11 @@ def _write_peaks(directory: Path) -> None:
     if not directory.is_dir():
         return
     file = directory / "resources.json"
-    before = json.loads(file.read_text()) if file.exists() else {}
     import jax
 
-    from ascpo.runs.directory import write_whole
+    from ascpo.runs.files import read_json, write_whole
+
+    before = read_json(file) if file.exists() else {}
 
     # 0 where there is no accelerator.
     on_device = (jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0)

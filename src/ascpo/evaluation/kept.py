@@ -1,0 +1,85 @@
+"""What an evaluation keeps in a run's directory, and whether it belongs together.
+
+evaluation.json is written last. It has a checksum of its own, names the checksums of the other files and the digest of
+the policy that was evaluated. Readers believe only what it names.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ascpo.runs.files import BadFile, checksum, reading
+from ascpo.runs.sealed import fingerprint_of, read_sealed, sealed_json
+from ascpo.runs.serialization import Plain
+
+FILE = "evaluation.json"
+KINDS = ("sampled", "mean")
+"""Of actions."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The content of evaluation.json."""
+
+    figures: Plain
+    """The figures of each kind of actions, the policy's digest, the limits and the seed."""
+    files: Mapping[str, str]
+    """The other files by name, with their checksums."""
+    verified: bool
+    """Whether it has checksums. Earlier versions wrote none."""
+    run: str = ""
+    """The fingerprint of the run that was evaluated."""
+
+    def trouble(self, directory: Path, name: str) -> str:
+        """What is wrong with one of the files; empty if it is as the evaluation wrote it, or if nobody can tell."""
+        file = directory / name
+        if not self.verified:
+            return ""
+        if name not in self.files:
+            return f"{file} does not belong to {directory / FILE}." if file.exists() else ""
+        if not file.exists():
+            return f"{file} is missing. {_AGAIN} {directory}"
+        with reading(file):
+            same = checksum(file.read_bytes()) == self.files[name]
+        return "" if same else f"{file} is damaged, or of another evaluation than {FILE}. {_AGAIN} {directory}"
+
+
+_AGAIN = "Evaluate again: ascpo evaluate"
+
+
+def episodes_file(kind: str) -> str:
+    return f"episodes-{kind}.csv"
+
+
+def worst_file(kind: str) -> str:
+    return f"worst-{kind}.safetensors"
+
+
+def read_kept(directory: Path) -> Kept:
+    """Read evaluation.json, and refuse it if it is damaged."""
+    found = read_sealed(directory / FILE, "evaluation")
+    with reading(directory / FILE):
+        figures = dict(found.content)
+        files = figures.pop("files", {})
+        wrong = [kind for kind in KINDS if not isinstance(figures.get(kind, {}), dict)]
+        if wrong or not isinstance(files, dict):
+            raise ValueError(f"{(wrong or ['files'])[0]} is no dictionary")
+        return Kept(figures, files, found.verified, found.run)
+
+
+def kept_text(figures: Plain, files: Mapping[str, bytes | str], run: str) -> str:
+    """The text of evaluation.json for these files, or for files whose checksums are known already."""
+    sums = {name: one if isinstance(one, str) else checksum(one) for name, one in files.items()}
+    return sealed_json("evaluation", {**figures, "files": sums}, run)
+
+
+def check_kept(directory: Path, name: str) -> None:
+    """Refuse a file that no evaluation of this run wrote. Without evaluation.json nobody can tell."""
+    if not (directory / FILE).exists():
+        return
+    kept = read_kept(directory)
+    if trouble := kept.trouble(directory, name):
+        raise BadFile(trouble)
+    config = read_sealed(directory / "config.json", "config").content
+    if kept.verified and kept.run != fingerprint_of(config):
+        raise BadFile(f"{directory / FILE} belongs to another run: its fingerprint is not that of config.json.")

@@ -1,0 +1,209 @@
+"""What can be believed in a run's directory: whether files are whole, and whether they belong together.
+
+What is damaged is not shown; what is of another run or policy, or has no checksum, is shown. Each is said in words.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ascpo.evaluation.kept import FILE as EVALUATION
+from ascpo.evaluation.kept import KINDS, Kept, episodes_file, read_kept, worst_file
+from ascpo.runs import description
+from ascpo.runs.files import BadFile, read_json, reading
+from ascpo.runs.sealed import fingerprint_of, policy_digest, read_arrays, read_sealed
+from ascpo.runs.serialization import Plain
+from ascpo.runs.tables import Columns, check_table, columns_of, sums_of
+
+METRICS, TIMING, POLICY, CERTIFICATE = "metrics.csv", "timing.csv", "policy.safetensors", "certificate.json"
+VERSIONS, CONFIG = "versions.json", "config.json"
+_NEEDED = ("Epoch", "TotalEnvInteracts")
+"""Columns of the log without which there is no curve."""
+
+
+@dataclass
+class Contents:
+    """The contents of a run's directory, file by file, and what is doubtful about them."""
+
+    path: Path
+    config: Plain = field(default_factory=dict)
+    tables: dict[str, Columns] = field(default_factory=dict)
+    """metrics.csv and timing.csv as far as they can be read, and the episodes of each kind of actions."""
+    figures: Plain = field(default_factory=dict)
+    certificate: Plain = field(default_factory=dict)
+    versions: Plain = field(default_factory=dict)
+    doubts: dict[str, str] = field(default_factory=dict)
+    """File → a sentence that says what is wrong with it."""
+    unverified: list[str] = field(default_factory=list)
+    """Files without checksums: earlier versions wrote none."""
+
+    def doubt(self, name: str, sentence: object) -> None:
+        self.doubts[name] = " ".join(filter(None, (self.doubts.get(name), str(sentence))))
+
+
+def read_contents(path: Path) -> Contents:
+    """Read a run's directory. Only a config.json that cannot be read is an error."""
+    found = Contents(path)
+    sealed = read_sealed(path / CONFIG, "config")
+    with reading(path / CONFIG):
+        run = fingerprint_of(sealed.content)
+    found.config = sealed.content
+    if not sealed.verified:
+        found.unverified.append(CONFIG)
+    digest, epochs = _policy(found, run)
+    _log(found, METRICS, run)
+    _log(found, TIMING, run)
+    if METRICS in found.tables and (rows := len(found.tables[METRICS]["Epoch"])) < epochs:
+        found.doubt(METRICS, f"{path / METRICS} has {rows} good rows, and the policy is that after {epochs} epochs.")
+    _evaluation(found, digest)
+    _certificate(found, digest)
+    _described(found, run)
+    return found
+
+
+def _policy(found: Contents, run: str) -> tuple[str, int]:
+    """The digest of the policy, and its epochs. Empty and 0 if there is no good one."""
+    file = found.path / POLICY
+    if not file.exists():
+        return "", 0
+    try:
+        policy = read_arrays(file)
+        with reading(file):
+            digest, epochs = policy_digest(policy.about, policy.arrays), int(policy.about["epochs"])
+            if fingerprint_of(policy.about["config"]) != run:
+                found.doubt(POLICY, f"{file} belongs to another run: its settings are not those of {CONFIG}.")
+    except BadFile as error:
+        found.doubt(POLICY, error)
+        return "", 0
+    if not policy.verified:
+        found.unverified.append(POLICY)
+    return digest, epochs
+
+
+def _log(found: Contents, name: str, run: str) -> None:
+    """The rows of a table that fit their checksums."""
+    file = found.path / name
+    if not file.exists():
+        if sums_of(file).exists() or (name == TIMING and METRICS in found.tables):
+            found.doubt(name, f"{file} is missing.")
+        return
+    try:
+        checked = check_table(file)
+        columns = columns_of(file, checked.lines)
+        if name == METRICS and columns:
+            with reading(file):
+                if not all(np.isfinite(columns[one]).all() for one in _NEEDED):
+                    raise ValueError("epochs are missing")
+    except BadFile as error:
+        return found.doubt(name, error)
+    if not checked.verified:
+        found.unverified.append(name)
+    elif checked.run != run:
+        found.doubt(name, f"{file} belongs to another run: its fingerprint is not that of {CONFIG}.")
+    if checked.damage:
+        rows = max(len(checked.lines) - 1, 0)
+        found.doubt(name, f"{checked.damage} Only its first {rows} rows are shown, which are good.")
+    if checked.pending:
+        found.doubt(name, checked.pending)
+    if columns:
+        found.tables[name] = columns
+
+
+def _evaluation(found: Contents, digest: str) -> None:
+    """Figures and episodes of the evaluation, and whether they are those of the policy in hand."""
+    path, kept = found.path, None
+    try:
+        kept = read_kept(path) if (path / EVALUATION).exists() else None
+        with reading(path / EVALUATION):
+            found.figures = _checked_figures(kept.figures) if kept else {}
+    except BadFile as error:
+        found.doubt(EVALUATION, error)
+    if kept and not kept.verified:
+        found.unverified.append(EVALUATION)
+    if found.figures and not digest:
+        found.doubt(EVALUATION, f"{path / EVALUATION} cannot be compared with the policy: there is no good {POLICY}.")
+    elif found.figures and found.figures.get("policy") != digest:
+        found.doubt(EVALUATION, f"{path / EVALUATION} is stale: it is of another policy than {POLICY}.")
+    for kind in KINDS:
+        for name in (episodes_file(kind), worst_file(kind)):
+            _evaluated_file(found, kept, kind, name)
+
+
+def _evaluated_file(found: Contents, kept: Kept | None, kind: str, name: str) -> None:
+    file = found.path / name
+    trouble, figures = kept.trouble(found.path, name) if kept else "", found.figures.get(kind)
+    if trouble:
+        return found.doubt(name, trouble)
+    if not file.exists():
+        if figures and name == episodes_file(kind):
+            found.doubt(name, f"{file} is missing, and {EVALUATION} has figures of it.")
+        return None
+    if kept is None:
+        return found.doubt(name, f"{file} cannot be checked: there is no good {EVALUATION} that belongs to it.")
+    if not kept.verified:
+        found.unverified.append(name)
+    if name != episodes_file(kind):
+        return None
+    try:
+        columns = columns_of(file, check_table(file).lines)
+    except BadFile as error:
+        return found.doubt(name, error)
+    found.tables[name] = columns
+    rows = len(next(iter(columns.values()), ()))
+    if figures and figures.get("Episodes") != rows:
+        found.doubt(name, f"{file} has {rows} episodes, and {EVALUATION} speaks of {figures.get('Episodes')}.")
+    return None
+
+
+def _checked_figures(figures: Plain) -> Plain:
+    """Refuse figures that are no numbers. Files of earlier versions have no checksum that would find them."""
+    names = figures.get("cost_names", [])
+    if not isinstance(names, list):
+        raise TypeError(f"cost_names={names!r} is no list")
+    for kind in KINDS:
+        for name, value in figures.get(kind, {}).items():
+            wanted: Any = dict if name == "intervals" else (int, float, type(None))
+            if not isinstance(value, wanted):
+                raise TypeError(f"{kind} {name}={value!r} is no number")
+    return figures
+
+
+def _certificate(found: Contents, digest: str) -> None:
+    file = found.path / CERTIFICATE
+    if not file.exists():
+        return
+    # It imports JAX, which other parts of a report do not need.
+    from ascpo.evaluation.certificate import read_certificate
+
+    try:
+        plain = read_json(file)
+        with reading(file, "cannot be believed"):
+            policy = read_certificate(file).plan.policy
+    except BadFile as error:
+        return found.doubt(CERTIFICATE, error)
+    found.certificate = plain
+    if policy != digest:
+        what = f"is for another policy than {POLICY}" if digest else f"has no good {POLICY} beside it"
+        found.doubt(CERTIFICATE, f"{file} {what}. It says nothing about the policy of this run.")
+
+
+def _described(found: Contents, run: str) -> None:
+    """versions.json and description.json."""
+    for name, kind in ((VERSIONS, "versions"), (description.FILE, "description")):
+        if not (file := found.path / name).exists():
+            continue
+        try:
+            sealed = read_sealed(file, kind)
+            if kind == "description":
+                description.read(found.path)
+        except ValueError as error:
+            found.doubt(name, error)
+            continue
+        if not sealed.verified:
+            found.unverified.append(name)
+        elif sealed.run != run:
+            found.doubt(name, f"{file} belongs to another run: its fingerprint is not that of {CONFIG}.")
+        if kind == "versions":
+            found.versions = sealed.content

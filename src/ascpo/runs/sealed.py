@@ -1,0 +1,124 @@
+"""Files with a checksum inside: JSON, and arrays as safetensors. Loading them executes nothing.
+
+The checksum finds accidents, such as a flipped bit or a file of another run. It is no signature: whoever changes a file
+on purpose can compute it, too. Files of earlier versions have none. They are read, and called unverified.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ascpo.runs.files import BadFile, checksum, read_json, reading, write_whole
+from ascpo.runs.serialization import Plain
+
+UNVERIFIED = "unverified (written by an earlier version)"
+_SEAL = "checksum"
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """The content of a file."""
+
+    content: Plain
+    run: str = ""
+    """The fingerprint of the run that it belongs to, if the file says so."""
+    verified: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class SealedArrays:
+    """Arrays by name, and plain data about them."""
+
+    about: Plain
+    arrays: Mapping[str, np.ndarray]
+    verified: bool
+
+
+def fingerprint_of(plain: Mapping[str, object]) -> str:
+    """A checksum of what decides a run's numbers. The length does not count: a run may be made longer."""
+    counted = {name: value for name, value in plain.items() if name != "preset"} | {"total_steps": None}
+    return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def sealed_json(kind: str, content: Plain, run: str = "") -> str:
+    """The text of a JSON file. `kind` says what it is: a file in another file's place is refused."""
+    seal = {"run": run, "sha256": _sum_of(kind, content, run)}
+    return json.dumps({**content, _SEAL: seal}, indent=2) + "\n"
+
+
+def write_sealed(path: Path, kind: str, content: Plain, run: str = "") -> None:
+    write_whole(path, sealed_json(kind, content, run))
+
+
+def read_sealed(path: Path, kind: str) -> Sealed:
+    """Read a JSON file, and refuse it if its checksum does not fit."""
+    content = read_json(path)
+    with reading(path):
+        seal = content.pop(_SEAL, None)
+        if seal is None:
+            return Sealed(content)
+        run = str(seal["run"])
+        if seal["sha256"] != _sum_of(kind, content, run):
+            raise BadFile(
+                f"{path} was changed after it was written: its checksum does not fit. Restore it. If you changed it on "
+                f'purpose, remove "{_SEAL}" from it.'
+            )
+        return Sealed(content, run, verified=True)
+
+
+def _sum_of(kind: str, content: Plain, run: str) -> str:
+    return checksum(json.dumps([kind, run, content], sort_keys=True).encode())[:16]
+
+
+def sealed_arrays(about: Plain, arrays: Mapping[str, np.ndarray]) -> bytes:
+    """The content of a safetensors file."""
+    from safetensors.numpy import save
+
+    text = json.dumps(about)
+    kept = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    return save(kept, {"ascpo": text, "sha256": _sum_of_arrays(text, kept)})
+
+
+def read_arrays(path: Path) -> SealedArrays:
+    """Read a safetensors file, and refuse it if its checksum does not fit."""
+    from safetensors import safe_open
+
+    with reading(path):
+        if not path.is_file():
+            raise ValueError("it is no file" if path.exists() else "it does not exist")
+        with safe_open(path, framework="numpy") as opened:
+            known = opened.metadata() or {}
+            arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (it is no mapping)
+        text = known.get("ascpo", "{}")
+        if "sha256" in known and known["sha256"] != _sum_of_arrays(text, arrays):
+            raise BadFile(f"{path} is damaged: its checksum does not fit its content. Restore it, or make it anew.")
+        about = json.loads(text)
+        if not isinstance(about, dict):
+            raise ValueError("it holds no dictionary")
+        return SealedArrays(about, arrays, verified="sha256" in known)
+
+
+def _sum_of_arrays(text: str, arrays: Mapping[str, np.ndarray]) -> str:
+    hashed = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        hashed.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())
+        hashed.update(np.ascontiguousarray(array).tobytes())
+    return hashed.hexdigest()[:32]
+
+
+def policy_digest(about: Plain, arrays: Mapping[str, np.ndarray]) -> str:
+    """A checksum of all that decides what a policy does.
+
+    It covers the config as the file spells it, so that a policy keeps its digest when settings get other names.
+    """
+    hashed = hashlib.sha256()
+    for name in ("theta", "low", "high"):
+        hashed.update(np.ascontiguousarray(arrays[name], np.float32).tobytes())
+    plain = {**about["config"], "total_steps": None, "cost_names": about["cost_names"]}
+    hashed.update(json.dumps(plain, sort_keys=True).encode())
+    return hashed.hexdigest()

@@ -53,7 +53,7 @@ def plan(count: int, seed: int, operations: dict[str, int]) -> list[DiskFault | 
     for number in range(count // 6):
         kind, processes = kinds[number % len(kinds)]
         found.append(EnvironmentFault(kind, rng.randint(1, steps), processes))
-    spread = [(job, kind) for job in JOBS for kind in DISK]
+    spread: list[tuple[str, FaultKind]] = [(job, kind) for job in JOBS for kind in DISK]
     rng.shuffle(spread)
     weights = [operations[job] ** 0.5 for job, _ in spread]
     for job, kind in rng.choices(spread, weights, k=count - len(found)):

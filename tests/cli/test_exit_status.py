@@ -177,13 +177,13 @@ def test_a_check_of_an_environment_that_exits_is_1(status, monkeypatch):
     [
         (["--restart-environments"], "restart_environments=True changes nothing: without --processes"),
         (["--step-timeout", "5"], "step_timeout=5.0 changes nothing: without --processes"),
-        (["--processes", "--step-timeout", "nan"], "step_timeout=nan: give a number of seconds above 0"),
+        (["--processes", "--step-timeout", "nan"], "step_timeout=nan must be a number above 0"),
         (["--env", "Point-1-Hazard", "--processes", "--restart-environments"], "Point-1-Hazard is a suite"),
         (
             ["--env", "Point-1-Hazard", "--max-episode-steps", "5"],
             "a suite: its episodes have at most 1000 steps",
         ),
-        (["--max-episode-steps", "0"], "an episode has at least one step"),
+        (["--max-episode-steps", "0"], "max_episode_steps=0 must be a whole number from 1"),
     ],
 )
 def test_flags_without_effect_are_refused(status, tmp_path, typed, answer):
@@ -204,7 +204,18 @@ def command(*typed, **more):
 
 def test_ctrl_c_to_a_training_and_its_processes_is_one_line(tmp_path):
     """As a terminal sends it: to all processes of the group."""
-    typed = ["--env", CART, "--processes", "--total-steps", "1e8", "--out", tmp_path, "--evaluate", 0, *words()]
+    typed = [
+        "--env",
+        "tests.own:make",
+        "--processes",
+        "--total-steps",
+        "1e8",
+        "--out",
+        tmp_path,
+        "--evaluate",
+        0,
+        *words(),
+    ]
     training = command("train", *typed)
     for line in training.stdout:
         if "J_r" in line:
@@ -219,7 +230,7 @@ def test_sigterm_to_an_evaluation_and_its_processes_is_one_line(tmp_path):
     """As a batch system sends it. The episodes would never end."""
     env = "tests.misbehaving:Endless"
     run, mark = untrained(tmp_path, env=env), tmp_path / "mark"
-    typed = [run, "--episodes", 20, "--processes"]
+    typed = [run, "--episodes", 20, "--processes", "--trust-env"]
     evaluation = command("evaluate", *typed, env=os.environ | {"MARK": str(mark)})
     while not mark.exists():
         assert evaluation.poll() is None

@@ -68,7 +68,7 @@ def refused(ascpo):
     def run(*words):
         with pytest.raises(SystemExit) as left:
             ascpo(*words)
-        return str(left.value.code)
+        return str(left.value)
 
     return run
 

@@ -118,11 +118,11 @@ def test_damaged_files_of_an_earlier_evaluation_are_not_carried_on(tmp_path):
 
 def test_episodes_of_a_run_end_as_in_its_training_unless_another_number_of_steps_is_asked_for(tmp_path):
     run = untrained(tmp_path, env="tests.misbehaving:Endless", max_episode_steps=7)
-    evaluate_run(run, 3, keep=1)
+    evaluate_run(run, 3, trust_env=True, keep=1)
     assert set(read_table(run / "episodes-sampled.csv")["EpLen"]) == {7}
     (worst,) = read_records(run / "worst-sampled.safetensors")
-    assert len(retrace(worst).reward) == 7
-    evaluate_run(run, 3, actions="mean", max_episode_steps=5)
+    assert len(retrace(worst, trust_env=True).reward) == 7
+    evaluate_run(run, 3, trust_env=True, actions="mean", max_episode_steps=5)
     found = json.loads((run / "evaluation.json").read_text())
     assert found["max_episode_steps"] == 5
     assert "sampled" not in found, "episodes of other lengths are another evaluation"
@@ -136,9 +136,9 @@ def test_an_evaluation_whose_process_dies_fails_or_counts_the_episode_as_violate
     run, processes = untrained(tmp_path, env="tests.misbehaving:make", limits=(100.0,)), Hosting(processes=True)
     Misbehaving.made = 0
     with pytest.raises(Faulty, match="step 13: Its process died during step: SIGKILL ended it"):
-        evaluate_run(run, 3, hosting=processes)
+        evaluate_run(run, 3, trust_env=True, hosting=processes)
     assert not (run / "evaluation.json").exists()
     Misbehaving.made = 0
-    found = evaluate_run(run, 3, hosting=replace(processes, restart_environments=True))
+    found = evaluate_run(run, 3, trust_env=True, hosting=replace(processes, restart_environments=True))
     assert read_table(run / "episodes-sampled.csv")["Safe"].tolist() == [1, 0, 1]
     assert found["sampled"]["SafeRate"] == pytest.approx(2 / 3)

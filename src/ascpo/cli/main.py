@@ -124,7 +124,8 @@ def _fail(command: str, error: BaseException, sentence: str) -> NoReturn:
 
 
 def _end(sentence: str, status: int) -> NoReturn:
-    print(printable(sentence), file=sys.stderr)
+    sentence = printable(sentence)
+    print(sentence, file=sys.stderr)
     end = SystemExit(sentence)
     end.code = status
     raise end

@@ -78,9 +78,13 @@ def campaign(pool: Pool, root: Path, args: argparse.Namespace) -> Iterator[Try]:
     if "hostile" in args.only:
         work += [(partial(_hostile, root, run), words) for words in hostile.plan(args.inputs, args.seed)]
     random.Random(args.seed).shuffle(work)
+    end = time.monotonic() + 60.0 * args.minutes
     for number, found in enumerate(pool.imap_unordered(_call, work), 1):
         print(f"\r{number} of {len(work)}", end="", file=sys.stderr, flush=True)
         yield from found
+        if time.monotonic() > end:
+            print(f"\nThe time is over: {len(work) - number} tries were not begun.", file=sys.stderr)
+            break
     print(file=sys.stderr)
 
 
@@ -107,6 +111,9 @@ def main() -> None:
     parser.add_argument("--inputs", type=int, default=200, help="hostile inputs")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument(
+        "--minutes", type=float, default=1e6, help="end after so many minutes, with what was tried by then"
+    )
     parser.add_argument("--csv", type=Path, help="where every try is written")
     args = parser.parse_args()
     began, tries = time.monotonic(), []

@@ -218,9 +218,9 @@ def test_a_page_names_the_engines_of_its_runs(store):
         (["run", "q2"], "Did you mean q1"),
         (["run", "q1", "--suites", "Point-9"], "Did you mean Point"),
         (["run", "q1", "--set", "horizn=5"], "Did you mean horizon"),
-        (["run", "q1", "--algos", "trpo", "--set", "ascpo.mode=paper", "--seeds", "-1"], "seed=-1 must"),
+        (["run", "q1", "--algos", "trpo", "--set", "ascpo.mode=paper", "--seeds", "-1"], "seeds=-1 must"),
         (["run", "all", "--algos", "ppo"], "No experiment has these suites and algorithms"),
-        (["show", "q1", "--scale", "0"], "fraction of the paper's steps"),
+        (["show", "q1", "--scale", "0"], "scale=0.0 must be a number above 0"),
     ],
 )
 def test_a_mistake_is_answered_with_what_would_be_right(typed, answer, tmp_path):

@@ -17,6 +17,7 @@ from ascpo.runs.directory import runs_in
 from tests.evaluation.untrained import untrained
 from tests.misbehaving import Misbehaving
 from tests.runs.helpers import CART, EPOCH, words
+from tests.slow import always, slow
 
 VERBS = pytest.mark.parametrize("verb", _COMMANDS)
 FAULTY = "tests.misbehaving:make"
@@ -150,7 +151,7 @@ def faulty(monkeypatch, fault, at=130, where="step"):
     Misbehaving.made = 0
 
 
-@pytest.mark.parametrize("fault", ["sys.exit(0)", "BrokenPipeError", "EOFError"])
+@pytest.mark.parametrize("fault", always(["sys.exit(0)", "BrokenPipeError", "EOFError"], "sys.exit(0)"))
 def test_a_training_whose_environment_fails_is_1_and_keeps_its_epochs(status, tmp_path, monkeypatch, fault):
     """Its fault comes after five epochs of 25 steps."""
     faulty(monkeypatch, fault)
@@ -202,6 +203,7 @@ def command(*typed, **more):
     return subprocess.Popen(typed, **pipes, start_new_session=True, **more)
 
 
+@slow("a training with processes starts")
 def test_ctrl_c_to_a_training_and_its_processes_is_one_line(tmp_path):
     """As a terminal sends it: to all processes of the group."""
     typed = [

@@ -23,6 +23,7 @@ from tests.own import Cart, WithNaN, WithoutCost
 from tests.own import make as make_cart
 from tests.runs.helpers import CART, EPOCH, POINT, TINY
 from tests.runs.test_tables import full_after
+from tests.slow import always
 
 QUIET = TINY | {"progress": False, "checkpoint_every": 0.0}
 
@@ -62,7 +63,7 @@ def stop_after(monkeypatch, epochs, number=signal.SIGTERM):
     monkeypatch.setattr("ascpo.runs.api._callbacks", lambda options, directories: [Signal(epochs, number)])
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", always([signal.SIGINT, signal.SIGTERM], signal.SIGTERM))
 def test_a_run_that_was_stopped_continues_as_if_it_never_had_been(whole, tmp_path, monkeypatch, number):
     env, undisturbed = whole
     with monkeypatch.context() as patch:

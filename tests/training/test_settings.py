@@ -26,6 +26,7 @@ from ascpo.training.fit import fit_critics
 from ascpo.training.settings import Settings
 from ascpo.training.state import Sizes
 from ascpo.training.update import update
+from tests.slow import slow
 
 pytestmark = pytest.mark.usefixtures("unchecked_shapes")
 NAMES = ("left", "right")
@@ -171,7 +172,8 @@ def cases():
         own = {name: value for name, value in leaves(kind).items() if everything or not name.startswith("target.")}
         for name, value in {**(leaves(Settings) if everything else {}), **own}.items():
             if name not in IN_THE_LOOP and (name not in JUDGED_BY or kind().build(0.98).target is not None):
-                yield pytest.param(algo, name, value, id=f"{algo}-{name}")
+                marks = [slow("in the long run")] if name.startswith(("value_fit.", "cost_fit.")) else []
+                yield pytest.param(algo, name, value, id=f"{algo}-{name}", marks=marks)
 
 
 @pytest.mark.parametrize(("algo", "name", "value"), list(cases()))

@@ -12,9 +12,10 @@ from ascpo.networks.fit import CostFitSettings, FitSettings
 from ascpo.training.agent import agent_for
 from ascpo.training.loop import TrainingDiverged, train
 from ascpo.training.settings import Settings
+from tests.slow import always
 
 FIT = CostFitSettings(iterations=4, batch_size=32, balance="subsample", monotone_weight=1.0, window=1)
-ALL = [TRPO(), ASCPO(mode="cantelli")]
+ALL = always([TRPO(), ASCPO(mode="cantelli")], ASCPO(mode="cantelli"))
 """Without constraint, and with a maximum and two critics for it."""
 
 

@@ -2,7 +2,8 @@
 
 import shlex
 import sys
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -111,7 +112,9 @@ def _list(store: PaperStore) -> None:
     for experiment in EXPERIMENTS.values():
         trainings = list({training.name: training for training in experiment.trainings()}.values())
         missing = [training for training in trainings if not store.has(experiment, training)]
-        seconds = sum(estimate.seconds(training.config(store.scale)) for training in missing)
+        # Runs that differ in their seed alone take as long.
+        alike = Counter(replace(training, seed=0) for training in missing)
+        seconds = sum(n * estimate.seconds(training.config(store.scale)) for training, n in alike.items())
         counts = str(len(trainings)), str(len(trainings) - len(missing))
         description = f"{experiment.description}; {_size(experiment)}"
         table.add_row(experiment.name, description, *counts, duration(seconds))

@@ -9,6 +9,7 @@ from safetensors.numpy import save
 
 from ascpo.runs.config import configure
 from ascpo.runs.directory import NoRun
+from ascpo.runs.sealed import sealed_arrays
 from ascpo.runs.trained_policy import read_policy
 
 SIZE = 41 * 64 + 64 * 64 + 64 * 2 + 64 + 64 + 2 + 2
@@ -70,3 +71,9 @@ def test_networks_larger_than_the_file_are_not_built(file):
     for about in (ABOUT | {"observation_size": 10**9}, ABOUT | {"config": huge}):
         with pytest.raises(NoRun, match=r"need more than .* parameters, and it holds"):
             read_policy(file(about))
+
+
+def test_the_same_policy_has_the_same_bytes_each_time():
+    """Entries of the header would be written in another order each time, if there were several."""
+    about, arrays = {"config": {"a": 1}, "epochs": 2}, {"theta": np.ones(3), "low": np.zeros(1)}
+    assert len({sealed_arrays(about, arrays) for _ in range(20)}) == 1

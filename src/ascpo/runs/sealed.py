@@ -17,6 +17,7 @@ from ascpo.runs.serialization import Plain
 
 UNVERIFIED = "unverified (written by an earlier version)"
 _SEAL = "checksum"
+_SUM = "sha256"
 
 
 @dataclass(frozen=True)
@@ -75,12 +76,14 @@ def _sum_of(kind: str, content: Plain, run: str) -> str:
 
 
 def sealed_arrays(about: Plain, arrays: Mapping[str, np.ndarray]) -> bytes:
-    """The content of a safetensors file."""
+    """The content of a safetensors file.
+
+    All that is said about the arrays has one entry: several would be written in an order that differs each time.
+    """
     from safetensors.numpy import save
 
-    text = json.dumps(about)
     kept = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    return save(kept, {"ascpo": text, "sha256": _sum_of_arrays(text, kept)})
+    return save(kept, {"ascpo": json.dumps(about | {_SUM: _sum_of_arrays(about, kept)})})
 
 
 def read_arrays(path: Path) -> SealedArrays:
@@ -93,17 +96,17 @@ def read_arrays(path: Path) -> SealedArrays:
         with safe_open(path, framework="numpy") as opened:
             known = opened.metadata() or {}
             arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (it is no mapping)
-        text = known.get("ascpo", "{}")
-        if "sha256" in known and known["sha256"] != _sum_of_arrays(text, arrays):
-            raise BadFile(f"{path} is damaged: its checksum does not fit its content. Restore it, or make it anew.")
-        about = json.loads(text)
+        about = json.loads(known.get("ascpo", "{}"))
         if not isinstance(about, dict):
             raise ValueError("it holds no dictionary")
-        return SealedArrays(about, arrays, verified="sha256" in known)
+        expected = about.pop(_SUM, None)
+        if expected is not None and expected != _sum_of_arrays(about, arrays):
+            raise BadFile(f"{path} is damaged: its checksum does not fit its content. Restore it, or make it anew.")
+        return SealedArrays(about, arrays, verified=expected is not None)
 
 
-def _sum_of_arrays(text: str, arrays: Mapping[str, np.ndarray]) -> str:
-    hashed = hashlib.sha256(text.encode())
+def _sum_of_arrays(about: Plain, arrays: Mapping[str, np.ndarray]) -> str:
+    hashed = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
     for name in sorted(arrays):
         array = arrays[name]
         hashed.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())

@@ -1,0 +1,56 @@
+"""The adversary's judgement, and a short campaign of it. `python -m benchmarks.adversary` is the long one."""
+
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks.adversary import corruptions, faults, hostile
+from benchmarks.adversary.outcome import Answer, judge
+from tests.slow import slow
+
+WHOLE = Answer(0, "J_r 2.4\n", "", "figures")
+
+
+@pytest.mark.parametrize(
+    ("found", "outcome"),
+    [
+        (WHOLE, "survived"),
+        (Answer(0, "J_r 2.5\n", "", "figures"), "silent"),
+        (Answer(0, "J_r 2.4\n", "", ""), "silent"),
+        (Answer(0, "J_r 2.4\n", "", "figures\nmetrics.csv is damaged"), "sentence"),
+        (Answer(1, "", "ascpo report: config.json cannot be read.\n"), "sentence"),
+        (Answer(1, "", ""), "silent"),
+        (Answer(1, "", "Traceback (most recent call last):\n  …\nKeyError: 'a'\n"), "traceback"),
+        (Answer(1, "", "a line of a library\n" * 40), "traceback"),
+        (Answer(-11, "", ""), "traceback"),
+    ],
+)
+def test_an_answer_is_judged_by_what_it_says_and_leaves(found, outcome):
+    assert judge(found, WHOLE)[0] == outcome
+
+
+def test_every_file_is_damaged_in_every_way_and_every_job_struck(tmp_path):
+    for name in ("config.json", "metrics.csv", "checkpoints/3/data"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("1,2,3\n4,5,6\n")
+    planned = corruptions.plan(1000, 0, tmp_path)
+    for name in ("config.json", "metrics.csv", "checkpoints/3/data"):
+        kinds = {one.kind for one in planned if one.file == name}
+        assert len(kinds) == 11
+        for one in planned:
+            before = (tmp_path / name).read_bytes()
+            if one.file == name and one.kind in ("bit flipped", "digit changed"):
+                one.apply(tmp_path, tmp_path)
+                assert (tmp_path / name).read_bytes() != before
+    struck = faults.plan(400, 0, dict.fromkeys(faults.JOBS, 50))
+    assert {one.job for one in struck if isinstance(one, faults.DiskFault)} == set(faults.JOBS)
+    assert struck == faults.plan(400, 0, dict.fromkeys(faults.JOBS, 50)), "a seed decides the campaign"
+    assert len(hostile.plan(200, 0)) == 200
+
+
+@slow("a campaign takes minutes")
+def test_a_short_campaign_finds_nothing():
+    typed = [sys.executable, "-m", "benchmarks.adversary", "--faults", "12", "--copies", "6", "--inputs", "40"]
+    found = subprocess.run(typed, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout

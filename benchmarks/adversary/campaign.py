@@ -9,9 +9,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from dataclasses import astuple, fields
 from functools import partial
-from multiprocessing.pool import Pool
 from pathlib import Path
 
 import benchmarks.adversary as described
@@ -59,37 +59,34 @@ def _hostile(root: Path, run: Path, words: list[str]) -> list[Try]:
     return [hostile.attempt(words, run, _place(root))]
 
 
-def campaign(pool: Pool, root: Path, args: argparse.Namespace) -> Iterator[Try]:
+def campaign(pool: Executor, root: Path, args: argparse.Namespace) -> Iterator[Try]:
     """All tries of the parts that were asked for, as they end."""
     run, stranger = root / "subject" / "a", root / "stranger" / "a"
-    pool.starmap(_make, [(run, 0), (stranger, 1)], chunksize=1)
+    list(pool.map(_make, (run, stranger), (0, 1)))
     work: list[tuple[Callable[..., list[Try]], object]] = []
     if "faults" in args.only:
-        expected = pool.apply(_fault_references, (run, root))
+        expected = pool.submit(_fault_references, run, root).result()
         counts = {job: answer.operations for job, answer in expected.items()}
         print(f"Operations on files: {counts}", file=sys.stderr)
         task = partial(_fault, root, run, expected)
         work += [(task, one) for one in faults.plan(args.faults, args.seed, counts)]
     if "corruptions" in args.only:
-        expected = pool.apply(_corruption_references, (run, root))
-        _same(expected, pool.apply(_corruption_references, (run, root)))
+        expected, again = pool.map(_corruption_references, (run, run), (root, root))
+        _same(expected, again)
         task = partial(_corruption, root, run, stranger, expected)
         work += [(task, one) for one in corruptions.plan(args.copies, args.seed, run)]
     if "hostile" in args.only:
         work += [(partial(_hostile, root, run), words) for words in hostile.plan(args.inputs, args.seed)]
     random.Random(args.seed).shuffle(work)
     end = time.monotonic() + 60.0 * args.minutes
-    for number, found in enumerate(pool.imap_unordered(_call, work), 1):
+    for number, done in enumerate(as_completed([pool.submit(*task) for task in work]), 1):
         print(f"\r{number} of {len(work)}", end="", file=sys.stderr, flush=True)
-        yield from found
+        yield from done.result()
         if time.monotonic() > end:
             print(f"\nThe time is over: {len(work) - number} tries were not begun.", file=sys.stderr)
             break
+    pool.shutdown(cancel_futures=True)
     print(file=sys.stderr)
-
-
-def _call(task: tuple[Callable[..., list[Try]], object]) -> list[Try]:
-    return task[0](task[1])
 
 
 def _same(one: dict[str, Answer], other: dict[str, Answer]) -> None:
@@ -121,7 +118,7 @@ def main() -> None:
         root = Path(scratch).resolve()
         os.environ["LD_PRELOAD"] = str(build_shim(root))
         context = multiprocessing.get_context("spawn")
-        with context.Pool(args.jobs, _begin, (root,)) as pool:
+        with ProcessPoolExecutor(args.jobs, context, _begin, (root,)) as pool:
             for one in campaign(pool, root, args):
                 tries.append(one)
                 if one.outcome in BAD:

@@ -69,7 +69,7 @@ def read_kept(directory: Path) -> Kept:
 
 def kept_text(figures: Plain, files: Mapping[str, bytes | str], run: str) -> str:
     """The text of evaluation.json for these files, or for files whose checksums are known already."""
-    sums = {name: one if isinstance(one, str) else checksum(one) for name, one in files.items()}
+    sums = {name: one if isinstance(one, str) else checksum(one) for name, one in sorted(files.items())}
     return sealed_json("evaluation", {**figures, "files": sums}, run)
 
 

@@ -16,8 +16,8 @@ Feedback      a fraction of what the region can lower each constraint by, whatev
               for ASCPO's violation probability. I rests while e alone asks for all of β. A fixed fraction of the
               attainable cost reduction is what SB-TRPO takes as well (arXiv:2512.23770).
 
-v* is below (1 − p)/m: so far below that a single test of the probability p with 3000 episodes succeeds nine times in
-ten while v is at v*.
+v* is below (1 − p)/m: so far below that the run's first certificate of the probability p, with 3000 episodes, succeeds
+nine times in ten while v is at v*.
 
 Why not always the bound itself: a limit of zero is never quite met. Asked for all at once, it would take the whole
 trust region for ever, steps would ignore the reward, and the robot would learn to stand still. Asked for as c says, it
@@ -41,8 +41,8 @@ from jaxtyping import Array, Float
 from ascpo.errors import InertSetting
 from ascpo.ranges import Fraction, Positive, Range
 
-_CONFIDENCE = 0.95
-"""Of the test that shall succeed. A run's first certificate spends 0.61 of the error, and allows a little less."""
+_CONFIDENCE = 1.0 - 0.05 * 6.0 / math.pi**2
+"""Of the certificate that shall succeed: a run's first one, which leaves 0.39 of its error of 0.05 to later ones."""
 _SUCCESS = 0.9
 """With this probability."""
 SMOOTHING = 0.7
@@ -187,7 +187,7 @@ class Feedback:
 
 @cache
 def allowed_share(probability: float, episodes: int) -> float:
-    """v*: while so many episodes violate, a single test of the probability succeeds nine times in ten.
+    """v*: while so many episodes violate, the run's first certificate succeeds nine times in ten.
 
     With fewer episodes than can show the probability at all, as many count as can.
     """

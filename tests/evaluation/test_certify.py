@@ -13,7 +13,9 @@ from ascpo.evaluation.certify import Checked, Request, certify, check, compare, 
 from ascpo.evaluation.ledger import BadLedger
 from ascpo.evaluation.looks import refuse_other_plan
 from ascpo.evaluation.plan import CertificatePlan
+from ascpo.runs.files import BadFile
 from ascpo.runs.serialization import BadSetting
+from ascpo.runs.tables import Table
 from ascpo.runs.trained_policy import read_policy
 from tests.evaluation.test_metrics import episodes
 from tests.evaluation.untrained import change_one_bit, untrained
@@ -221,6 +223,18 @@ def test_the_run_is_part_of_the_certificate(run, drawn):
     (run / "metrics.csv").write_text("Epoch,EpRet\n")
     with pytest.raises(ValueError, match=r"metrics\.csv has fewer rows"):
         check(run)
+
+
+def test_a_damaged_log_is_refused_before_a_look_is_spent(run, drawn):
+    table = Table(run / "metrics.csv")
+    for epoch in range(2):
+        table.write({"Epoch": epoch, "EpRet": 1.5})
+    table.close()
+    log = (run / "metrics.csv").read_text()
+    (run / "metrics.csv").write_text(log.replace("1.5", "1.6", 1))
+    with pytest.raises(BadFile, match=r"metrics\.csv is damaged"):
+        certify([run], Request(0.5, 0.9, 20))
+    assert not (run / "certificates.jsonl").exists()
 
 
 def test_a_policy_with_another_config_than_its_run_is_refused(tmp_path, drawn):

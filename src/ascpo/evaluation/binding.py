@@ -12,6 +12,8 @@ from ascpo.evaluation.ledger import Ledger, Look, new_ledger, read_ledger
 from ascpo.evaluation.plan import CertificatePlan
 from ascpo.runs.config import fingerprint_of
 from ascpo.runs.directory import NoRun, RunDirectory
+from ascpo.runs.files import BadFile
+from ascpo.runs.tables import check_table
 from ascpo.runs.trained_policy import PolicyFile
 
 
@@ -50,16 +52,19 @@ def ledger_of(directory: RunDirectory, policy: PolicyFile, earlier: int = 0) -> 
             f"{directory.policy} was trained with other settings than {directory.config_file} says. Put the files of "
             f"one run together again."
         )
+    log_checksum(directory.metrics, policy.epochs)  # Refuses a log that is not this policy's, before a look is spent.
     return read_ledger(directory.path, run) or new_ledger(directory.path, run, earlier)
 
 
 def log_checksum(metrics: Path, epochs: int) -> str | None:
-    """Of the header and the rows of so many epochs."""
+    """Of the header and the rows of so many epochs. A damaged log is refused: it would tie a certificate to no run."""
     if not metrics.exists():
         return None
-    with metrics.open("rb") as file:
-        lines = [line for line, _ in zip(file, range(epochs + 1), strict=False)]
-    if len(lines) <= epochs or not lines[-1].endswith(b"\n"):
+    found = check_table(metrics)
+    if found.damage:
+        raise BadFile(found.damage)
+    lines = found.lines[: epochs + 1]
+    if len(lines) <= epochs:
         raise NoRun(
             f"{metrics} has fewer rows than the {epochs} epochs of the policy. Put the original back, or continue the "
             f"run with `ascpo train --resume {metrics.parent}`."

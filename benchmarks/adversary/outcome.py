@@ -71,9 +71,10 @@ def judge(found: Answer, expected: Answer) -> tuple[Outcome, str]:
         return "survived", ""
     before = set(_lines(expected))
     fresh = [line for line in _lines(found) if line not in before]
-    marked = [line for line in fresh if _MARKS.search(line)]
-    if marked:
-        return "sentence", marked[0].strip()[:200]
+    # A warning may be broken over several lines.
+    text = " ".join(" ".join(fresh).split())
+    if marked := _MARKS.search(text):
+        return "sentence", text[max(marked.start() - 100, 0) : marked.end() + 100]
     return "silent", (fresh or ["something is left out"])[0].strip()[:200]
 
 

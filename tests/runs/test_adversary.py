@@ -19,6 +19,7 @@ WHOLE = Answer(0, "J_r 2.4\n", "", "figures")
         (Answer(0, "J_r 2.5\n", "", "figures"), "silent"),
         (Answer(0, "J_r 2.4\n", "", ""), "silent"),
         (Answer(0, "J_r 2.4\n", "", "figures\nmetrics.csv is damaged"), "sentence"),
+        (Answer(0, "J_r 2.4\nWARNING: a.json is for another\n  policy.", "", "figures"), "sentence"),
         (Answer(1, "", "ascpo report: config.json cannot be read.\n"), "sentence"),
         (Answer(1, "", ""), "silent"),
         (Answer(1, "", "Traceback (most recent call last):\n  …\nKeyError: 'a'\n"), "traceback"),

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import benchmarks.adversary as described
+from ascpo.cli.printable import printable
 from benchmarks.adversary import corruptions, faults, hostile, subject
 from benchmarks.adversary.outcome import BAD, Answer, Try, table
 from benchmarks.adversary.workshop import build_shim, prepare
@@ -127,6 +128,6 @@ def main() -> None:
         with args.csv.open("w", newline="") as file:
             writer = csv.writer(file)
             writer.writerow([field.name for field in fields(Try)])
-            writer.writerows(map(astuple, tries))
+            writer.writerows([printable(str(text)) for text in astuple(one)] for one in tries)
     print(f"\n{table(tries)}\n\nSeed {args.seed}, {time.monotonic() - began:.0f} s, {args.jobs} processes.")
     sys.exit(any(one.outcome in BAD for one in tries))

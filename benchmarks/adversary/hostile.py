@@ -21,7 +21,7 @@ Point-8|../x|/etc/passwd|os:system|http.server:test|nowhere:make|no.such.module:
 Pendulum-v99|Point-8-Hazard\x00|Pоint-8-Hazard|[bold]Point[/bold]|{0.__class__}|%s%n|$(reboot)""".replace(
     "\n", "|"
 ).split("|")
-_NAMES = ("../x", "/tmp/x", "a/b", "", ".", "..", "a\nb", "a\x00b", "x" * 300, "-rf", "~")
+_NAMES = ("../x", "/absolute", "a/b", "", ".", "..", "a\nb", "a\x00b", "x" * 300, "-rf", "~")
 _BOMBS = (
     ["--num-envs", "10000000"],
     ["--num-envs", "100000000000000000000"],

@@ -19,6 +19,7 @@ from ascpo.evaluation.ledger import (
     take_look,
     write_result,
 )
+from ascpo.runs.links import LinkInRun
 
 ROOT = Path(__file__).parents[2]
 RUN = "0123456789abcdef"
@@ -134,14 +135,10 @@ def test_a_run_that_nobody_looked_at_has_no_list(tmp_path):
     assert not (tmp_path / FILE).exists()
 
 
-def test_a_link_in_the_place_of_the_list_is_replaced_and_not_followed(tmp_path):
-    other = tmp_path / "other"
-    other.write_text("mine")
-    for name in (FILE, FILE + ".part"):
-        (tmp_path / "run").mkdir(exist_ok=True)
-        (tmp_path / "run" / name).unlink(missing_ok=True)
-        (tmp_path / "run" / name).symlink_to(tmp_path / ("missing" if name == FILE else "other"))
-    assert take(tmp_path / "run", LOOK) == 1
-    assert other.read_text() == "mine"
-    assert not (tmp_path / "missing").exists()
-    assert not (tmp_path / "run" / FILE).is_symlink()
+@pytest.mark.parametrize("name", [FILE, FILE + ".part"])
+def test_a_link_in_the_place_of_the_list_is_refused_and_not_followed(tmp_path, name):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(LinkInRun, match=name):
+        take(tmp_path / "run", LOOK)
+    assert not (tmp_path / "elsewhere").exists()

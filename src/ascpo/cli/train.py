@@ -230,6 +230,6 @@ def _finish(result: Result, episodes: int, env: str, options: Options) -> None:
     if episodes:
         from ascpo.report.document import write_report
 
-        show_evaluation(run, episodes, env=env, threads=options.threads, hosting=options.hosting)
+        show_evaluation(run, episodes, env=env, threads=options.threads, hosting=options)
         print(f"Report: {write_report([run])}")
         print(f"Replay of the worst episodes: ascpo replay {run}{flag_for(env)}")

@@ -13,13 +13,13 @@ look decides how much of the error it may spend, so two processes must never get
 import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import filelock
 
+from ascpo.runs.files import write_whole
 from ascpo.runs.serialization import Plain
 
 FILE = "certificates.jsonl"
@@ -193,20 +193,7 @@ def _with(ledger: Ledger, line: Plain) -> tuple[Entry, ...]:
 
 
 def _written(ledger: Ledger) -> Ledger:
-    """Write the whole file, so that it is never seen half written, and wait until it lies on the disk."""
-    part = ledger.path.with_name(ledger.path.name + ".part")
-    part.unlink(missing_ok=True)
-    with part.open("x") as file:  # Never through a link that somebody has put there.
-        file.writelines(json.dumps(line) + "\n" for line in ledger.lines)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, ledger.path)
-    with contextlib.suppress(OSError):  # Some file systems have no directories that could be synced.
-        directory = os.open(ledger.path.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+    write_whole(ledger.path, "".join(json.dumps(line) + "\n" for line in ledger.lines))
     return ledger
 
 

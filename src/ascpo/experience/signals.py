@@ -14,6 +14,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ascpo.experience.episodes import over_limit
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def passes(
     before: Float[Array, "time env m"], after: Float[Array, "time env m"], limits: Float[Array, " m"]
 ) -> Float[Array, "time env m"]:
     """1 where what only rises over an episode passes its limit, or is no number any more."""
-    return ((before <= limits) & ~(after <= limits)).astype(jnp.float32)
+    return (~over_limit(before, limits) & over_limit(after, limits)).astype(jnp.float32)
 
 
 def excesses(costs: Costs) -> Float[Array, "time env k"]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ascpo.algorithms.presets import PresetName
 from ascpo.engines.contract import Engine
-from ascpo.ranges import Positive, Range, Threads, check
+from ascpo.ranges import Range, Threads, check
 from ascpo.runs.active_run import Run, agent_of
 from ascpo.runs.callbacks.callback import Callback
 from ascpo.runs.compilation_cache import keep_compiled_programs
@@ -37,7 +37,7 @@ _PROCESSES = 1024
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Hosting):
     """Options that change no number of a run."""
 
     threads: Threads = 0
@@ -45,15 +45,6 @@ class Options:
     devices: Annotated[int, Range(at_least=0, at_most=10**6)] = 1
     """Number of accelerators that share the environments of an MJX engine. 0 uses all of them. With several, sums are
     taken in another order, so that results differ by rounding."""
-    processes: bool = False
-    """Run each of your own environments in its own process. This pays if a step takes long, and keeps a crash of one
-    from ending everything."""
-    step_timeout: Positive | None = None
-    """With --processes: the seconds that a step may take, 60 by default. A reset may take ten times as long, and at
-    least a minute. A process that needs longer is ended, and counts as dead."""
-    restart_environments: bool = False
-    """With --processes: restart the process of an environment when it dies, at most ten times each. Its episode counts
-    as violated. Without this flag, the training fails, and its finished epochs are saved."""
     checkpoint_every: Annotated[float, Range(at_least=0.0, at_most=1e12)] = 60.0
     """Seconds between two checkpoints. 0 writes one after every epoch."""
     tensorboard: bool = False
@@ -63,12 +54,7 @@ class Options:
 
     def __post_init__(self) -> None:
         check(self)
-        _ = self.hosting
-
-    @property
-    def hosting(self) -> Hosting:
-        """How your own environments run. What has no effect is refused."""
-        return Hosting(self.processes, self.step_timeout, self.restart_environments)
+        super().__post_init__()
 
     def check(self, config: Config) -> None:
         """Refuse options that this run's engine does not have."""
@@ -214,7 +200,7 @@ def _engine_for(runs: int, env: Environment, config: Config, options: Options) -
             env,
             num_envs * runs,
             threads=options.threads,
-            hosting=options.hosting,
+            hosting=options,
             limits=config.settings.limits,
             max_episode_steps=config.max_episode_steps,
         )

@@ -11,7 +11,7 @@ from ascpo.errors import InertSetting
 from ascpo.ranges import EpisodeSteps, Range, check, shown
 from ascpo.runs.migration import RENAMED, migrate
 from ascpo.runs.sealed import fingerprint_of
-from ascpo.runs.serialization import BadSetting, Plain, changed, from_plain, nearest, only, read_json, to_plain, unflat
+from ascpo.runs.serialization import BadSetting, Plain, changed, from_plain, nearest, only, parse_json, to_plain, unflat
 from ascpo.seeding import LATEST, SCHEMES, Version
 from ascpo.training.settings import Settings, inert_settings, refuse_inert
 
@@ -109,7 +109,7 @@ class Config:
 
     @staticmethod
     def from_json(text: str) -> "Config":
-        return Config.from_plain(read_json(text))
+        return Config.from_plain(parse_json(text))
 
 
 def _refuse_unkeepable(settings: Settings, algorithm: Algorithm) -> None:

@@ -19,7 +19,7 @@ class Hosting:
     least a minute. A process that needs longer is ended, and counts as dead."""
     restart_environments: bool = False
     """With --processes: restart the process of an environment when it dies, at most ten times each. Its episode counts
-    as violated. Without this flag, the command fails."""
+    as violated. Without this flag, the command fails, and a training keeps its finished epochs."""
 
     def __post_init__(self) -> None:
         for name, value in (("step_timeout", self.step_timeout), ("restart_environments", self.restart_environments)):

@@ -25,7 +25,7 @@ def from_plain(kind: type[T], data: Mapping[str, object]) -> T:
     return changed(kind(), data)
 
 
-def read_json(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """Data from JSON. What a person can mend is answered with a sentence."""
     try:
         return json.loads(text)

@@ -50,7 +50,7 @@ class InTurn:
         return {env: attempt(partial(self._envs[env].step, action)) for env, action in actions.items()}
 
     def restart(self, env: int) -> Fault | None:
-        raise NotImplementedError("It has no process that could die alone.")
+        raise RuntimeError("Environments in this process cannot die alone, so none is restarted.")
 
     def close(self) -> dict[int, Fault]:
         return faults(self._envs, lambda one: attempt(one.close))

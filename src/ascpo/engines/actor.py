@@ -21,6 +21,7 @@ Observation: TypeAlias = Float[Array, " obs"]
 Remembered: TypeAlias = Float[Array, " augmentation"]
 Noise: TypeAlias = Float[Array, " act"]
 Costs: TypeAlias = Float[Array, " m"]
+"""Signed: below zero, how near a cost is, where the environment says so."""
 Done: TypeAlias = Bool[Array, ""]
 
 
@@ -43,7 +44,7 @@ class Actor(Protocol):
         shielded    whether a shield may change the action
         initial     the augmentation that an episode begins with
         decide      (parameters, augmented observation, standard normal noise) → decision
-        remember    (augmentation, costs of a step) → augmentation after the step
+        remember    (augmentation, signed costs of a step) → augmentation after the step
     """
 
     @property

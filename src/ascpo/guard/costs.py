@@ -2,6 +2,11 @@
 
 regions:  c = max(0, R - D),  D the robot's distance to the centre of the nearest one
 pillars:  c = 1 if any part of the robot touches one, else 0
+
+A cost of zero does not say how near the trouble is; a margin does. It is a signed length, negative where it is safe:
+
+regions:  R - D
+pillars:  minus the distance from the robot to the surface of the nearest one, as seen from above
 """
 
 from typing import Literal
@@ -11,6 +16,7 @@ from jaxtyping import Array, Float
 
 from ascpo.guard.geometry import distance_to_segment
 from ascpo.guard.kinds import Kind
+from ascpo.guard.layout import AnyArray
 from ascpo.guard.robots import Robot
 
 Overlap = Literal["closest", "sum"]
@@ -37,6 +43,23 @@ def region_cost(
     """c of the regions of one kind."""
     depth = jnp.maximum(kind.radius - clearance(robot, frames, centres, spatial=kind.spatial), 0.0)
     return jnp.max(depth) if overlap == "closest" else jnp.sum(depth)
+
+
+def margin(
+    kind: Kind, robot: Robot, frames: Float[Array, "frames 3"], centres: Float[Array, "n 3"]
+) -> Float[Array, ""]:
+    """How far the robot is inside the nearest obstacle of one kind; negative outside."""
+    return jnp.max(kind.radius - clearance(robot, frames, centres, spatial=kind.spatial))
+
+
+def signed_cost(
+    cost: Float[AnyArray, "*axes m"], margins: Float[AnyArray, "*axes m"] | None
+) -> Float[AnyArray, "*axes m"]:
+    """The cost where there is one, and otherwise the margin, as far as it is below zero. Without margins, the cost."""
+    if margins is None:
+        return cost
+    array = cost.__array_namespace__()
+    return array.where(cost > 0.0, cost, array.minimum(margins, array.zeros_like(margins)))
 
 
 def contact_cost(contacts: Float[Array, " pillars"]) -> Float[Array, ""]:

@@ -14,8 +14,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ascpo.engines.actor import Acted, Actor
-from ascpo.guard.costs import signed_cost
+from ascpo.engines.actor import Acted, Actor, signed_cost
 from ascpo.guard.layout import AnyArray
 from ascpo.seeding import LATEST, SCHEMES, EnvSeeds, EpisodeId, Version
 

@@ -12,7 +12,6 @@ from jaxtyping import Array, Bool, Float, Key, PyTree
 
 from ascpo.engines.actor import Actor, Noise, Remembered, Theta, act, augment, remember
 from ascpo.engines.contract import HasSizes, Noises, Rollout, RunBatch, Snapshot, Thetas, check_snapshots, only_run
-from ascpo.guard.costs import signed_cost
 from ascpo.guard.layout import AnyArray
 from ascpo.seeding import words
 
@@ -109,7 +108,8 @@ class FunctionalEngine:
 def _has_margins(world: World) -> bool:
     key = jax.random.key(0)
     action = jax.ShapeDtypeStruct((world.action_size,), jnp.float32)
-    return jax.eval_shape(world.step, jax.eval_shape(world.begin, key), action, key).margins is not None
+    begun = jax.eval_shape(world.begin, key)
+    return jax.eval_shape(lambda *step: world.step(*step).margins, begun, action, key) is not None
 
 
 @functools.lru_cache(maxsize=8)
@@ -121,7 +121,7 @@ def _program(world: World, actor: Actor) -> Callable[..., tuple[tuple[State, Any
         step_key, begin_key = jax.random.split(key)
         moved = world.step(state, acted.executed, step_key)
         done = moved.terminated | moved.truncated
-        after, augmentation = remember(actor, augmentation, signed_cost(moved.costs, moved.margins), done)
+        after, augmentation = remember(actor, augmentation, moved.costs, moved.margins, done)
         rollout = Rollout.of(acted, moved, augment(world.observe(moved.state), after))
         state = jax.tree.map(lambda new, old: jnp.where(done, new, old), world.begin(begin_key), moved.state)
         return (state, augmentation), rollout

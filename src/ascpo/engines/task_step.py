@@ -14,7 +14,6 @@ from jaxtyping import Array, Float
 
 from ascpo.engines.actor import Acted, Actor, Noise, Remembered, Theta, act, augment, remember
 from ascpo.engines.packed import Packed
-from ascpo.guard.costs import signed_cost
 from ascpo.guard.layout import AnyArray, Layout
 from ascpo.guard.task import Memory, Outcome, Task
 
@@ -71,7 +70,6 @@ class TaskStep:
         """After the physics. `next_episode` is the row of the episode that begins if this one has ended."""
         packed = packed_memory(self.task)
         memory, outcome = self.task.advance(packed.unpack(row), sensors)
-        seen = signed_cost(outcome.costs, outcome.margins)
-        after, augmentation = remember(self.actor, augmentation, seen, outcome.done)
+        after, augmentation = remember(self.actor, augmentation, outcome.costs, outcome.margins, outcome.done)
         row = jnp.where(outcome.done, next_episode, packed.pack(memory))
         return Settled(row, augmentation, replace(outcome, observation=augment(outcome.observation, after)))

@@ -16,7 +16,6 @@ from jaxtyping import Array, Float
 
 from ascpo.guard.geometry import distance_to_segment
 from ascpo.guard.kinds import Kind
-from ascpo.guard.layout import AnyArray
 from ascpo.guard.robots import Robot
 
 Overlap = Literal["closest", "sum"]
@@ -50,16 +49,6 @@ def margin(
 ) -> Float[Array, ""]:
     """How far the robot is inside the nearest obstacle of one kind; negative outside."""
     return jnp.max(kind.radius - clearance(robot, frames, centres, spatial=kind.spatial))
-
-
-def signed_cost(
-    cost: Float[AnyArray, "*axes m"], margins: Float[AnyArray, "*axes m"] | None
-) -> Float[AnyArray, "*axes m"]:
-    """The cost where there is one, and otherwise the margin, as far as it is below zero. Without margins, the cost."""
-    if margins is None:
-        return cost
-    array = cost.__array_namespace__()
-    return array.where(cost > 0.0, cost, array.minimum(margins, array.zeros_like(margins)))
 
 
 def contact_cost(contacts: Float[Array, " pillars"]) -> Float[Array, ""]:

@@ -22,7 +22,6 @@ from ascpo.engines.gymnasium.trial import (
     short,
     wrong_number_of_values,
 )
-from ascpo.guard.costs import signed_cost
 
 T = TypeVar("T")
 _LARGE = 1e38
@@ -71,8 +70,8 @@ class Moved:
         return self.terminated | self.truncated
 
     @property
-    def signed(self) -> Float[np.ndarray, "env m"]:
-        return signed_cost(self.costs, self.margins)
+    def of_costs(self) -> tuple[Float[np.ndarray, "env m"], Float[np.ndarray, "env m"] | None]:
+        return self.costs, self.margins
 
     @staticmethod
     def of(steps: Sequence[Step], has_margins: bool) -> "Moved":

@@ -127,7 +127,7 @@ class GymnasiumEngine:
             if moved.done.any():
                 self._observation = self._next_episode(moved.done)
             after, self._augmentation, following = jax.device_get(
-                program.respond(theta, self._observation, self._augmentation, moved.signed, moved.done, next_noise)
+                program.respond(theta, self._observation, self._augmentation, *moved.of_costs, moved.done, next_noise)
             )
             steps.append(Rollout.of(acted, moved, augment(moved.observation, after)))
             acted = following

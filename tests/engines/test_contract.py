@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import ascpo
-from ascpo.engines.actor import Actor, ScriptedActor, augment, remember
+from ascpo.engines.actor import Actor, ScriptedActor, augment, remember, signed_cost
 from ascpo.engines.contract import Engine, EpisodePlayer, RunBatch, scaled
 from ascpo.engines.functional import FunctionalEngine
 from ascpo.engines.native.engine import NativeEngine
@@ -219,7 +219,14 @@ def test_a_signed_cost_is_the_cost_and_below_zero_the_margin():
     assert signed_cost(cost, None) is cost
 
 
-def test_a_suite_says_how_near_its_costs_are_and_an_environment_of_costs_alone_does_not():
-    task = make_task("Point-2-Hazard", "guard", "closest", 50)
-    near, plain = NativeEngine(task, 2), FunctionalEngine(Corridor(), 2)
-    assert (near.has_margins, plain.has_margins) == (True, False)
+def test_a_suite_says_how_near_its_costs_are_and_a_world_of_costs_alone_does_not():
+    for engine in engines().values():
+        start(engine)
+        rollout = collect(engine, noise(2, steps=40))
+        assert engine.has_margins == isinstance(engine, NativeEngine)
+        if engine.has_margins:
+            assert_allclose(np.maximum(rollout.signed_cost, 0.0), rollout.cost, atol=1e-6)
+            assert ((rollout.signed_cost > 0.0) == (rollout.cost > 0.0)).all()
+            assert rollout.signed_cost.min() < -0.1
+        else:
+            assert rollout.signed_cost is None

@@ -30,6 +30,7 @@ from ascpo.networks.shield import Shield, shielded
 from ascpo.surrogates.target import SMOOTHING
 from ascpo.training.settings import Settings
 from ascpo.training.state import CriticState, LearnerState, PolicyState, ShieldState, Sizes
+from ascpo.trust_region.signal import no_signal
 
 
 class Networks(NamedTuple):
@@ -228,10 +229,11 @@ def _init(
         key=key,
         policy=PolicyState(
             theta,
-            step=algorithm.step.init(theta),
+            step=algorithm.step.init(theta, sizes.m if algorithm.constraint else 0, settings.trust_region),
             target=algorithm.target.init(sizes.m) if algorithm.target else None,
             multiplier=multiplier,
             nu=jnp.zeros(sizes.m) if algorithm.cvar else None,
+            signal=no_signal(sizes.m) if algorithm.constraint and settings.trust_region.signal_every else None,
         ),
         value=_critic_state(params.value, settings.value_fit),
         running=no_totals(sizes.num_envs, sizes.m),

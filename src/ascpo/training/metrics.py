@@ -45,6 +45,8 @@ COLUMNS: dict[str, str] = {
     "Asked": "by how much the constraint's surrogate was asked to fall",
     "CostPredicted": "change of that surrogate by the linear model",
     "CostActual": "its change on the same steps, after the line search",
+    "CostSignal": "share of that predicted change that is no noise, by the halves of the environments; NaN between two "
+    "measurements",
     "EVCost": "explained variance of the cost critic on episodes that it has not seen",
     "CriticBias": "by how much it expects too much, as a multiple of the truth",
     "WorstCost": "the largest cost of any state in this epoch, finished episode or not",
@@ -168,7 +170,13 @@ def _of_constraint(metrics: EpochMetrics, i: int, suffix: str) -> Row:
     if suffix:
         row |= {f"EpCost{suffix}": float(episodes.cost[i]), f"EpMaxCost{suffix}": float(episodes.max_cost[i])}
     variance = episodes.max_cost_squared[i] - episodes.max_cost[i] ** 2
-    of_step = {"Nu": step.nu, "Asked": step.asked, "CostPredicted": step.predicted, "CostActual": step.actual}
+    of_step = {
+        "Nu": step.nu,
+        "Asked": step.asked,
+        "CostPredicted": step.predicted,
+        "CostActual": step.actual,
+        "CostSignal": step.signal,
+    }
     return row | {
         f"StdMaxCost{suffix}": float(np.sqrt(max(variance, 0.0))),
         **{f"EpMaxCost{level}{suffix}": float(q) for level, q in zip(LEVELS, episodes.quantiles[:, i], strict=True)},

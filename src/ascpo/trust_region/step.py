@@ -38,8 +38,8 @@ class TrustRegion:
     """Weight of the epoch before in the gradients of the constraints, from 0 up to but not 1. With 0 they are those of
     an epoch's own batch."""
     signal_every: Annotated[int, Range(at_least=0, at_most=10**6)] = 10
-    """Number of epochs from one measurement of the cost gradients' signal (`CostSignal`) to the next. An epoch that
-    measures it takes about two fifths longer for the policy's step. 0 measures nothing."""
+    """Number of epochs from one measurement of the cost gradients' signal (`CostSignal`) to the next. A policy's
+    step that measures it takes almost half as long again. 0 measures nothing."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,25 @@ HERE = Path(__file__).parent
 MADE = "<!-- docs/generate.py makes this page from the code. Change the code, then run it. -->\n"
 
 
+_SIGNAL = """\
+A step lowers a constraint by what the linear model predicts on its batch, `CostPredicted`. Part of that is noise: the
+gradient also fits what happened by chance in these episodes. `CostSignal` is the share that is no noise. It compares
+the gradients b₁ and b₂ of every second environment and of the others, which met other episodes: b₁ᵀF⁻¹b₂ / bᵀF⁻¹b,
+with b the gradient of the whole batch. On average the numerator is βᵀF⁻¹β, where β is the true gradient, and the
+denominator is βᵀF⁻¹β + tr(F⁻¹Σ), where Σ is the covariance of b.
+
+A value of 1 says that other episodes would confirm all of the predicted change, and 0 that they would confirm nothing.
+With 0.02, and a predicted fall of the violation probability by 0.1, other episodes see a fall by 0.002, and the rest
+of the step is a random walk. A single value scatters by several hundredths, so that many are below zero: take the mean
+over epochs and seeds before you compare runs.
+
+Larger epochs (`--num-envs`, `--horizon`) have less noise. Two settings help to live with it, and both are off by
+default: `--trust-region.cost-momentum 0.9` averages the gradients of about ten epochs, and `--target.half-signal 0.05`
+asks less of a step while the signal is low. The measurement needs another solve, so only every tenth epoch has one.
+`--trust-region.signal-every 1` measures in every epoch."""
+"""How to read the column CostSignal."""
+
+
 def settings_page() -> str:
     """Every setting, its default, its meaning."""
     parts = [
@@ -62,6 +81,8 @@ def log_page() -> str:
                 "several constraints, a column that belongs to one of them ends in its name: `Nu_hazard`, "
                 "`EpMaxCost_pillar`. A column that an algorithm does not use is `nan`, or is missing.",
                 _table(("column", "meaning"), [(f"`{name}`", meaning) for name, meaning in COLUMNS.items()]),
+                "## The signal of the cost gradient",
+                _SIGNAL,
                 "## timing.csv",
                 "Times differ from run to run, so they are in a table of their own.",
                 _table(("column", "meaning"), [(f"`{name}`", meaning) for name, meaning in TIMES.items()]),

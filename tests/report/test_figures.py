@@ -134,6 +134,25 @@ def test_algorithms_show_what_they_have(tmp_path):
         assert drawn(optimiser_curves(groups_in(tmp_path))) == ["multiplier-epochs", "kl-epochs", "shieldrate-epochs"]
 
 
+def test_a_signal_that_only_some_epochs_measure_is_one_line(tmp_path):
+    """Of eight epochs every third: the line joins them, as the means of each with the one before, two epochs back."""
+    measured = [0.2, "nan", "nan", 0.4, "nan", "nan", -0.1, "nan"]
+    made(tmp_path / "a", epochs=8, CostSignal=measured)
+    with look():
+        (plot,) = [one for one in optimiser_curves(groups_in(tmp_path)) if one.name == "costsignal-epochs"]
+    line, zero = plot.figure.axes[0].get_lines()[-2:]
+    np.testing.assert_array_equal(line.get_xdata(), [0, 3, 6])
+    np.testing.assert_allclose(line.get_ydata(), [0.2, 0.4, -0.1])
+    assert set(zero.get_ydata()) == {0.0}
+    assert "no noise" in plot.caption
+
+
+def test_a_constraint_whose_signal_was_never_measured_has_no_curve_of_it(tmp_path):
+    made(tmp_path / "a", CostSignal="nan")
+    with look():
+        assert "costsignal-epochs" not in drawn(optimiser_curves(groups_in(tmp_path)))
+
+
 def test_episodes_of_all_seeds_are_put_together(tmp_path):
     evaluated(made(tmp_path / "a", seed=0), maxima=(0.0, 0.1, 0.2, 0.3))
     evaluated(made(tmp_path / "b", seed=1), maxima=(0.4, 0.0, 0.0, 0.0))

@@ -60,9 +60,11 @@ def damage(path, how):
     if how == "truncated":
         largest.write_bytes(largest.read_bytes()[: largest.stat().st_size // 2])
     elif how == "flipped":
-        content = bytearray(largest.read_bytes())
+        # Of the arrays: much of what lies beside them is never read.
+        arrays = max((path / "arrays" / "d").iterdir(), key=lambda file: file.stat().st_size)
+        content = bytearray(arrays.read_bytes())
         content[len(content) // 2] ^= 1
-        largest.write_bytes(bytes(content))
+        arrays.write_bytes(bytes(content))
     elif how == "emptied":
         largest.write_bytes(b"")
     else:
@@ -138,6 +140,19 @@ def test_a_checkpoint_of_an_earlier_version_is_read_by_the_earlier_names_of_its_
     monkeypatch.setattr(checkpoints, "RENAMED", {"state": "learner", "learner/reward_critic": "learner/value"})
     for one, other in zip(leaves(saved), leaves(Checkpoints(tmp_path, "me").load(training_state())), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_a_checkpoint_from_before_the_signal_was_measured_is_read_and_the_signal_begins_anew(tmp_path):
+    saved = training_state(epochs=3, seed=5)
+    policy = saved.learner.policy
+    earlier = dataclasses.replace(policy, signal=None)
+    Checkpoints(tmp_path, "me").save(
+        dataclasses.replace(saved, learner=dataclasses.replace(saved.learner, policy=earlier))
+    )
+    loaded = Checkpoints(tmp_path, "me").load(training_state()).learner.policy
+    np.testing.assert_array_equal(loaded.theta, policy.theta)
+    np.testing.assert_array_equal(loaded.signal.share, 1.0)
+    assert int(loaded.signal.epochs) == 0
 
 
 def keystr(path):

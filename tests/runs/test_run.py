@@ -84,6 +84,17 @@ def test_a_run_made_longer_equals_a_longer_one(whole, tmp_path):
     assert find(shorter).config().total_steps == 4 * EPOCH
 
 
+def test_smoothed_gradients_and_the_signal_are_continued_too(whole, tmp_path):
+    """Measured in the first and the third epoch; two runs of two epochs are one of four."""
+    env, usual = whole
+    chosen = {"trust_region": {"cost_momentum": 0.5, "signal_every": 2}, "target": {"half_signal": 0.1}}
+    undisturbed = train(env, tmp_path / "whole", **chosen).directory
+    shorter = train(env, tmp_path / "parts", epochs=2, **chosen).directory
+    longer = ascpo.resume(shorter, total_steps=4 * EPOCH, progress=False)
+    assert files(longer.directory) == files(undisturbed) != files(usual)
+    assert np.isnan(longer.history["CostSignal"][[1, 3]]).all()
+
+
 def test_going_on_with_a_finished_run_changes_nothing(whole):
     _, undisturbed = whole
     before = files(undisturbed)

@@ -32,6 +32,17 @@ def test_a_table_that_goes_on_equals_one_that_never_stopped(tmp_path):
     assert (tmp_path / "stopped.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
+def test_a_table_that_another_version_began_keeps_its_columns(tmp_path):
+    """One column is new, and one is there no longer."""
+    path = tmp_path / "a.csv"
+    Table(path).write({"Epoch": 0, "Old": 1.5, "Both": 2.5})
+    Table(path, 1).write({"Epoch": 1, "Both": 3.5, "New": 4.5})
+    found = read_table(path)
+    assert list(found) == ["Epoch", "Old", "Both"]
+    np.testing.assert_array_equal(found["Both"], [2.5, 3.5])
+    np.testing.assert_array_equal(found["Old"], [1.5, np.nan])
+
+
 def test_a_table_that_lost_rows_is_refused(tmp_path):
     write(tmp_path / "a.csv", rows(0, 2))
     with pytest.raises(ValueError, match="has 2 rows, but the checkpoint was made after 3"):

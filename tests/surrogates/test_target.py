@@ -14,11 +14,12 @@ C = jnp.array([0.3])
 """What the bound itself asks for."""
 
 
-def measured(violation_rates=(0.0,), timeout_rate=0.0, excess=None):
+def measured(violation_rates=(0.0,), timeout_rate=0.0, excess=None, signal=None):
     """Of limits of zero, unless it is said by how much something is over its limit."""
     rates = jnp.asarray(violation_rates, jnp.float32)
     over = jnp.full_like(rates, jnp.inf) if excess is None else jnp.asarray(excess, jnp.float32)
-    return Measured(over, rates, jnp.float32(timeout_rate))
+    of_noise = None if signal is None else jnp.asarray(signal, jnp.float32)
+    return Measured(over, rates, jnp.float32(timeout_rate), of_noise)
 
 
 def demand(settings, *epochs, probability=0.98, offset=C):
@@ -110,6 +111,35 @@ def test_errors_of_either_sign_count_the_same_however_much_is_asked_for():
     assert_allclose(carried, [0.9], rtol=1e-5)
 
 
+def test_little_signal_asks_for_little_and_much_for_all():
+    """s / (s + 0.1): for none nothing, for 0.1 half, for 0.9 nine tenths; the cap is what it was."""
+    settings = proportional(share=0.8, half_signal=0.1)
+    for signal, part in ((0.0, 0.0), (0.1, 0.5), (0.9, 0.9), (0.01, 1 / 11)):
+        asked = demand(settings, measured([0.5], signal=[signal]))
+        assert_allclose(asked.fraction, [0.8 * part], rtol=1e-5)
+        assert_allclose(asked.cap, 0.8, rtol=1e-5)
+
+
+def test_each_constraint_is_asked_for_by_its_own_signal():
+    settings = proportional(share=1.0, half_signal=0.1)
+    fraction = demand(settings, measured([0.5, 0.5], signal=[0.1, 0.4]), offset=jnp.zeros(2)).fraction
+    assert_allclose(fraction, [0.5, 0.8], rtol=1e-5)
+
+
+def test_the_signal_changes_nothing_unless_it_is_asked_for():
+    assert_allclose(demand(proportional(share=0.8), measured([0.5], signal=[0.01])).fraction, [0.8], rtol=1e-6)
+    with pytest.raises(ValueError, match="signal_every"):
+        demand(proportional(half_signal=0.1), measured([0.5]))
+
+
+def test_the_integral_term_does_not_see_the_signal():
+    """The error is steady, and so is what it adds up to."""
+    target = TargetSettings(gain=0.1, half_signal=0.1).build(0.98)
+    for signal in (0.01, 0.9):
+        _, carried = target.demand(jnp.array([0.2]), C, measured([1.0], excess=[0.4], signal=[signal]))
+        assert_allclose(carried, [0.24], rtol=1e-5)
+
+
 @pytest.mark.parametrize("probability", [0.5, 0.9, 0.95, 0.98, 0.99, 0.998])
 def test_the_set_point_is_where_the_first_certificate_succeeds_nine_times_in_ten(probability):
     share = allowed_share(probability, 3000)
@@ -181,6 +211,7 @@ def test_equal_settings_build_equal_targets_and_other_probabilities_others():
         {"gain": 1.5},
         {"gain": -0.1},
         {"episodes": -1},
+        {"half_signal": -0.1},
     ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong):
@@ -198,7 +229,7 @@ def test_the_defaults_are_those_that_the_results_were_measured_with():
     usual = TargetSettings()
     assert (usual.kind, usual.share) == ("feedback", 0.97)
     assert (usual.timeout_relief, usual.timeout_share, usual.smoothing) == (0.25, 0.1, 0.7)
-    assert (usual.gain, usual.episodes) == (0.1, 3000)
+    assert (usual.gain, usual.episodes, usual.half_signal) == (0.1, 3000, 0.0)
 
 
 @pytest.mark.parametrize("edge", [{"share": 1.0}, {"smoothing": 0.0}, {"timeout_relief": 0.0}, {"timeout_share": 1e-3}])

@@ -41,6 +41,7 @@ MEASURED = EpochMetrics(
         exponent=jnp.array(3),
         accepted=jnp.array(True),
         residual=jnp.array(1e-3),
+        signal=np.array([0.19, np.nan]),
     ),
     cap=jnp.array(0.9),
     losses={"value": jnp.array(0.11)},
@@ -91,6 +92,8 @@ def test_a_row_says_what_was_measured_under_the_names_of_the_columns():
         "CostPredicted_right": 16.0,
         "CostActual_left": 17.0,
         "CostActual_right": 18.0,
+        "CostSignal_left": 0.19,
+        "CostSignal_right": np.nan,
         "EVCost_left": 0.21,
         "EVCost_right": 0.22,
         "EVCost_left_square": 0.23,
@@ -109,7 +112,7 @@ def test_a_row_says_what_was_measured_under_the_names_of_the_columns():
 def test_a_single_constraint_needs_no_name():
     """Its name is that of no column."""
     quality = CriticQuality(jnp.array(0.8), np.array([0.21]), np.array([0.31]))
-    of_one = {name: getattr(MEASURED.step, name)[:1] for name in ("nu", "asked", "predicted", "actual")}
+    of_one = {name: getattr(MEASURED.step, name)[:1] for name in ("nu", "asked", "predicted", "actual", "signal")}
     row = row_of(replace(MEASURED, step=replace(MEASURED.step, **of_one), quality=quality), ("cost",))
     assert set(row) <= set(COLUMNS)
     assert (row["Nu"], row["Asked"], row["EVCost"], row["CriticBias"]) == (11.0, 13.0, 0.21, 0.31)
@@ -124,9 +127,9 @@ def test_time_outs_that_are_bounded_have_columns_of_their_own():
 
 def test_where_nothing_is_bounded_there_is_nothing_to_say():
     none = np.zeros(0)
-    step = replace(MEASURED.step, nu=none, asked=none, predicted=none, actual=none)
+    step = replace(MEASURED.step, nu=none, asked=none, predicted=none, actual=none, signal=none)
     row = row_of(replace(MEASURED, step=step, quality=CriticQuality(jnp.array(0.8), none, none)), NAMES)
-    assert all(np.isnan(row[f"{column}_left"]) for column in ("Nu", "Asked", "CostPredicted", "EVCost", "CriticBias"))
+    assert all(np.isnan(row[f"{column}_left"]) for column in ("Nu", "Asked", "CostSignal", "EVCost", "CriticBias"))
 
 
 def test_levels_are_those_of_the_columns():

@@ -206,8 +206,18 @@ def test_a_setting_that_acts_for_another_algorithm_alone_is_refused_with_the_rea
         ("trpo", "margin", 0.1, "trpo does nothing about costs"),
         ("cpo", "output_bias", None, "predict sums of either sign"),
         ("pascpo", "trust_region", {"damping": 0.5}, "descends by Adam"),
+        ("trpo", "trust_region", {"cost_momentum": 0.5}, "cost_momentum is for constraints, and trpo has none"),
+        ("trpo-lagrangian", "trust_region", {"signal_every": 0}, "signal_every is for constraints"),
+        ("ascpo", "target", {"kind": "capped", "half_signal": 0.1}, "goes by the bound"),
         ("ascpo", "k", 3.0, "mode chance does not use it"),
         ("pascpo", "ppo", {"clip_costs": False, "optimistic_costs": True}, "costs are not clipped"),
     ):
         with pytest.raises(InertSetting, match=why):
             configure("corridor", algo, **{name: value})
+
+
+def test_steps_by_signal_need_a_signal():
+    with pytest.raises(InertSetting, match=r"target\.half_signal=0\.1 changes nothing: trust_region\.signal_every=0"):
+        configure("corridor", "ascpo", target={"half_signal": 0.1}, trust_region={"signal_every": 0})
+    for algo in ("ascpo", "trpo"):
+        configure("corridor", algo, trust_region={"delta": 0.01})

@@ -10,8 +10,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.algorithms import ASCPO
 from ascpo.surrogates.target import Demand, TargetSettings
+from ascpo.surrogates.weights import Weights
 from ascpo.training.estimate import estimate
+from ascpo.training.state import Sizes
 from ascpo.training.update import _problem, update
+from ascpo.trust_region.signal import no_signal
 from ascpo.trust_region.step import TrustRegion
 from tests.training.made import TIME, agent_of, rollout_of
 
@@ -77,6 +80,93 @@ def test_the_cap_of_a_target_is_reported():
     # All episodes violate at first: the feedback asks for all that it may, and its integral rests.
     assert_allclose(after.policy.target, [0.0, 0.0])
     assert not np.array_equal(after.policy.theta, state.policy.theta)
+
+
+@pytest.mark.parametrize("mode", ["chance", "moment", "reference"])
+def test_the_gradient_of_every_second_environment_and_that_of_the_others_are_the_whole(mode):
+    """The constraint where the others' steps stay what they were: two of three environments follow."""
+    agent = agent_of(ASCPO(mode=mode))
+    state, rollout, estimates = an_epoch(agent)
+    problem = problem_of(agent, state, rollout, estimates, Demand(jnp.zeros(2)))
+    theta = away(state.policy.theta)
+    xi = jnp.exp(agent.policy(theta)(rollout.observation).log_prob(rollout.action)) / jnp.exp(
+        agent.policy(state.policy.theta)(rollout.observation).log_prob(rollout.action)
+    )
+    X = agent.algorithm.constraint.surrogate
+    followed = jnp.array([True, False, True])
+    first, others = jnp.where(followed, xi, 1.0), jnp.where(followed, 1.0, xi)
+    assert problem.part.share == pytest.approx(2 / 3)
+    assert_allclose(problem.part.constraints(theta), X(estimates.evidence, Weights(first)), rtol=1e-4, atol=1e-5)
+    rest = lambda point: problem.evaluate(point).constraints - problem.part.constraints(point)  # noqa: E731
+    if mode != "reference":  # Linear in the weights, so that the parts add up anywhere.
+        nothing = X(estimates.evidence, Weights(jnp.ones_like(xi)))
+        assert_allclose(rest(theta), X(estimates.evidence, Weights(others)) - nothing, rtol=1e-3, atol=1e-4)
+
+
+def test_the_signal_is_measured_every_so_many_epochs_and_carried_on():
+    agent = agent_of("ascpo", trust_region=TrustRegion(signal_every=2))
+    state, rollout, estimates = an_epoch(agent)
+    assert_array_equal(state.policy.signal.share, [1.0, 1.0])
+    first, report, _ = update(agent, state, rollout, estimates)
+    assert np.isfinite(report.signal).all()
+    assert_allclose(first.policy.signal.share, np.clip(report.signal, 0, 1), rtol=1e-5)
+    second, silent, _ = update(agent, first, rollout, estimates)
+    assert np.isnan(silent.signal).all()
+    assert_array_equal(second.policy.signal.share, first.policy.signal.share)
+    assert np.isfinite(update(agent, second, rollout, estimates)[1].signal).all()
+
+
+def test_measuring_the_signal_changes_no_step():
+    usual = agent_of("ascpo")
+    state, rollout, estimates = an_epoch(usual)
+    after, report, _ = update(usual, state, rollout, estimates)
+    silent = agent_of("ascpo", trust_region=TrustRegion(signal_every=0))
+    bare = replace(state, policy=replace(state.policy, signal=None))
+    assert silent.init(0).policy.signal is None
+    same, nothing, _ = update(silent, bare, rollout, estimates)
+    assert_array_equal(after.policy.theta, same.policy.theta)
+    assert np.isnan(nothing.signal).all()
+    assert np.isfinite(report.signal).all()
+
+
+@pytest.mark.parametrize("algorithm", ["trpo", "pascpo"])
+def test_without_constraints_there_is_no_signal(algorithm):
+    agent = agent_of(algorithm)
+    state, rollout, estimates = an_epoch(agent)
+    after, report, _ = update(agent, state, rollout, estimates)
+    assert (after.policy.signal, report.signal.shape) == (None, (0,))
+
+
+def test_a_single_environment_has_no_halves():
+    agent = agent_of("ascpo", Sizes(1, 2, 2, 2), num_envs=1)
+    state, rollout, estimates = an_epoch(agent)
+    assert np.isnan(update(agent, state, rollout, estimates)[1].signal).all()
+
+
+def test_feedback_asks_by_the_signal_of_earlier_epochs():
+    """A signal of 0.1 on average, which is what half is asked for."""
+    target = TargetSettings(half_signal=0.1)
+    agent = agent_of(ASCPO(target=target))
+    state, rollout, estimates = an_epoch(agent, truncated=jnp.zeros((TIME, 3), bool))
+    trend = no_signal(2).after(jnp.full(2, 0.1))
+    _, asked, _ = update(agent, replace(state, policy=replace(state.policy, signal=trend)), rollout, estimates)
+    _, trusted, _ = update(agent, state, rollout, estimates)
+    # Before the first measurement the signal counts as 1.
+    assert_allclose(asked.asked / trusted.asked, 0.5 / (1 / 1.1), rtol=1e-3)
+
+
+def test_momentum_is_carried_from_step_to_step():
+    agent = agent_of("ascpo", trust_region=TrustRegion(cost_momentum=0.5))
+    state, rollout, estimates = an_epoch(agent)
+    b = problem_of(agent, state, rollout, estimates, Demand(jnp.zeros(2))).gradients()[1:]
+    after, _, _ = update(agent, state, rollout, estimates)
+    assert_allclose(after.policy.step.total, b, rtol=1e-3, atol=1e-5)
+    usual = agent_of("ascpo")
+    assert_allclose(after.policy.theta, update(usual, usual.init(0), rollout, estimates)[0].policy.theta, rtol=1e-5)
+    later = replace(state, policy=replace(state.policy, step=after.policy.step))
+    again, _, _ = update(agent, later, rollout, estimates)
+    assert_allclose(again.policy.step.total, 1.5 * b, rtol=1e-3, atol=1e-5)
+    assert_allclose(again.policy.step.weight, 1.5)
 
 
 def test_the_fisher_matrix_is_estimated_from_every_so_many_steps():

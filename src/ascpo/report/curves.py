@@ -37,6 +37,8 @@ class Quantity:
     """Its axis may be logarithmic."""
     per_constraint: bool = False
     """Every constraint has a column of its own."""
+    sparse: bool = False
+    """Only some epochs have a value: the line joins them, and its running mean is over a quarter of the run."""
     reference: Callable[[Group, str], tuple[float, str] | None] = lambda group, constraint: None
     """A value for a reference line, and its name. The line is drawn if all groups agree on it."""
 
@@ -84,6 +86,12 @@ OPTIMISER = (
         "AskShare", "Share of the constraints", "The share of the trust region's radius that the constraints can use",
         share=True, smooth=False, from_zero=False,
     ),
+    Quantity(
+        "CostSignal", "Signal of the cost gradient",
+        "The share of the predicted change of the constraint that is no noise, by the two halves of the environments",
+        sparse=True, per_constraint=True, more_is_better=True, from_zero=False,
+        reference=lambda group, _: (0.0, "nothing but noise"),
+    ),
     Quantity("KL", "KL of a step", "The mean KL divergence of the step, in nats", smooth=False, reference=_radius),
     Quantity("ShieldRate", "Actions that the shield changes", "The share of all actions", share=True, smooth=False),
     Quantity("VaR", "Value at risk of an episode's cost", "A share α of the episodes costs at most this", smooth=False),
@@ -114,7 +122,7 @@ def clock_curves(groups: Sequence[Group]) -> list[Plot | MissingPlot]:
 
 
 def optimiser_curves(groups: Sequence[Group]) -> list[Plot | MissingPlot]:
-    """Multipliers, shares, KL, shields and CVaR over epochs, as far as the groups have them."""
+    """Multipliers, shares, signals, KL, shields and CVaR over epochs, as far as the groups have them."""
     axis = _Axis("epochs", "epoch", lambda group, curves: (np.arange(curves.shape[1]), curves))
     found: list[Plot | MissingPlot] = []
     for quantity in OPTIMISER:
@@ -175,20 +183,24 @@ def _curve(groups: Sequence[Group], quantity: Quantity, axis: _Axis, constraint:
     if quantity.share:
         axes.yaxis.set_major_formatter("{x:g} %")
     style.finish(axes)
-    widths = {_width(found) for found in having.values()}
+    widths = {_width(found, quantity) for found in having.values()}
     name = "-".join(filter(None, (quantity.column.lower(), axis.name, file_name(constraint))))
     caption = _caption(quantity, list(having), widths) + (" The scale is logarithmic." if logarithmic else "")
     return Plot(name, f"{title} over {axis.label}", caption, figure)
 
 
 def _draw(axes: Axes, group: Group, found: np.ndarray, quantity: Quantity, axis: _Axis, *, raw: bool) -> None:
-    width = _width(found) if quantity.smooth else 1
+    width = _width(found, quantity) if quantity.smooth else 1
     x, smooth = axis.place(group, np.stack([seeds.smooth(curve, width) for curve in found]))
+    single = axis.place(group, found)[1]
+    if quantity.sparse:
+        known = np.isfinite(single).any(axis=0)
+        x, smooth, single = x[known], smooth[:, known], single[:, known]
     hue, line = style.colour(group.index), style.dashes(group.index)
     dot = "o" if len(x) == 1 else ""  # A line needs two epochs.
     if len(found) == 1:
         if raw and width > 1:
-            axes.plot(x, axis.place(group, found)[1][0], color=hue, linewidth=0.7, alpha=0.35)
+            axes.plot(x, single[0], color=hue, linewidth=0.7, alpha=0.35)
         axes.plot(x, smooth[0], color=hue, linestyle=line, marker=dot, label=style.label(group.label))
         return
     band = seeds.band_of(smooth, more_is_better=quantity.more_is_better)
@@ -214,9 +226,9 @@ def _far_apart(axes: Axes) -> bool:
     return bool(len(values) and values.min() > 0 and values.max() > _LOGARITHMIC * np.median(values))
 
 
-def _width(found: np.ndarray) -> int:
+def _width(found: np.ndarray, quantity: Quantity) -> int:
     """The width of the running mean: a twentieth of the run."""
-    return max(1, found.shape[1] // 20)
+    return max(1, found.shape[1] // (4 if quantity.sparse else 20))
 
 
 def _applies(group: Group, quantity: Quantity, constraint: str) -> bool:

@@ -44,6 +44,8 @@ RENAMED: dict[str, str] = {
 path moves with it, and the table is gone through in its order."""
 _DROPPED = "learner/policy/target/"
 """Earlier versions kept the measured rates for algorithms that have no use for them, too."""
+_ADDED = ("learner/policy/signal/",)
+"""What checkpoints of earlier versions lack: there it begins anew."""
 
 
 class BadCheckpoint(RuntimeError):
@@ -184,6 +186,8 @@ def _rebuilt(arrays: dict[str, np.ndarray], example: TrainingState) -> TrainingS
     paths, structure = jax.tree_util.tree_flatten_with_path(example)
     names = [_path_name(path) for path, _ in paths]
     arrays = renamed(arrays, set(names), RENAMED)
+    added = {name: _array(leaf) for name, (_, leaf) in zip(names, paths, strict=True) if name.startswith(_ADDED)}
+    arrays = added | arrays
     if missing := sorted(set(names) ^ set(arrays)):
         raise BadCheckpoint(
             f"Another version of this program wrote the checkpoint: {missing[0]} does not fit. Continue the run with "

@@ -49,7 +49,8 @@ class Table:
     """A CSV file and its checksums. It keeps the first `rows` rows and drops the others.
 
     `expected` is the last of their checksums as a checkpoint knows it. If rows may be missing, as in a table that
-    decides no number, nan stands in for those that cannot be believed.
+    decides no number, nan stands in for those that cannot be believed. Its columns stay those that it began with: where
+    an earlier version wrote the header, columns that it did not know are left out.
     """
 
     def __init__(self, path: Path, rows: int = 0, *, run: str = "", expected: str = "", may_miss: bool = False) -> None:
@@ -65,7 +66,7 @@ class Table:
         write_whole(sums_of(path), "".join(f"{one}\n" for one in (run, *sums)))
         with writing(path):
             self._file, self._sums = open_to_write(path, keep=True), open_to_write(sums_of(path), keep=True)
-        self._header = bool(kept)
+        self._columns = next(csv.reader([kept[0].decode(errors="replace")])) if kept else []
 
     def write(self, row: Row) -> None:
         """Write a row. It is there with its checksum, or not at all."""
@@ -74,8 +75,9 @@ class Table:
             first = int(row["Epoch"]) - self._missing
             rows = [dict.fromkeys(row, float("nan")) | {"Epoch": first + i} for i in range(self._missing)] + rows
         text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, list(row))
-        if not self._header:
+        columns = self._columns or list(row)
+        writer = csv.DictWriter(text, columns, restval="nan", extrasaction="ignore")
+        if not self._columns:
             writer.writeheader()
         writer.writerows({name: _short(value) for name, value in one.items()} for one in rows)
         lines = _complete(text.getvalue().encode())
@@ -87,7 +89,7 @@ class Table:
         except CannotWrite:
             self.back_to(before)
             raise
-        self.last, self._header, self._missing = sums[-1], True, 0
+        self.last, self._columns, self._missing = sums[-1], columns, 0
 
     def mark(self) -> Mark:
         size, sums = (os.fstat(file.fileno()).st_size for file in (self._file, self._sums))
@@ -98,7 +100,7 @@ class Table:
         with writing(self.path):
             os.ftruncate(self._file.fileno(), mark.size)
             os.ftruncate(self._sums.fileno(), mark.sums)
-        self.last, self._missing, self._header = mark.last, mark.missing, mark.size > 0
+        self.last, self._missing, self._columns = mark.last, mark.missing, self._columns if mark.size else []
 
     def sync(self) -> None:
         """Make sure that all rows are on the disk."""

@@ -39,7 +39,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ascpo.errors import InertSetting
-from ascpo.ranges import Fraction, Positive, Range
+from ascpo.ranges import Fraction, NonNegative, Positive, Range
+from ascpo.surrogates.by_signal import worth
 
 _CONFIDENCE = 1.0 - 0.05 * 6.0 / math.pi**2
 """Of the certificate that shall succeed: a run's first one, which leaves 0.39 of its error of 0.05 to later ones."""
@@ -61,6 +62,8 @@ class Measured:
     """v: share of the episodes that violate each limit."""
     timeout_rate: Float[Array, ""]
     """τ: share of the episodes that the time limit ended."""
+    signal: Float[Array, " constraints"] | None = None
+    """Share of each constraint's gradient that is no noise; None where it is not measured."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +178,8 @@ class Feedback:
     allowed: float
     """v*: the share of episodes that may violate some limit."""
     gain: float
+    half_signal: float = 0.0
+    """s₀: the signal for which half is asked for (`by_signal.py`); 0 asks for all."""
     description: ClassVar[str] = "feedback from the measured episodes"
 
     @property
@@ -203,7 +208,8 @@ class Feedback:
         # must not rest wherever their sum asks for all: errors above zero would then count less than those below, and
         # v would settle above v*.
         after = jnp.clip(integral + self.gain * jnp.where(error < 1.0, error, 0.0), 0.0, 1.0)
-        return Demand(offset, fraction=beta * jnp.clip(error + after, 0.0, 1.0), cap=beta), after
+        fraction = beta * jnp.clip(error + after, 0.0, 1.0) * worth(measured.signal, self.half_signal)
+        return Demand(offset, fraction, cap=beta), after
 
 
 @cache
@@ -243,9 +249,13 @@ class TargetSettings:
     episodes: Annotated[int, Range(at_least=0, at_most=10**6)] = 3000
     """Number of episodes of the certificate that shall succeed: feedback aims at so few violations. 0 aims at the
     target probability itself."""
+    half_signal: NonNegative = 0.0
+    """Signal of a constraint's gradient (`CostSignal`, over the last measurements) for which feedback asks for half of
+    what it would ask for else; for more signal it asks for more, and for less, less. 0 asks for all, whatever the
+    signal."""
 
     def __post_init__(self) -> None:
-        inert = fields(self)[1:] if self.kind == "own" else fields(self)[-2:] if self.kind == "capped" else ()
+        inert = fields(self)[1:] if self.kind == "own" else fields(self)[-3:] if self.kind == "capped" else ()
         for name, default in ((field.name, field.default) for field in inert):
             if getattr(self, name) != default:
                 why = f"the target `{self.kind}` goes by the bound, not by feedback"
@@ -263,4 +273,4 @@ class TargetSettings:
         if self.kind == "capped":
             return CappedBound(radius)
         allowed = allowed_share(probability, self.episodes) if self.episodes else 1.0 - probability
-        return Feedback(radius, allowed, self.gain)
+        return Feedback(radius, allowed, self.gain, self.half_signal)

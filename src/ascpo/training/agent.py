@@ -36,6 +36,7 @@ from ascpo.surrogates.target import SMOOTHING
 from ascpo.surrogates.timeouts import WithTimeouts
 from ascpo.training.settings import Settings
 from ascpo.training.state import CriticState, LearnerState, PolicyState, ShieldState, Sizes
+from ascpo.trust_region.signal import no_signal
 
 
 class Networks(NamedTuple):
@@ -260,6 +261,7 @@ def _init(
     """One program, where going step by step would be a hundred small ones to compile."""
     settings, algorithm, sizes = agent.settings, agent.algorithm, agent.sizes
     cost, window, trend, shield = None, None, None, None
+    constraints = sizes.m + agent.bounds_timeouts if algorithm.constraint else 0
     if algorithm.cost_critics:
         trend = no_trend(sizes.m)
         cost = _critic_state(params.cost, settings.cost_fit)
@@ -272,10 +274,11 @@ def _init(
         key=key,
         policy=PolicyState(
             theta,
-            step=algorithm.step.init(theta),
-            target=algorithm.target.init(sizes.m + agent.bounds_timeouts) if algorithm.target else None,
+            step=algorithm.step.init(theta, constraints, settings.trust_region),
+            target=algorithm.target.init(constraints) if algorithm.target else None,
             multiplier=multiplier,
             nu=jnp.zeros(sizes.m) if algorithm.cvar else None,
+            signal=no_signal(constraints) if algorithm.constraint and settings.trust_region.signal_every else None,
         ),
         value=_critic_state(params.value, settings.value_fit),
         running=no_totals(sizes.num_envs, sizes.m),

@@ -45,6 +45,8 @@ COLUMNS: dict[str, str] = {
     "Asked": "by how much the constraint's surrogate was asked to fall",
     "CostPredicted": "change of that surrogate by the linear model",
     "CostActual": "its change on the same steps, after the line search",
+    "CostSignal": "share of that predicted change that is no noise, by the halves of the environments; NaN between two "
+    "measurements",
     "EVCost": "explained variance of the cost critic on episodes that it has not seen",
     "CriticBias": "by how much it expects too much, as a multiple of the truth",
     "WorstCost": "the largest cost of any state in this epoch, finished episode or not",
@@ -180,7 +182,13 @@ def _of_constraint(metrics: EpochMetrics, i: int, suffix: str) -> Row:
 
 
 def _of_step(step: StepReport, i: int, suffix: str) -> Row:
-    columns = {"Nu": step.nu, "Asked": step.asked, "CostPredicted": step.predicted, "CostActual": step.actual}
+    columns = {
+        "Nu": step.nu,
+        "Asked": step.asked,
+        "CostPredicted": step.predicted,
+        "CostActual": step.actual,
+        "CostSignal": step.signal,
+    }
     return {f"{column}{suffix}": float(x[i]) if len(x) else np.nan for column, x in columns.items()}
 
 

@@ -9,6 +9,7 @@ from ascpo.networks.fit import CostFitSettings, FitSettings
 from ascpo.networks.policy import LOG_STD_BOUNDS
 from ascpo.ranges import Fraction, NonNegative, Probability, Range, check
 from ascpo.seeding import MAX_ENVS
+from ascpo.surrogates.target import Feedback
 from ascpo.trust_region.clipped import ClippedStep
 from ascpo.trust_region.step import TrustRegion
 
@@ -86,6 +87,10 @@ def inert_settings(settings: Settings, algorithm: Algorithm) -> dict[str, str]:
         out["margin"] = f"{algorithm.name} does nothing about costs"
     if isinstance(algorithm.step, ClippedStep) and region != replace(TrustRegion(), delta=region.delta):
         out["trust_region"] = f"{algorithm.name} descends by Adam, and trust_region.delta alone ends that"
+    elif algorithm.constraint is None:
+        for name in ("cost_momentum", "signal_every"):
+            if getattr(region, name) != getattr(TrustRegion(), name):
+                out["trust_region"] = f"trust_region.{name} is for constraints, and {algorithm.name} has none"
     return {name: why for name, why in out.items() if getattr(settings, name) != getattr(Settings(), name)}
 
 
@@ -93,3 +98,6 @@ def refuse_inert(settings: Settings, algorithm: Algorithm) -> None:
     """A setting that changes nothing is an error."""
     for name, why in inert_settings(settings, algorithm).items():
         raise InertSetting(name, getattr(settings, name), why)
+    target = algorithm.target
+    if isinstance(target, Feedback) and target.half_signal and not settings.trust_region.signal_every:
+        raise InertSetting("target.half_signal", target.half_signal, "trust_region.signal_every=0 measures no signal")

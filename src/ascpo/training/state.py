@@ -14,6 +14,7 @@ from ascpo.guard.layout import AnyArray
 from ascpo.networks.fit import FitBatch
 from ascpo.surrogates.evidence import Evidence
 from ascpo.surrogates.target import Integral
+from ascpo.trust_region.signal import SignalTrend
 from ascpo.trust_region.step import StepReport
 
 
@@ -50,13 +51,15 @@ class PolicyState:
     theta: Float[Array, " p"]
     """The policy's parameters."""
     step: PyTree = None
-    """State of the step rule (Adam's, for a clipped step)."""
+    """State of the step rule (Adam's, for a clipped step; the constraints' smoothed gradients)."""
     target: Integral | None = None
     """What the target carries on: the integral term of feedback."""
     multiplier: PyTree = None
     """State of the penalty's multiplier."""
     nu: Float[Array, " m"] | None = None
     """ν, the value at risk, for episodes that begin."""
+    signal: SignalTrend | None = None
+    """What the last measurements say of the constraints' gradients."""
 
 
 @jax.tree_util.register_dataclass

@@ -1,5 +1,6 @@
 """The update: one step of the policy, and of what decides the price of costs."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -16,6 +17,7 @@ from ascpo.surrogates.weights import Weights
 from ascpo.training.agent import Agent
 from ascpo.training.state import Estimates, LearnerState, PolicyState
 from ascpo.trust_region.line_search import Evaluation
+from ascpo.trust_region.signal import Part, SignalTrend
 from ascpo.trust_region.step import Problem, StepReport
 
 
@@ -41,6 +43,7 @@ def _update(
     constraint = agent.constraint
     if constraint is not None and algorithm.target is not None:
         measured = _measured(constraint, evidence.of_last_epochs(), limits)
+        measured = replace(measured, signal=None if state.signal is None else state.signal.share)
         demand, target = algorithm.target.demand(state.target, constraint.offset(evidence, limits), measured)
     problem = _problem(agent, state, observation, action, evidence, demand)
     theta, step, report = algorithm.step.take(problem, region, state.step)
@@ -50,6 +53,7 @@ def _update(
         target=target,
         multiplier=_multiplier(agent, state.multiplier, observation, evidence),
         nu=_value_at_risk(state.nu, evidence),
+        signal=None if state.signal is None else state.signal.after(jnp.asarray(report.signal)),
     )
     return after, report, jnp.asarray(jnp.nan if demand.cap is None else demand.cap)
 
@@ -74,15 +78,22 @@ def _problem(
     lam = None if agent.multiplier is None else agent.multiplier.value(state.multiplier, observation)
     some = observation[:: agent.settings.trust_region.fisher_stride]
 
-    def evaluate(theta: Float[Array, " p"]) -> Evaluation:
-        new = agent.policy(theta)(observation)
-        ratio = jnp.exp(new.log_prob(action) - old_log_prob)
+    def surrogates(ratio: Float[Array, "time env"]) -> tuple[Float[Array, ""], Float[Array, " m"]]:
         loss = reward_loss(evidence, Weights(ratio, clip.reward if clip else None))
         weights = Weights(ratio, clip.cost, clip.optimistic_costs) if clip else Weights(ratio)
         if algorithm.penalty:
             loss = algorithm.penalty.added_to(loss, evidence, weights, lam, agent.learning_limits)
-        X = constraint.surrogate(evidence, weights) if constraint else jnp.zeros(0)
-        return Evaluation(loss, X, jnp.mean(old.divergence(new)))
+        return loss, constraint.surrogate(evidence, weights) if constraint else jnp.zeros(0)
+
+    def evaluate(theta: Float[Array, " p"]) -> Evaluation:
+        new = agent.policy(theta)(observation)
+        ratio = jnp.exp(new.log_prob(action) - old_log_prob)
+        return Evaluation(*surrogates(ratio), jnp.mean(old.divergence(new)))
+
+    def of_half(theta: Float[Array, " p"]) -> Float[Array, " m"]:
+        new = agent.policy(theta)(observation[:, ::2])
+        ratio = jnp.exp(new.log_prob(action[:, ::2]) - old_log_prob[:, ::2])
+        return surrogates(jnp.ones_like(old_log_prob).at[:, ::2].set(ratio))[1]
 
     return Problem(
         state.theta,
@@ -92,7 +103,18 @@ def _problem(
         offset=demand.offset,
         fraction=demand.fraction,
         cap=demand.cap,
+        part=_half(agent, state.signal, of_half),
     )
+
+
+def _half(
+    agent: Agent, trend: SignalTrend | None, constraints: Callable[[Float[Array, " p"]], Float[Array, " m"]]
+) -> Part | None:
+    """Every second environment, where the signal is measured at all: other episodes, so independent noise."""
+    n = agent.sizes.num_envs
+    if trend is None or n < 2:
+        return None
+    return Part(constraints, (n + 1) // 2 / n, trend.due(agent.settings.trust_region.signal_every))
 
 
 def _multiplier(

@@ -26,7 +26,7 @@ class ClippedStep:
     """Largest number of steps of Adam in an epoch, each on all of its data. The descent ends sooner where the
     divergence passes the trust region's radius."""
 
-    def init(self, theta: Vector) -> PyTree:
+    def init(self, theta: Vector, m: int, region: TrustRegion) -> PyTree:
         return optax.adam(self.learning_rate).init(theta)
 
     def take(self, problem: Problem, region: TrustRegion, state: PyTree) -> tuple[Vector, PyTree, StepReport]:
@@ -71,4 +71,5 @@ class ClippedStep:
             exponent=self.iterations - taken,
             accepted=taken > 0,
             residual=jnp.zeros(()),
+            signal=nothing,
         )

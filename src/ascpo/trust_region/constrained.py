@@ -8,6 +8,7 @@ from jaxtyping import Array, Bool, PyTree
 from ascpo.trust_region import conjugate_gradient, dual
 from ascpo.trust_region.dual import Case
 from ascpo.trust_region.line_search import Evaluation, backtrack
+from ascpo.trust_region.momentum import no_momentum, smoothed
 from ascpo.trust_region.step import Problem, StepReport, TrustRegion, Vector, searched
 
 
@@ -15,12 +16,13 @@ from ascpo.trust_region.step import Problem, StepReport, TrustRegion, Vector, se
 class ConstrainedStep:
     """The best step of the region that keeps the constraints, as far as linear models tell."""
 
-    def init(self, theta: Vector) -> PyTree:
-        return None
+    def init(self, theta: Vector, m: int, region: TrustRegion) -> PyTree:
+        return no_momentum(m, len(theta)) if m and region.cost_momentum else None
 
     def take(self, problem: Problem, region: TrustRegion, state: PyTree) -> tuple[Vector, PyTree, StepReport]:
-        start, gradients = problem.evaluate(problem.theta), problem.gradients()
-        solved = conjugate_gradient.solve(problem.product(region.damping), gradients, iterations=region.cg_iterations)
+        start, batch, product = problem.evaluate(problem.theta), problem.gradients(), problem.product(region.damping)
+        gradients, state = smoothed(state, batch, region.cost_momentum)
+        solved = conjugate_gradient.solve(product, gradients, iterations=region.cg_iterations)
         products = gradients @ solved.x.T
         products = (products + products.T) / 2
         q, r, S = products[0, 0], products[1:, 0], products[1:, 1:]
@@ -49,5 +51,6 @@ class ConstrainedStep:
             asked=solution.asked,
             predicted=gradients[1:] @ found.taken(x, region.backtracking) if problem.m else jnp.zeros(0),
             residual=jnp.max(solved.residual),
+            signal=problem.signal(product, batch, solved.x, region),
         )
         return found.theta, state, report

@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, PyTree
 from ascpo.trust_region import conjugate_gradient
 from ascpo.trust_region.dual import Case
 from ascpo.trust_region.line_search import Evaluation, backtrack
+from ascpo.trust_region.momentum import no_momentum, smoothed
 from ascpo.trust_region.step import Problem, StepReport, TrustRegion, Vector, searched
 
 _SMALL = 1e-12
@@ -30,12 +31,13 @@ class ProjectedStep:
     within_region: bool = True
     """Shorten the step until it is within the trust region."""
 
-    def init(self, theta: Vector) -> PyTree:
-        return None
+    def init(self, theta: Vector, m: int, region: TrustRegion) -> PyTree:
+        return no_momentum(m, len(theta)) if m and region.cost_momentum else None
 
     def take(self, problem: Problem, region: TrustRegion, state: PyTree) -> tuple[Vector, PyTree, StepReport]:
-        start, gradients = problem.evaluate(problem.theta), problem.gradients()
-        solved = conjugate_gradient.solve(problem.product(region.damping), gradients, iterations=region.cg_iterations)
+        start, batch, product = problem.evaluate(problem.theta), problem.gradients(), problem.product(region.damping)
+        gradients, state = smoothed(state, batch, region.cost_momentum)
+        solved = conjugate_gradient.solve(product, gradients, iterations=region.cg_iterations)
         g, b = gradients[0], gradients[1:]
         q = jnp.maximum(g @ solved.x[0], 0.0)
         S = b @ solved.x[1:].T
@@ -60,6 +62,7 @@ class ProjectedStep:
             asked=c,
             predicted=b @ found.taken(x, region.backtracking),
             residual=jnp.max(solved.residual),
+            signal=problem.signal(product, batch, solved.x, region),
         )
         return found.theta, state, report
 

@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 from ascpo.ranges import Iterations, NonNegative, Positive, Probability, Range
 from ascpo.trust_region.fisher import gauss_newton
 from ascpo.trust_region.line_search import Evaluation, Found
+from ascpo.trust_region.signal import Part, measure
 
 Vector = Float[Array, " p"]
 AnyArray = Array | np.ndarray
@@ -33,6 +34,12 @@ class TrustRegion:
     """Factor by which the line search shortens a step."""
     backtracks: Iterations = 100
     """Number of times that the line search tries before it gives the step up."""
+    cost_momentum: Annotated[float, Range(at_least=0.0, below=1.0)] = 0.0
+    """Weight of the epoch before in the gradients of the constraints, from 0 up to but not 1. With 0 they are those of
+    an epoch's own batch."""
+    signal_every: Annotated[int, Range(at_least=0, at_most=10**6)] = 10
+    """Number of epochs from one measurement of the cost gradients' signal (`CostSignal`) to the next. A policy's
+    step that measures it takes almost half as long again. 0 measures nothing."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,8 @@ class Problem:
     """Instead of c: a fraction of what the region can lower each constraint by."""
     cap: Float[Array, ""] | None = None
     """The share of the region's radius that the constraints may take together; None for all of it."""
+    part: Part | None = None
+    """A part of the batch that the signal of the constraints' gradients is measured by."""
 
     @property
     def m(self) -> int:
@@ -64,6 +73,18 @@ class Problem:
     def asked(self, reach: Float[Array, " m"]) -> Float[Array, " m"]:
         """c, where `reach` is by how much the region can lower each constraint."""
         return self.offset if self.fraction is None else self.fraction * reach
+
+    def signal(
+        self,
+        product: Callable[[Vector], Vector],
+        batch: Float[Array, "rows p"],
+        solved: Float[Array, "rows p"],
+        region: TrustRegion,
+    ) -> Float[Array, " m"]:
+        """The signal of the constraints' gradients on this batch; NaN where this step does not measure it."""
+        # With momentum, the step has solved for other gradients than the batch's.
+        Finv_b = None if region.cost_momentum else solved[1:]
+        return measure(self.part, self.theta, product, batch[1:], Finv_b, region.cg_iterations)
 
     def gradients(self) -> Float[Array, "rows p"]:
         """Of the loss at θ, then of each constraint."""
@@ -96,14 +117,16 @@ class StepReport:
     accepted: Bool[AnyArray, "*runs"]
     residual: Float[AnyArray, "*runs"]
     """The largest relative residual of the linear solves."""
+    signal: Float[AnyArray, "*runs m"]
+    """Share of the predicted change of each constraint that is no noise; NaN where it was not measured."""
 
 
 @runtime_checkable
 class Step(Protocol):
     """A step rule. Its state is a pytree that is carried from step to step."""
 
-    def init(self, theta: Vector) -> PyTree:
-        """The state before the first step."""
+    def init(self, theta: Vector, m: int, region: TrustRegion) -> PyTree:
+        """The state before the first step with m constraints."""
         ...
 
     def take(self, problem: Problem, region: TrustRegion, state: PyTree) -> tuple[Vector, PyTree, StepReport]:
@@ -121,6 +144,7 @@ def searched(
     asked: Float[Array, " m"],
     predicted: Float[Array, " m"],
     residual: Float[Array, ""],
+    signal: Float[Array, " m"],
 ) -> StepReport:
     """The report of a step that a line search has found."""
     return StepReport(
@@ -135,4 +159,5 @@ def searched(
         exponent=found.exponent,
         accepted=found.accepted,
         residual=residual,
+        signal=signal,
     )

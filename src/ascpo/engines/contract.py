@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ascpo.engines.actor import Acted, Actor
+from ascpo.engines.replay import ReplaySettings, Scene, ScenePool
 from ascpo.guard.layout import AnyArray
 from ascpo.seeding import LATEST, SCHEMES, EnvSeeds, EpisodeId, Version
 
@@ -54,6 +55,8 @@ class Rollout:
     truncated: Bool[AnyArray, "*axes"]
     taken: Float[AnyArray, "*axes act"] | None = None
     """The action that was taken. None without a shield."""
+    scene: Scene | None = None
+    """Of every step's episode. None where all scenes are fresh."""
 
     @property
     def done(self) -> Bool[AnyArray, "*axes"]:
@@ -82,6 +85,8 @@ class RunBatch:
     seeds: tuple[int, ...]
     seeding: Version = LATEST
     """The version of the rules by which scenes are drawn."""
+    replay: ReplaySettings = ReplaySettings()
+    """Which scenes are played again."""
 
     def __len__(self) -> int:
         return len(self.seeds)
@@ -164,6 +169,23 @@ class EpisodePlayer(Engine, Protocol):
 
     def start_at(self, actor: Actor, episodes: Sequence[EpisodeId]) -> None:
         """Start one run that plays these episodes, as a `Playlist` deals them out. After the last, some play again."""
+
+
+@runtime_checkable
+class SceneReplayer(Engine, Protocol):
+    """An engine that plays scenes again, for runs whose batch asks for it. It begins with vacant pools."""
+
+    def offer(self, pools: Sequence[ScenePool | None]) -> None:
+        """The scenes that may be played again from now on, by batch; None for a batch that plays fresh ones alone."""
+
+
+def refuse_replay(batches: Sequence[RunBatch]) -> None:
+    """For an engine that cannot play a scene again."""
+    if any(batch.replay.share for batch in batches):
+        raise ValueError(
+            "This engine cannot play a scene again: its scenes are not made from seeds of their own. "
+            "Leave replay.share at 0."
+        )
 
 
 def only_run(batches: Sequence[RunBatch]) -> RunBatch:

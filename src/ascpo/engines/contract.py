@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ascpo.engines.actor import Acted, Actor
-from ascpo.engines.replay import ReplaySettings, Scene, ScenePool
+from ascpo.engines.replay import NO_REPLAY, ReplaySettings, Scene, ScenePool
 from ascpo.guard.layout import AnyArray
 from ascpo.seeding import LATEST, SCHEMES, EnvSeeds, EpisodeId, Version
 
@@ -85,7 +85,7 @@ class RunBatch:
     seeds: tuple[int, ...]
     seeding: Version = LATEST
     """The version of the rules by which scenes are drawn."""
-    replay: ReplaySettings = ReplaySettings()
+    replay: ReplaySettings = NO_REPLAY
     """Which scenes are played again."""
 
     def __len__(self) -> int:

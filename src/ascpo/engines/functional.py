@@ -11,7 +11,17 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
 from ascpo.engines.actor import Actor, Noise, Remembered, Theta, act, augment, remember
-from ascpo.engines.contract import HasSizes, Noises, Rollout, RunBatch, Snapshot, Thetas, check_snapshots, only_run, refuse_replay
+from ascpo.engines.contract import (
+    HasSizes,
+    Noises,
+    Rollout,
+    RunBatch,
+    Snapshot,
+    Thetas,
+    check_snapshots,
+    only_run,
+    refuse_replay,
+)
 from ascpo.guard.layout import AnyArray
 from ascpo.seeding import words
 

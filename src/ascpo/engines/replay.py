@@ -7,8 +7,7 @@ a vacant slot of the pool plays a fresh scene.
 """
 
 from dataclasses import dataclass, fields
-from functools import partial
-from typing import Annotated, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -45,6 +44,9 @@ class ReplaySettings:
             raise InertSetting("replay.pool", self.pool, "no scene is played again while replay.share is 0")
 
 
+NO_REPLAY = ReplaySettings()
+
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Scene:
@@ -62,20 +64,31 @@ class Scene:
         return self.slot < 0
 
 
+class Rule(NamedTuple):
+    """By which the environments of a run decide what they play again."""
+
+    seeds: UInt32[AnyArray, "env 2"]
+    threshold: int | Int[AnyArray, ""]
+    """The share of the episodes, in units of 2⁻²⁴."""
+    slots: int | Int[AnyArray, ""]
+    """Of the run's pool."""
+
+    @staticmethod
+    def of(settings: ReplaySettings, run: int, num_envs: int) -> "Rule":
+        return Rule(words(replay_seeds(run, num_envs)), round(settings.share * 2**_BITS), settings.pool)
+
+
 def vacant_pool(settings: ReplaySettings) -> Int[np.ndarray, "slot 2"]:
     return np.full((settings.pool, 2), FRESH, np.int32)
 
 
-@partial(jax.jit, static_argnums=0)
-def choose_slots(
-    settings: ReplaySettings, seeds: UInt32[Array, "n 2"], begun: Int[Array, " n"], pool: Int[Array, "n slot 2"]
-) -> Int[Array, " n"]:
-    """The slots that the next episodes play, or `FRESH`. `begun` episodes have begun so far, of either kind."""
-    which, place = hashed(keys_of(seeds, begun), jnp.zeros_like(begun))
-    slot = (place % settings.pool).astype(jnp.int32)
-    again = (which >> (32 - _BITS)) < round(settings.share * 2**_BITS)
-    offered = jnp.take_along_axis(pool[..., 0], slot[:, None], axis=1)[:, 0] >= 0
-    return jnp.where(again & offered, slot, FRESH)
+@jax.jit
+def choose_slots(rule: Rule, begun: Int[Array, " env"], pool: Int[Array, "slot 2"]) -> Int[Array, " env"]:
+    """The slots that the next episodes play, or `FRESH`. So many episodes have begun so far, of either kind."""
+    which, place = hashed(keys_of(jnp.asarray(rule.seeds), begun), jnp.zeros_like(begun))
+    slot = (place % jnp.asarray(rule.slots, jnp.uint32)).astype(jnp.int32)
+    again = (which >> (32 - _BITS)) < jnp.asarray(rule.threshold, jnp.uint32)
+    return jnp.where(again & (pool[slot, 0] >= 0), slot, FRESH)
 
 
 class SceneChoice:
@@ -83,7 +96,6 @@ class SceneChoice:
 
     def __init__(self, settings: ReplaySettings, run: int, num_envs: int) -> None:
         """Before the first episodes."""
-        self.settings = settings
         self.pool: Int[np.ndarray, "slot 2"] = vacant_pool(settings)
         self.begun: Int[np.ndarray, " env"] = np.zeros(num_envs, np.int32)
         """Episodes that have begun."""
@@ -91,7 +103,7 @@ class SceneChoice:
         """The number of the latest fresh one."""
         self.scenes: Int[np.ndarray, "3 env"] = np.full((3, num_envs), FRESH, np.int32)
         """The fields of the running episodes' `Scene`."""
-        self._seeds = words(replay_seeds(run, num_envs))
+        self._rule = Rule.of(settings, run, num_envs)
         self._choose()
 
     def offer(self, pool: Int[AnyArray, "slot 2"]) -> None:
@@ -119,5 +131,4 @@ class SceneChoice:
     @on_host
     def _choose(self) -> None:
         """The slots that the next episodes play."""
-        pools = jnp.broadcast_to(self.pool, (len(self.begun), *self.pool.shape))
-        self.slots: Int[np.ndarray, " env"] = np.asarray(choose_slots(self.settings, self._seeds, self.begun, pools))
+        self.slots: Int[np.ndarray, " env"] = np.asarray(choose_slots(self._rule, self.begun, self.pool))

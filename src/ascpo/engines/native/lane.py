@@ -50,7 +50,9 @@ class Lane:
     def scenes(self) -> Int[np.ndarray, "3 env"]:
         """The fields of the running episodes' `Scene`, where scenes are played again; otherwise nothing is said."""
         schedule = self.schedule
-        return schedule.choice.scenes if isinstance(schedule, ReplaySchedule) else np.zeros((3, self.num_envs), np.int32)
+        return (
+            schedule.choice.scenes if isinstance(schedule, ReplaySchedule) else np.zeros((3, self.num_envs), np.int32)
+        )
 
     def next_episode(self, which: Bool[np.ndarray, " env"]) -> None:
         """Begin the next episode in the environments named. The policy's augmentations stay."""

@@ -1,4 +1,4 @@
-"""Which episode comes next in each environment: the next of its seed, one whose scene is played again, or one of a list.
+"""Which episode comes next in each environment: the next of its seed, one of a pool of scenes, or one of a list.
 
 All kinds of schedule have
     seeds, episodes    the seed of each running episode, and its number among those of the seed

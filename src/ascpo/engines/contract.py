@@ -62,6 +62,11 @@ class Rollout:
     def done(self) -> Bool[AnyArray, "*axes"]:
         return operator.or_(self.terminated, self.truncated)
 
+    @property
+    def fresh(self) -> Bool[AnyArray, "*axes"] | None:
+        """Whether a step's scene is fresh. None where all are."""
+        return None if self.scene is None else self.scene.fresh
+
     @staticmethod
     def of(acted: Acted, result: StepResult, next_observation: Float[AnyArray, "*axes obs"]) -> "Rollout":
         """From the policy's part of a step, or of many, and the environment's. A terminal state is no time limit."""
@@ -179,12 +184,12 @@ class SceneReplayer(Engine, Protocol):
         """The scenes that may be played again from now on, by batch; None for a batch that plays fresh ones alone."""
 
 
-def refuse_replay(batches: Sequence[RunBatch]) -> None:
-    """For an engine that cannot play a scene again."""
-    if any(batch.replay.share for batch in batches):
+def check_replay(engine: Engine, batches: Sequence[RunBatch]) -> None:
+    """Refuse to play scenes again with an engine that cannot do it."""
+    if any(batch.replay.share for batch in batches) and not isinstance(engine, SceneReplayer):
         raise ValueError(
-            "This engine cannot play a scene again: its scenes are not made from seeds of their own. "
-            "Leave replay.share at 0."
+            f"{type(engine).__name__} cannot play a scene again, since its scenes have no seeds of their own. "
+            f"Leave replay.share at 0."
         )
 
 

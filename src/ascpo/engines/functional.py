@@ -11,17 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
 from ascpo.engines.actor import Actor, Noise, Remembered, Theta, act, augment, remember
-from ascpo.engines.contract import (
-    HasSizes,
-    Noises,
-    Rollout,
-    RunBatch,
-    Snapshot,
-    Thetas,
-    check_snapshots,
-    only_run,
-    refuse_replay,
-)
+from ascpo.engines.contract import HasSizes, Noises, Rollout, RunBatch, Snapshot, Thetas, check_snapshots, only_run
 from ascpo.guard.layout import AnyArray
 from ascpo.seeding import words
 
@@ -73,7 +63,6 @@ class FunctionalEngine:
         return -everything, everything
 
     def start(self, batches: Sequence[RunBatch]) -> None:
-        refuse_replay(batches)
         run = only_run(batches)
         actor = run.actor
         # All keys come from the seed of the first environment. That of another purpose or run differs.

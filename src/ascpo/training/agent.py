@@ -19,7 +19,9 @@ from jaxtyping import Array, Float, Key, PyTree
 from ascpo.algorithms.algorithm import Algorithm
 from ascpo.engines.actor import Decision
 from ascpo.engines.contract import Engine
+from ascpo.engines.replay import ScenePool
 from ascpo.experience.episodes import no_totals
+from ascpo.experience.replay import vacant
 from ascpo.experience.trend import no_trend
 from ascpo.experience.window import empty_window
 from ascpo.networks.critics import Critic
@@ -117,6 +119,12 @@ class Agent:
         key, noise_key = jax.random.split(state.key)
         shape = (self.settings.horizon, self.sizes.num_envs, self.sizes.action)
         return replace(state, key=key), _normal(noise_key, shape)
+
+    def scenes(self, state: LearnerState) -> ScenePool:
+        """Those that the next epoch may play again."""
+        if state.pool is None:
+            raise ValueError("The state has no pool of scenes: begin with what `Agent.init` gives.")
+        return state.pool.offered
 
     def cut(self, state: LearnerState) -> LearnerState:
         """The state after all episodes have been cut: what follows them will never be known."""
@@ -240,6 +248,7 @@ def _init(
         cost=cost,
         window=window,
         shield=shield,
+        pool=vacant(settings.replay) if settings.replay.share else None,
     )
 
 

@@ -7,6 +7,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from ascpo.engines.contract import Snapshot
 from ascpo.experience.episodes import EpisodeStatistics, EpisodeTotals
+from ascpo.experience.replay import ReplayPool
 from ascpo.experience.trend import EpisodeTrend
 from ascpo.experience.window import Window
 from ascpo.guard.layout import AnyArray
@@ -76,6 +77,8 @@ class LearnerState:
     window: Window | None = None
     """The steps that the cost critics are fitted to."""
     shield: ShieldState | None = None
+    pool: ReplayPool | None = None
+    """Scenes that are played again, where some are."""
 
 
 @jax.tree_util.register_dataclass
@@ -121,6 +124,7 @@ class Estimates:
     shield_batch: FitBatch | None = None
     interventions: Float[Array, " 2"] | None = None
     """Share of the actions that the shield changed, and by how much it changed those."""
+    pool: ReplayPool | None = None
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def _problem(
     evidence: Evidence,
     demand: Demand,
 ) -> Problem:
-    algorithm, clip = agent.algorithm, agent.algorithm.clip
+    algorithm, clip, counts = agent.algorithm, agent.algorithm.clip, evidence.step_weights
     old = agent.policy(state.theta)(observation)
     old_log_prob = old.log_prob(action)
     lam = None if agent.multiplier is None else agent.multiplier.value(state.multiplier, observation)
@@ -76,8 +76,9 @@ def _problem(
     def evaluate(theta: Float[Array, " p"]) -> Evaluation:
         new = agent.policy(theta)(observation)
         ratio = jnp.exp(new.log_prob(action) - old_log_prob)
-        loss = reward_loss(evidence, Weights(ratio, clip.reward if clip else None))
+        loss = reward_loss(evidence, Weights(ratio, clip.reward if clip else None, scale=counts and counts.reward))
         weights = Weights(ratio, clip.cost, clip.optimistic_costs) if clip else Weights(ratio)
+        weights = replace(weights, scale=counts and counts.cost)
         if algorithm.penalty:
             loss = algorithm.penalty.added_to(loss, evidence, weights, lam, agent.learning_limits)
         X = algorithm.constraint.surrogate(evidence, weights) if algorithm.constraint else jnp.zeros(0)
@@ -104,6 +105,8 @@ def _multiplier(
     # By the last epochs: the episodes that finished in this one are the quickest, where horizons are short.
     violation = penalty.violation(evidence.of_last_epochs(), limits) if penalty.violation else limits
     cost_to_go = None if evidence.cost_to_go is None else evidence.cost_to_go - limits
+    if cost_to_go is not None and evidence.step_weights is not None:
+        cost_to_go = cost_to_go * evidence.step_weights.reward[..., None]
     return penalty.multiplier.ascend(multiplier, observation, violation, cost_to_go)
 
 

@@ -106,7 +106,7 @@ def _measure(
         extras |= {"VaR": jnp.max(tail.nu), "CVaR": jnp.max(tail.cvar(agent.algorithm.cvar.alpha))}
     if pool is not None and fresh is not None:
         extras |= {
-            "ReplayShare": 1.0 - jnp.mean(fresh),
+            "ReplayShare": jnp.mean(~fresh),
             "ReplayViolations": pool.again.violated / pool.again.ended,
             "ReplayScenes": jnp.sum(pool.live, dtype=jnp.float32),
         }

@@ -18,9 +18,9 @@ from ascpo.environments.spaces import make_task
 from ascpo.errors import InertSetting
 from ascpo.seeding import Purpose, replay_seeds, reset_seed, seed_of
 from tests.engines.test_gymnasium import ONE, Walk
+from tests.engines.test_mjx import BATCHES as BY_NOISE
 from tests.engines.test_mjx import THETAS as NO_THETAS
 from tests.engines.test_mjx import actions
-from tests.engines.test_mjx import BATCHES as BY_NOISE
 from tests.engines.test_runs import BATCHES, ENVS, THETAS, assert_same, noises, started
 from tests.slow import slow
 from tests.toys import Corridor
@@ -118,8 +118,8 @@ def test_a_replay_begins_where_its_scene_began_to_the_bit(played):
     _, (first, other), (second, _) = played
     assert (other.scene, second.scene.slot.max()) == (None, 3)
     fresh = {}
-    for rollout, start in ((first, None), (second, begins(second))):
-        scene, start = rollout.scene, begins(rollout) if start is None else start
+    for rollout in (first, second):
+        scene, start = rollout.scene, begins(rollout)
         start[:, 0] |= rollout is first
         for run, t, env in np.argwhere(start & (scene.slot == FRESH)):
             fresh[run, scene.env[run, t, env], scene.number[run, t, env]] = rollout.observation[run, t, env]

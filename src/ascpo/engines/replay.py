@@ -23,8 +23,8 @@ from ascpo.seeding import replay_seeds, words
 
 FRESH = -1
 """The slot of a fresh scene. A vacant slot of a pool holds it, too."""
-ScenePool: TypeAlias = Integer[AnyArray, "*runs slot 2"]
-"""Scenes to play again: environment and number of each, or `FRESH` twice in a vacant slot."""
+ScenePool: TypeAlias = Integer[AnyArray, "_run _slot 2"]
+"""Scenes that each run may play again: environment and number of each, or `FRESH` twice in a vacant slot."""
 _BITS = 24
 _SNAPSHOT = ("begun", "fresh", "scenes", "pool")
 

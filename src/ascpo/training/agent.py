@@ -14,12 +14,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float, Key, PyTree
+from jaxtyping import Array, Float, Int, Key, PyTree
 
 from ascpo.algorithms.algorithm import Algorithm
 from ascpo.engines.actor import Decision
 from ascpo.engines.contract import Engine
-from ascpo.engines.replay import ScenePool
 from ascpo.experience.episodes import no_totals
 from ascpo.experience.replay import vacant
 from ascpo.experience.trend import no_trend
@@ -120,7 +119,7 @@ class Agent:
         shape = (self.settings.horizon, self.sizes.num_envs, self.sizes.action)
         return replace(state, key=key), _normal(noise_key, shape)
 
-    def scenes(self, state: LearnerState) -> ScenePool:
+    def scenes(self, state: LearnerState) -> Int[Array, "slot 2"]:
         """Those that the next epoch may play again."""
         if state.pool is None:
             raise ValueError("The state has no pool of scenes: begin with what `Agent.init` gives.")

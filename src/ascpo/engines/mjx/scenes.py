@@ -68,7 +68,7 @@ def rules_of(batches: Sequence[RunBatch], num_envs: int) -> Rule:
 
 def joined_pools(batches: Sequence[RunBatch], pools: Sequence[ScenePool | None]) -> Int[np.ndarray, "run slot 2"]:
     """The pools of all runs, with as many slots as the largest."""
-    runs, slots = sum(map(len, batches)), max(batch.replay.pool for batch in batches)
+    runs, slots = sum(map(len, batches)), max(batch.replay.pool for batch in batches if batch.replay.share)
     joined = np.full((runs, slots, 2), FRESH, np.int32)
     for own, pool in zip(consecutive(map(len, batches)), pools, strict=True):
         if pool is not None:

@@ -35,6 +35,8 @@ USUAL = {
     "trust_region.fisher_stride": 5,
     "trust_region.backtracking": 0.8,
     "trust_region.backtracks": 100,
+    "replay.share": 0.0,
+    "replay.pool": 64,
 }
 
 

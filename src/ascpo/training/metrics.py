@@ -56,7 +56,7 @@ COLUMNS: dict[str, str] = {
     "ShieldShift": "by how much it changed those, in the policy's units",
     "VaR": "ν, which a share α of the episodes cost at most; of several constraints, the largest",
     "CVaR": "mean cost of the others",
-    "ReplayShare": "share of the steps in scenes that were played again; no other column but KL counts them",
+    "ReplayShare": "share of the steps in scenes that were played again: episodes, costs and critics leave them out",
     "ReplayViolations": "share of those episodes that violated a limit, in the last epochs",
     "ReplayScenes": "scenes to be played again in the next epoch",
 }

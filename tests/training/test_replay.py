@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal, assert_equal
 
 from ascpo.algorithms import ASCPO
+from ascpo.engines.contract import RunBatch
 from ascpo.engines.functional import FunctionalEngine
 from ascpo.engines.native.engine import NativeEngine
 from ascpo.engines.replay import FRESH, ReplaySettings, Scene
@@ -22,6 +23,7 @@ from ascpo.training.estimate import estimate
 from ascpo.training.fit import fit_critics
 from ascpo.training.loop import TrainingRun, continue_training, start
 from ascpo.training.metrics import measure
+from ascpo.training.runs import HostMap, RunGroup, VectorMap
 from ascpo.training.settings import Settings
 from ascpo.training.update import update
 from tests.toys import Corridor
@@ -187,6 +189,27 @@ def test_a_training_with_replays_goes_on_to_the_bit_and_is_the_same_alone():
             assert_equal(one.row, two.row)
             assert_same_state(one.state.learner, two.state.learner)
             assert_same_state(one.state.engine, two.state.engine)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_side_by_side_in_one_program_runs_offer_their_own_scenes_and_expect_what_engines_give():
+    engine = NativeEngine(TASK, 4, 1)
+    agent = agent_for(engine, ASCPO().build(0.98), SMALL)
+    states = [agent.init(seed) for seed in (0, 1)]
+    pool = replace(states[1].pool, scene=jnp.array([[1, 3], *[[FRESH] * 2] * 3], jnp.int32))
+    states[1] = replace(states[1], pool=pool)
+    together, apart = (RunGroup(agent, states, over_runs) for over_runs in (VectorMap(), HostMap()))
+    assert_array_equal(together.scenes(), apart.scenes())
+    assert_array_equal(together.scenes()[1, 0], [1, 3])
+    engine.start([RunBatch(agent.actor, (0, 1), replay=REPLAY)])
+    engine.offer([together.scenes()])
+    theta, noise = together.act()
+    (rollout,) = engine.collect([theta], [noise])
+    expected = together.compile_jobs()[0][1][1]
+    shapes = jax.tree.map(lambda x: (x.shape, x.dtype), rollout)
+    assert shapes == jax.tree.map(lambda x: (x.shape, x.dtype), expected)
+    plain = RunGroup(agent_of("ascpo"), [agent_of("ascpo").init(0)], HostMap())
+    assert plain.scenes() is None
 
 
 def test_an_engine_that_cannot_do_it_says_so_before_anything_is_trained():

@@ -11,7 +11,7 @@ import jaxtyping
 import pytest
 from jaxtyping import install_import_hook
 
-import tests.shapes  # noqa: F401 (the hook below finds it by its name)
+import tests.shapes  # The hook below finds it by its name.
 
 
 def known(flag: str) -> bool:
@@ -47,6 +47,7 @@ hypothesis.settings.load_profile("patient")
 
 INNER = ("engines", "experience", "guard", "networks", "surrogates", "theory", "trust_region")
 OUTER = ("algorithms", "cli", "environments", "evaluation", "paper", "replay", "report", "runs", "sweep", "training")
+jaxtyping.jaxtyped = tests.shapes.where_shapes_are(jaxtyping.jaxtyped)
 install_import_hook([f"ascpo.{layer}" for layer in INNER], "beartype.beartype")
 install_import_hook([f"ascpo.{layer}" for layer in OUTER], "tests.shapes.check_arrays")
 

@@ -1,5 +1,7 @@
 """Checking arrays alone: the outer layers hand on what users typed, and answer what is wrong with a sentence."""
 
+from functools import partial
+from types import FunctionType
 from typing import get_args
 
 import jaxtyping
@@ -15,5 +17,26 @@ def _has_shape(annotation):
 def check_arrays(function):
     """As `beartype`, for the parameters that are arrays."""
     known = {name: kind for name, kind in function.__annotations__.items() if _has_shape(kind)}
+    if not known:
+        return function
     function.__annotations__ = known
-    return beartype(function) if known else function
+    return beartype(function)
+
+
+def where_shapes_are(jaxtyped):
+    """As `jaxtyped`, which remembers the axes of every call, for functions that have any.
+
+    Where a function has no array, there is nothing to remember, and its types are checked all the same. Remembering
+    took a fifth of the time of tests.
+    """
+
+    def decorator(what=None, *, typechecker):
+        if what is None:
+            return partial(decorator, typechecker=typechecker)
+        known = what.__annotations__.values() if isinstance(what, FunctionType) else [""]
+        # What is written as a string is not known yet.
+        if any(isinstance(kind, str) or _has_shape(kind) for kind in known):
+            return jaxtyped(what, typechecker=typechecker)
+        return typechecker(what)
+
+    return decorator

@@ -1,4 +1,8 @@
-"""Hostile input: numbers that are none, sizes that no machine has, names that lead elsewhere. All is refused."""
+"""Hostile input: numbers that are none, sizes that no machine has, names that lead elsewhere. All is refused.
+
+Code that `--env module:factory` names on the command line is called: naming it there is consent (docs/trust.md). So
+nothing is tried whose call does harm or never ends.
+"""
 
 import random
 import shutil
@@ -16,8 +20,13 @@ _NUMBERS = """--gamma --num-envs --horizon --seed --total-steps --checkpoint-eve
 --trust-region.delta --trust-region.damping --trust-region.cg-iterations --target.gain --target.episodes --log-std
 --discount --gae-lambda --cost-gae-lambda --output-bias --threads --evaluate""".split()  # noqa: SIM905
 _NO_NUMBERS = ("nan", "inf", "-inf", "-1", "1e30", "text", "", "0x10", "١٢", "1;rm")
+_FINE = (
+    ("--output-bias", "-1"),
+    *((flag, "1e30") for flag in ("--limits", "--trust-region.delta", "--trust-region.damping")),
+)
+"""Pairs of them that are sensible, or large in a range without an end."""
 _TRAINING = """Point-999999999-Hazard|Point-0-Hazard|Point-8-Hazard+999999-Pillar|Point--1-Hazard|Point-8-Hazard-v9
-Point-8|../x|/etc/passwd|os:system|http.server:test|nowhere:make|no.such.module:make|tests.own:nothing|tests.own|a:b:c
+Point-8|../x|/etc/passwd|os:system|nowhere:make|no.such.module:make|tests.own:nothing|tests.own|a:b:c
 Pendulum-v99|Point-8-Hazard\x00|Pоint-8-Hazard|[bold]Point[/bold]|{0.__class__}|%s%n|$(reboot)""".replace(
     "\n", "|"
 ).split("|")
@@ -99,7 +108,7 @@ def plan(count: int, seed: int) -> list[list[str]]:
         *([*common[:-1], place] for place in ("/dev/null", "/proc/x", "")),
         *(list(words) for words in _OTHERS),
     ]
-    pairs = [[*common, flag, value] for flag in _NUMBERS for value in _NO_NUMBERS]
+    pairs = [[*common, flag, value] for flag in _NUMBERS for value in _NO_NUMBERS if (flag, value) not in _FINE]
     rng = random.Random(seed)
     rng.shuffle(pairs)
     if count < len(fixed):

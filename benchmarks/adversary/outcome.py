@@ -59,6 +59,8 @@ _MARKS = re.compile(
     r"|earlier version",
     re.IGNORECASE,
 )
+_LOUD = re.compile(r"^\s*(WARNING|BAD): |<[^>]* role=\"alert\"")
+"""A line, or an element of a page, that nobody takes for a result."""
 
 
 def judge(found: Answer, expected: Answer) -> tuple[Outcome, str]:
@@ -71,7 +73,9 @@ def judge(found: Answer, expected: Answer) -> tuple[Outcome, str]:
         return "survived", ""
     before = set(_lines(expected))
     fresh = [line for line in _lines(found) if line not in before]
-    # A warning may be broken over several lines.
+    if loud := next(filter(_LOUD.search, fresh), None):
+        return "sentence", loud.strip()[:200]
+    # A sentence may be broken over several lines.
     text = " ".join(" ".join(fresh).split())
     if marked := _MARKS.search(text):
         return "sentence", text[max(marked.start() - 100, 0) : marked.end() + 100]

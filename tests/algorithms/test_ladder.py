@@ -167,6 +167,7 @@ def test_a_linear_model_without_offset_cannot_leave_an_infeasible_start():
     assert row["EpMaxCost"] < 0.35, "a model that is not linear can, down to its threshold"
 
 
+@slow("a walk without constraint shows it, too")
 def test_trpo_goes_where_the_reward_is():
     _, mean = climbed("trpo", OneStep("infeasible"))
     assert mean[0] + 1.0 == pytest.approx(1.0, abs=0.15)

@@ -1,13 +1,24 @@
+import contextlib
+import io
 import shutil
 
 import pytest
 
+from ascpo.cli import certify
 from tests.evaluation.untrained import untrained
 
 
-def test_a_certificate_is_said_in_words_written_and_repeated(ascpo, tmp_path):
-    run = untrained(tmp_path)
-    said = " ".join(ascpo("certify", run, "--probability", 0.5, "--episodes", 40).split())
+@pytest.fixture(scope="module")
+def certified(tmp_path_factory):
+    """A run with a certificate, and what was said about it."""
+    run = untrained(tmp_path_factory.mktemp("runs"))
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        certify.main([str(run), "--probability", "0.5", "--episodes", "40"])
+    return run, " ".join(said.getvalue().split())
+
+
+def test_a_certificate_is_said_in_words_written_and_repeated(ascpo, certified):
+    run, said = certified
     assert "40 episodes of tests/Cart-v0 were planned" in said
     assert "CERTIFIED" in said
     assert "It does not mean" in said
@@ -18,9 +29,8 @@ def test_a_certificate_is_said_in_words_written_and_repeated(ascpo, tmp_path):
     assert "Not confirmed" not in checked
 
 
-def test_a_check_without_the_run_says_what_it_could_not_see(ascpo, tmp_path):
-    run = untrained(tmp_path / "runs")
-    ascpo("certify", run, "--probability", 0.5, "--episodes", 40)
+def test_a_check_without_the_run_says_what_it_could_not_see(ascpo, certified, tmp_path):
+    run, _ = certified
     for name in ("certificate.json", "policy.safetensors"):
         shutil.copy(run / name, tmp_path)
     alone = "--check", tmp_path / "certificate.json", "--policy", tmp_path / "policy.safetensors"
@@ -56,9 +66,8 @@ def test_two_policies_are_compared(ascpo, tmp_path):
     assert said.count("It means") == 1
 
 
-def test_a_tampered_certificate_is_answered_with_a_sentence(ascpo, tmp_path):
-    run = untrained(tmp_path)
-    ascpo("certify", run, "--probability", 0.5, "--episodes", 40)
+def test_a_tampered_certificate_is_answered_with_a_sentence(ascpo, certified, tmp_path):
+    run = shutil.copytree(certified[0], tmp_path / "run")
     place = run / "certificate.json"
     place.write_text(place.read_text().replace('"episodes": 40', '"episodes": 400'))
     with pytest.raises(SystemExit, match="was changed after it was made"):

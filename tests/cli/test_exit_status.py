@@ -55,6 +55,7 @@ def test_an_unknown_command_is_wrong_usage(status, typed):
     code, out, err = status(*typed)
     assert (code, out) == (2, "")
     assert "Did you mean" in err
+    assert len(err.splitlines()) <= 2, "a sentence and a line of advice"
 
 
 @VERBS

@@ -1,7 +1,9 @@
 """The adversary's judgement, and a short campaign of it. `python -m benchmarks.adversary` is the long one."""
 
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +22,10 @@ WHOLE = Answer(0, "J_r 2.4\n", "", "figures")
         (Answer(0, "J_r 2.4\n", "", ""), "silent"),
         (Answer(0, "J_r 2.4\n", "", "figures\nmetrics.csv is damaged"), "sentence"),
         (Answer(0, "J_r 2.4\nWARNING: a.json is for another\n  policy.", "", "figures"), "sentence"),
+        (Answer(0, "J_r 2.4\nWARNING: metrics.csv has lost rows.", "", "figures"), "sentence"),
+        (Answer(0, "J_r 2.4\n\nBAD: metrics.csv has 3 rows.", "", "figures"), "sentence"),
+        (Answer(0, "J_r 2.4\n", "", 'figures\n<div role="alert">metrics.csv has lost rows</div>'), "sentence"),
+        (Answer(0, "J_r 2.5, NOT BAD: 3\n", "", "figures"), "silent"),
         (Answer(1, "", "ascpo report: config.json cannot be read.\n"), "sentence"),
         (Answer(1, "", ""), "silent"),
         (Answer(1, "", "Traceback (most recent call last):\n  …\nKeyError: 'a'\n"), "traceback"),
@@ -48,6 +54,24 @@ def test_every_file_is_damaged_in_every_way_and_every_job_struck(tmp_path):
     assert {one.job for one in struck if isinstance(one, faults.DiskFault)} == set(faults.JOBS)
     assert struck == faults.plan(400, 0, dict.fromkeys(faults.JOBS, 50)), "a seed decides the campaign"
     assert len(hostile.plan(200, 0)) == 200
+
+
+def test_an_alert_that_was_there_before_marks_nothing():
+    before = Answer(0, "WARNING: a.csv has lost rows.\nJ_r 2.4\n", "")
+    assert judge(Answer(0, "WARNING: a.csv has lost rows.\nJ_r 2.5\n", ""), before)[0] == "silent"
+
+
+def test_what_is_sensible_or_serves_for_ever_is_no_hostile_input():
+    planned = [" ".join(words) for words in hostile.plan(10**6, 0)]
+    assert not [words for words in planned if words.endswith("--output-bias -1") or "http.server" in words]
+    assert [words for words in planned if words.endswith("--margin -1")]
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
+def test_the_library_that_strikes_compiles_without_a_warning(tmp_path):
+    source = Path(hostile.__file__).with_name("shim.c")
+    flags = ["-Wall", "-Wextra", "-Werror", "-O2", "-D_FORTIFY_SOURCE=2", "-shared", "-fPIC"]
+    subprocess.run(["cc", *flags, "-o", tmp_path / "shim.so", source, "-ldl"], check=True)
 
 
 @slow("a campaign takes minutes")

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -80,6 +81,19 @@ def test_a_damaged_one_is_refused_and_the_one_before_it_is_named(tmp_path, how):
         Checkpoints(tmp_path, "me").load(training_state())
     shutil.rmtree(tmp_path / "5")
     assert Checkpoints(tmp_path, "me").load(training_state()).epochs == 4
+
+
+def test_threads_that_still_read_a_damaged_one_complain_to_nobody(tmp_path, monkeypatch):
+    tracebacks = []
+    monkeypatch.setattr("sys.unraisablehook", tracebacks.append)
+    late, other = (SimpleNamespace(exc_value=RuntimeError(why)) for why in ("Event loop is closed", "another error"))
+    Checkpoints(tmp_path, "me").save(training_state(epochs=4))
+    sys.unraisablehook(other)
+    damage(tmp_path / "4", "emptied")
+    with pytest.raises(BadCheckpoint):
+        Checkpoints(tmp_path, "me").load(training_state())
+    sys.unraisablehook(late)
+    assert tracebacks == [other], "all is as it was after one that was whole"
 
 
 def test_one_of_another_run_is_refused(tmp_path):

@@ -29,8 +29,6 @@ FILES = (
     *LOGS, *EVALUATED, "config.json", "description.json", "versions.json", "timing.csv", "timing.csv.sha256",
     "policy.safetensors", "certificate.json",
 )  # fmt: skip
-NEED_NOT_EXIST = {"certificate.json", "description.json", "versions.json"}
-"""A run without them is a run. The page says that there are no versions, and settings give the same description."""
 
 
 def certified(run):
@@ -185,7 +183,7 @@ def test_a_damaged_file_is_named_or_harmless(whole, name):
 def test_a_file_that_is_lost_or_of_another_kind_or_run_is_named(whole, place, name):
     run, expected = whole
     with replaced(run, {name: None}):
-        judge(run, expected, ("reported",) if name in NEED_NOT_EXIST else ())
+        judge(run, expected)
         (run / name).mkdir()
         assert judge(run, expected)
     other = FILES[FILES.index(name) - 1]
@@ -221,12 +219,14 @@ def test_a_bad_run_among_good_ones_is_listed_with_its_reason(place, whole):
     shutil.copytree(run, bad)
     (bad / "config.json").write_text("{")
     try:
-        out = " ".join(listed(run)[0].split())
+        out = listed(run)[0].splitlines()
         page, doubtful = reported(run.parent)
     finally:
         shutil.rmtree(bad)
-    assert "BAD:" in out
-    assert "2/2" in out, "the good one is listed as ever"
+    assert any(line.split() == ["bad", "?/?", "BAD"] for line in out), "a mark in the table"
+    (sentence,) = (line for line in out if line.startswith("BAD: "))
+    assert sentence.startswith(f"BAD: {bad / 'config.json'} is damaged"), "the sentence below it, in whole words"
+    assert any(line.split()[1:2] == ["2/2"] for line in out), "the good one is listed as ever"
     assert doubtful
     assert "bad/config.json is damaged" in page
 

@@ -17,6 +17,7 @@ from ascpo.environments.spaces import make_task
 from ascpo.errors import InertSetting
 from ascpo.networks.fit import CostFitSettings, FitSettings
 from ascpo.runs.config import Config, configure
+from ascpo.surrogates.target import TargetSettings
 from ascpo.surrogates.weights import Weights
 from ascpo.training.agent import agent_for
 from ascpo.training.estimate import estimate
@@ -217,3 +218,31 @@ def test_an_engine_that_cannot_do_it_says_so_before_anything_is_trained():
     agent = agent_for(engine, ASCPO().build(0.98), SMALL)
     with pytest.raises(ValueError, match="cannot play a scene again"):
         start(engine, [TrainingRun(agent, 0)])
+
+
+def test_with_near_misses_the_scenes_of_near_misses_enter():
+    sizes = replace(AGENT.sizes, margins=True)
+    agent = agent_of("ascpo", sizes=sizes, replay=REPLAY, limits=(0.0, 0.0), near_miss=0.2)
+    rollout, _ = replayed_beside(agent)
+    quiet = jnp.zeros_like(rollout.cost)
+    near, far = (replace(rollout, cost=quiet, signed_cost=quiet + signed) for signed in (-0.1, -0.3))
+    assert bool(estimate(agent, agent.init(0), near).pool.live.any())
+    assert not bool(estimate(agent, agent.init(0), far).pool.live.any())
+    assert float(estimate(agent, agent.init(0), near).episodes.violation_rate) == 0.0
+
+
+def test_a_chernoff_bound_is_measured_and_time_outs_are_learned_in_fresh_scenes_alone():
+    sizes, target = replace(AGENT.sizes, margins=True), {"limits": (0.0, 0.0), "near_miss": 0.5, "replay": REPLAY}
+    agent = agent_of(ASCPO(mode="chernoff", target=TargetSettings(timeout_limit=0.1)), sizes=sizes, **target)
+    one, other = (replace(r, signed_cost=r.cost) for r in replayed_beside(agent))
+    found, changed = (estimate(agent, state_with_pool(agent), r).evidence for r in (one, other))
+    limits = agent.learning_limits
+    assert_array_equal(agent.constraint.offset(found, limits), agent.constraint.offset(changed, limits))
+    assert float(found.cost_signal[:, 2].max()) == 0.0
+
+    def timeouts(ratio):
+        return agent.constraint.surrogate(found, Weights(ratio, scale=found.step_weights.cost))[-1]
+
+    slope = jax.grad(timeouts)(jnp.ones((TIME, ENVS)))
+    assert_array_equal(slope[:, 2], 0.0)
+    assert float(jnp.abs(slope[:, :2]).max()) > 0.0

@@ -49,10 +49,13 @@ OTHER = {
     "cost_gae_lambda": 0.5,
     "output_bias": None,
     "probability": 0.9,
+    "near_miss_end": 0.01,
+    "target.timeout_limit": 0.01,
 }
 """Values that a rule would not find."""
 NEEDS = {name: {"mode": "paper"} for name in ("k", "omega1", "omega2")}
-NEEDS["margin"] = {"limits": (0.5,)}
+NEEDS |= {name: {"mode": "chernoff", "near_miss": 0.2} for name in ("tau", "cap")}
+NEEDS |= {"margin": {"limits": (0.5,)}, "near_miss_end": {"near_miss": 0.2}}
 NEEDS["replay.pool"] = {"replay": {"share": 0.25}}
 """Settings that act with certain others."""
 
@@ -79,7 +82,7 @@ def nested(name, value):
 def agent_with(algo, chosen):
     config = configure("corridor", algo, **chosen)
     settings = config.settings
-    sizes = Sizes(settings.num_envs, 2, 2, len(NAMES))
+    sizes = Sizes(settings.num_envs, 2, 2, len(NAMES), margins=True)
     return Agent(config.algorithm(), settings, sizes, settings.limits_for(NAMES))
 
 
@@ -105,13 +108,15 @@ def starting(agent):
     multiplier = lam.init(agent.observation_size, agent.sizes.m, agent.settings.hidden, KEYS[0]) if lam else None
     warm_up = int(np.ceil(30 * agent.algorithm.shield.warm_up)) if agent.algorithm.shield else 0
     theta = jax.ShapeDtypeStruct((agent.structure.policy_size,), jnp.float32)
+    near = agent._near_miss(epochs=30)
     state = jax.eval_shape(
-        lambda key, theta: agents._init(agent, key, theta, params._replace(policy=None), multiplier, warm_up),
+        lambda key, theta: agents._init(agent, key, theta, params._replace(policy=None), multiplier, warm_up, near),
         KEYS[0],
         theta,
     )
     noise = jax.eval_shape(agent.noise, state)[1]
-    return state, [warm_up, str(state), str(noise), *(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(params))]
+    arrays = [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves((params, near))]
+    return state, [warm_up, str(state), str(noise), *arrays]
 
 
 def acting(agent, state, rollout, estimates):
@@ -148,7 +153,7 @@ def rollout_of(agent):
     taken = action if agent.algorithm.shield else None
     number = shape(dtype=jnp.int32)
     scene = Scene(number, number, number) if agent.settings.replay.share else None
-    return Rollout(observation, observation, action, shape(), shape(2), flag, flag, taken, scene)
+    return Rollout(observation, observation, action, shape(), shape(2), flag, flag, taken, shape(2), scene)
 
 
 @functools.cache

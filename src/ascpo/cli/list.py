@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _REASONS = 5
 """At most so many runs are named where none can be read."""
+_UNVERIFIED = "unverified: written by an earlier version, without checksums."
 
 
 @dataclass(frozen=True)
@@ -41,18 +42,19 @@ def main(words: list[str]) -> None:
     lists = {"algorithms": _algorithms, "suites": _suites, "runs": partial(_runs, directory=asked.directory)}
     if asked.what not in lists:
         raise WrongUsage(f"There is no list of {shown(asked.what)}. {nearest(asked.what, lists)}")
-    lists[asked.what](table)
+    below = lists[asked.what](table)
     # Square brackets in the name of a directory are no markup.
     console = Console(highlight=False, markup=False)
     console.print(table)
-    if asked.what == "algorithms":
-        console.print(
-            "\nEvery algorithm of the paper has two presets beside our defaults, `published` and `released`. "
-            "`ascpo train --algo NAME --preset released --show` lists what a preset changes."
-        )
+    if below:
+        console.print()
+    for line in below:
+        # Words stay whole. In a file, a sentence is a line.
+        console.print(Text(line), soft_wrap=not console.is_terminal)
 
 
-def _algorithms(table: Table) -> None:
+def _algorithms(table: Table) -> list[str]:
+    """Fill the table, and return what is said below it."""
     from ascpo.algorithms import ALGORITHMS
     from ascpo.training.settings import Settings
 
@@ -60,9 +62,13 @@ def _algorithms(table: Table) -> None:
         table.add_column(title)
     for name, kind in ALGORITHMS.items():
         table.add_row(name, kind().build(Settings().probability).description)
+    return [
+        "Every algorithm of the paper has two presets beside our defaults, `published` and `released`. "
+        "`ascpo train --algo NAME --preset released --show` lists what a preset changes."
+    ]
 
 
-def _suites(table: Table) -> None:
+def _suites(table: Table) -> list[str]:
     from ascpo.guard.suites import PAPER_SUITES, suite
 
     for title in ("suite", "constraints", "actions"):
@@ -70,28 +76,32 @@ def _suites(table: Table) -> None:
     for name in PAPER_SUITES:
         found = suite(name)
         table.add_row(name, ", ".join(found.cost_names), str(found.robot.actions))
+    return []
 
 
-def _runs(table: Table, directory: Path) -> None:
+def _runs(table: Table, directory: Path) -> list[str]:
     from ascpo.runs.directory import NoRun, runs_in
 
     found = runs_in(directory)
     if not found:
         raise NoRun(f"There is no run in {directory}. `ascpo train --out {directory}` makes one.")
     rows = [(str(run.path.relative_to(directory)), *_row(run)) for run in found]
+    remarks = [remark for *_, remark in rows if remark]
     if all(epochs.startswith("?") for _, epochs, *_ in rows):
-        raise NoRun(" ".join(row[-1].removeprefix("BAD: ") for row in rows[:_REASONS]))
-    remarks = [""] if any(row[-1] for row in rows) else []
-    for title in ("run", "epochs", "J_r", "M_c", "within limits", *remarks):
+        raise NoRun(" ".join(remark.removeprefix("BAD: ") for remark in remarks[:_REASONS]))
+    for title in ("run", "epochs", "J_r", "M_c", "within limits", *([""] if remarks else [])):
         table.add_column(title, justify="left" if title in ("run", "") else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row[: len(table.columns)]))
+    for *cells, remark in rows:
+        # A mark in the table, and the sentence below it, which would be too long here.
+        marked = [*cells, remark.partition(":")[0]]
+        table.add_row(*(Text(printable(cell)) for cell in marked[: len(table.columns)]))
+    return [printable(remark) for remark in dict.fromkeys(remarks)]
 
 
 def _row(run: "RunDirectory") -> tuple[str, str, str, str, str]:
-    """Epochs, return, cost, share within limits, and what is wrong with the run."""
+    """Epochs, return, cost, share within limits, and what is wrong with the run: a mark, and a sentence."""
     from ascpo.runs.directory import NoRun, stored_config
-    from ascpo.runs.sealed import UNVERIFIED, fingerprint_of
+    from ascpo.runs.sealed import fingerprint_of
     from ascpo.runs.tables import check_table, columns_of, sums_of
 
     planned, last = "?", ("", "", "")
@@ -112,5 +122,5 @@ def _row(run: "RunDirectory") -> tuple[str, str, str, str, str]:
     if checked.verified and checked.run != fingerprint_of(sealed.content):
         remark = f"{run.metrics} belongs to another run than {run.config_file.name}."
     if not remark and not (checked.verified and sealed.verified):
-        return f"{done}/{planned}", *last, UNVERIFIED
+        return f"{done}/{planned}", *last, _UNVERIFIED
     return f"{done}/{planned}", *last, f"BAD: {remark}" if remark else ""

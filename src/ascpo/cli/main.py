@@ -53,7 +53,8 @@ def main() -> None:
             from ascpo.errors import nearest
             from ascpo.ranges import shown
 
-            _end(f"ascpo: there is no command {shown(command)}. {nearest(command, _COMMANDS)}\n\n{_help()}", 2)
+            advice = "`ascpo --help` describes all commands."
+            _end(f"ascpo: there is no command {shown(command)}. {nearest(command, _COMMANDS)}\n{advice}", 2)
 
 
 def _run(command: str, rest: list[str]) -> None:

@@ -93,7 +93,8 @@ def main(typed: list[str]) -> None:
         case "show":
             _show(parsed(Show, rest, "ascpo paper show"))
         case _:
-            raise WrongUsage(f"There is no {shown(verb)}. {nearest(verb, _VERBS)}\n\n{_help()}")
+            advice = "`ascpo paper --help` describes all verbs."
+            raise WrongUsage(f"There is no {shown(verb)}. {nearest(verb, _VERBS)}\n{advice}")
 
 
 def _help() -> str:

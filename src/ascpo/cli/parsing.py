@@ -1,17 +1,57 @@
 """Read the words of a command, and check what they say."""
 
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 import tyro
+from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from ascpo.ranges import check
 
 T = TypeVar("T")
+_RULES = ConstructorRegistry()
 
 
 def parsed(kind: type[T], words: list[str], prog: str, default: T | None = None) -> T:
     """The options of a command. One that is not in its range is refused with a sentence."""
     known = tyro.MISSING_NONPROP if default is None else default
-    asked = tyro.cli(kind, args=words, prog=prog, default=known)
+    with _RULES:
+        asked = tyro.cli(kind, args=words, prog=prog, default=known)
     check(asked)
     return asked
+
+
+def plain_number(text: str) -> str:
+    """The text of a number, if it is ASCII: Python reads the digits of every script, and people do not."""
+    if not text.isascii():
+        raise ValueError(f"{text!r} is not a number that is written with the digits 0 to 9.")
+    return text
+
+
+def _place(text: str) -> Path:
+    """A path. An empty one is no place, although Python takes it for the current directory."""
+    if not text:
+        raise ValueError("It is empty. The current directory is written as a full stop.")
+    return Path(text)
+
+
+_READERS: dict[type, Any] = {
+    int: lambda text: int(plain_number(text)),
+    float: lambda text: float(plain_number(text)),
+    Path: _place,
+}
+
+
+@_RULES.primitive_rule
+def _strictly(kind: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+    """How numbers and paths are read. All else is as in tyro."""
+    if kind.type not in _READERS:
+        return None
+    read, wanted = _READERS[kind.type], (int, float) if kind.type is float else kind.type
+    return PrimitiveConstructorSpec(
+        nargs=1,
+        metavar=kind.type.__name__.upper(),
+        instance_from_str=lambda words: read(words[0]),
+        is_instance=lambda value: isinstance(value, wanted),
+        str_from_instance=lambda value: [str(value)],
+    )

@@ -13,7 +13,7 @@ import tyro
 
 from ascpo.algorithms import Method
 from ascpo.algorithms.presets import PresetName
-from ascpo.cli.parsing import parsed
+from ascpo.cli.parsing import parsed, plain_number
 from ascpo.cli.settings import show_settings
 from ascpo.cli.show import show_evaluation
 from ascpo.engines.gymnasium.errors import Faulty
@@ -37,7 +37,7 @@ _MOST_SEEDS = 1000
 def _steps(text: str) -> float:
     """Read a number of steps as people write it."""
     try:
-        return float(text.replace("_", "").replace(",", ""))
+        return float(plain_number(text).replace("_", "").replace(",", ""))
     except ValueError:
         number, unit = text[:-1], {"k": "e3", "m": "e6", "g": "e9", "b": "e9"}.get(text[-1:].lower())
         offer = f"Did you mean {number}{unit}?" if unit and number.replace(".", "").isdigit() else "Try 6e6."
@@ -119,7 +119,7 @@ class Train(Generic[M]):
 def seeds_of(text: str) -> list[int]:
     """`0..7` are eight seeds, `0,3,5` are three."""
     try:
-        parts = [[int(end) for end in part.split("..")] for part in text.split(",")]
+        parts = [[int(end) for end in part.split("..")] for part in plain_number(text).split(",")]
     except ValueError:
         parts = []
     number = sum(max(part[-1] + 1 - part[0], 0) for part in parts)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ascpo.evaluation import ledger
 from ascpo.evaluation.kept import FILE as EVALUATION
 from ascpo.evaluation.kept import KINDS, Kept, episodes_file, read_kept, worst_file
 from ascpo.runs import description
@@ -58,8 +59,8 @@ def read_contents(path: Path) -> Contents:
     if METRICS in found.tables and (rows := len(found.tables[METRICS]["Epoch"])) < epochs:
         found.doubt(METRICS, f"{path / METRICS} has {rows} good rows, and the policy is that after {epochs} epochs.")
     _evaluation(found, digest)
-    _certificate(found, digest)
-    _described(found, run)
+    _certificate(found, digest, run)
+    _described(found, run, sealed.verified)
     return found
 
 
@@ -170,10 +171,10 @@ def _checked_figures(figures: Plain) -> Plain:
     return figures
 
 
-def _certificate(found: Contents, digest: str) -> None:
+def _certificate(found: Contents, digest: str, run: str) -> None:
     file = found.path / CERTIFICATE
     if not file.exists():
-        return
+        return _missing_certificate(found, run)
     # It imports JAX, which other parts of a report do not need.
     from ascpo.evaluation.certificate import read_certificate
 
@@ -189,10 +190,25 @@ def _certificate(found: Contents, digest: str) -> None:
         found.doubt(CERTIFICATE, f"{file} {what}. It says nothing about the policy of this run.")
 
 
-def _described(found: Contents, run: str) -> None:
-    """versions.json and description.json."""
+def _missing_certificate(found: Contents, run: str) -> None:
+    """The list of looks knows whether there was one."""
+    try:
+        looks = ledger.read_ledger(found.path, run)
+    except (OSError, ledger.BadLedger) as error:
+        return found.doubt(ledger.FILE, error)
+    finished = looks.earlier + sum(entry.violations is not None for entry in looks.entries) if looks else 0
+    if finished:
+        what = f"knows {finished} finished look{'s' * (finished > 1)} at this run, and the last one made a certificate"
+        found.doubt(CERTIFICATE, f"{found.path / CERTIFICATE} is missing: {ledger.FILE} {what}.")
+    return None
+
+
+def _described(found: Contents, run: str, sealed_config: bool) -> None:
+    """versions.json and description.json. A training that writes a checksum into its config writes versions, too."""
     for name, kind in ((VERSIONS, "versions"), (description.FILE, "description")):
         if not (file := found.path / name).exists():
+            if kind == "versions" and sealed_config:
+                found.doubt(name, f"{file} is missing, so the versions that made this run are unknown.")
             continue
         try:
             sealed = read_sealed(file, kind)

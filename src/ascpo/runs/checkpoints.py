@@ -4,12 +4,13 @@ A checkpoint also holds the fingerprint of its run, a checksum of every array, a
 it was made. So a damaged checkpoint, or one of another run, is refused before anything goes wrong.
 """
 
+import contextlib
 import logging
 import shutil
 import sys
 import time
 import zlib
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 
 import jax
@@ -98,13 +99,13 @@ class Checkpoints:
         }
         ocp = self._ocp
         full = {name: array for name, array in arrays.items() if array.size}
-        hook, sys.unraisablehook = sys.unraisablehook, _without_closed_loops
         try:
-            self._manager.save(
-                state.epochs,
-                args=ocp.args.Composite(arrays=ocp.args.StandardSave(full), about=ocp.args.JsonSave(about)),
-                force=True,
-            )
+            with _quiet_threads():
+                self._manager.save(
+                    state.epochs,
+                    args=ocp.args.Composite(arrays=ocp.args.StandardSave(full), about=ocp.args.JsonSave(about)),
+                    force=True,
+                )
             sync_tree(self._path / str(state.epochs))
             sync_directory(self._path)
         except Exception as error:
@@ -118,18 +119,18 @@ class Checkpoints:
                 f"The checkpoint after epoch {state.epochs} could not be written to {self._path}: {reason_of(error)}. "
                 f"{kept}"
             ) from error
-        sys.unraisablehook = hook
 
     def load(self, example: TrainingState) -> TrainingState:
         """Read the latest checkpoint. `example` has the same shape: the state of a training that has just begun."""
         latest = self.epochs()[-1]
         try:
-            found = self._manager.restore(
-                latest,
-                args=self._ocp.args.Composite(
-                    arrays=self._ocp.args.StandardRestore(), about=self._ocp.args.JsonRestore()
-                ),
-            )
+            with _quiet_threads():
+                found = self._manager.restore(
+                    latest,
+                    args=self._ocp.args.Composite(
+                        arrays=self._ocp.args.StandardRestore(), about=self._ocp.args.JsonRestore()
+                    ),
+                )
             about, arrays = found["about"], dict(found["arrays"])
             arrays |= {name: np.zeros(shape, dtype) for name, (dtype, shape) in about["empty"].items()}
             sums, fingerprint, self.log = about["checksums"], about["fingerprint"], str(about.get("log", ""))
@@ -202,8 +203,18 @@ def _rebuilt(arrays: dict[str, np.ndarray], example: TrainingState) -> TrainingS
     return jax.tree_util.tree_unflatten(structure, leaves)
 
 
+@contextlib.contextmanager
+def _quiet_threads() -> Iterator[None]:
+    """Where one file fails, the threads at work on the others complain, a traceback each, also when all is over.
+
+    So after a failure they stay quiet.
+    """
+    hook, sys.unraisablehook = sys.unraisablehook, _without_closed_loops
+    yield
+    sys.unraisablehook = hook
+
+
 def _without_closed_loops(unraisable: "sys.UnraisableHookArgs") -> None:
-    """Where one file cannot be written, the threads that write the others complain about it, a traceback each."""
     if str(unraisable.exc_value) != "Event loop is closed":
         sys.__unraisablehook__(unraisable)
 

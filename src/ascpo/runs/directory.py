@@ -103,11 +103,11 @@ class RunDirectory:
 
 def check_name(name: str) -> str:
     """The name, if it is one of a directory inside --out, which it must not leave."""
-    fine = isinstance(name, str) and name.isprintable() and name.strip() and name not in (".", "..")
+    fine = isinstance(name, str) and name.isprintable() and name.strip() and name not in (".", "..") and name[0] != "~"
     if not fine or {"/", "\\"} & set(name):
         raise BadSetting(
-            f"--name {shown(name)} is no name of a directory. Use letters, digits and signs other than / and \\. "
-            f"--out says where the directory is made."
+            f"--name {shown(name)} is no name of a directory. Use letters, digits and signs other than / and \\, "
+            f"and no ~ at the beginning. --out says where the directory is made."
         )
     if len(name.encode(errors="surrogatepass")) > _LONGEST:
         raise BadSetting(f"--name {shown(name)} is too long. Use at most {_LONGEST} letters.")

@@ -15,13 +15,15 @@ from ascpo.experience.augmentation import running_maximum, running_sum
 from ascpo.experience.cvar import cost_tail, nu_of_episodes
 from ascpo.experience.episodes import EpisodeTotals, accumulate_totals, episode_statistics, over_limit
 from ascpo.experience.gae import ends_within, explained_variance, gae, relative_bias
-from ascpo.experience.replay import ReplayPool, step_weights
+from ascpo.experience.near_miss import NearMiss
+from ascpo.experience.replay import ReplayPool, StepWeights, step_weights
 from ascpo.experience.signals import Costs
 from ascpo.experience.trend import episode_sums
 from ascpo.experience.window import Window
 from ascpo.networks.fit import FitBatch
 from ascpo.networks.shield import Shield, shield_batch
 from ascpo.surrogates.evidence import Evidence, centred, normalised
+from ascpo.surrogates.maximum import ChernoffBound
 from ascpo.training.agent import Agent
 from ascpo.training.state import CriticQuality, Estimates, LearnerState, ShieldState
 
@@ -43,8 +45,11 @@ def estimate(agent: Agent, state: LearnerState, rollout: Rollout) -> Estimates:
         nu, episode_nu = _nu(state, rollout)
         costs = _costs(agent, state, rollout, nu)
         estimates = _with_trend(agent, state, rollout, totals, costs, replace(estimates, episode_nu=episode_nu))
+        if state.near_miss is not None:
+            costs, near_miss = _near(agent, state.near_miss, rollout, nu)
+            estimates = replace(estimates, near_miss=near_miss)
         if state.pool is not None:
-            estimates = _with_replay(agent, state.pool, rollout, totals, estimates)
+            estimates = _with_replay(agent, state.pool, rollout, costs, estimates)
         estimates = _with_costs(agent, critics, state, rollout, costs, estimates)
     return estimates
 
@@ -91,14 +96,13 @@ def _with_trend(
     return replace(estimates, evidence=replace(estimates.evidence, episodes=episodes, trend=trend))
 
 
-def _with_replay(
-    agent: Agent, pool: ReplayPool, rollout: Rollout, totals: EpisodeTotals, estimates: Estimates
-) -> Estimates:
+def _with_replay(agent: Agent, pool: ReplayPool, rollout: Rollout, costs: Costs, estimates: Estimates) -> Estimates:
     """With what every step counts, and the scenes that the next epoch may play again."""
     trend, scene = _known(estimates.evidence.trend), rollout.scene
     if scene is None:
         raise ValueError("A rollout with replays must say which scenes it plays. Give the engine a batch with replay.")
-    violated = jnp.any(over_limit(totals.limited(agent.algorithm.limits_on), agent.learning_limits), axis=-1)
+    limited = costs.M_next if agent.algorithm.limits_on == "state" else costs.Z_next
+    violated = jnp.any(over_limit(limited, costs.w), axis=-1)
     after = pool.after(scene, rollout.done, violated, agent.smoothing)
     weights = step_weights(pool, after, scene, agent.settings.replay.share, trend.longest)
     return replace(estimates, pool=after, evidence=replace(estimates.evidence, step_weights=weights))
@@ -108,6 +112,18 @@ def _costs(agent: Agent, state: LearnerState, rollout: Rollout, nu: Float[Array,
     maxima = running_maximum(rollout.cost, rollout.done, state.running.max_cost)
     sums = running_sum(rollout.cost, rollout.done, state.running.cost)
     return Costs(rollout.cost, *maxima, agent.learning_limits, *sums, nu)
+
+
+def _near(
+    agent: Agent, near_miss: NearMiss, rollout: Rollout, nu: Float[Array, "time env m"]
+) -> tuple[Costs, NearMiss]:
+    """The costs that learning sees, and near misses after the epoch."""
+    if rollout.signed_cost is None:
+        raise ValueError("The rollout does not say how near its costs are. Give the engine's margins.")
+    seen = near_miss.seen(rollout.signed_cost)
+    maxima, sums = near_miss.maxima(seen, rollout.done), near_miss.sums(seen, rollout.done)
+    costs = Costs(seen, *maxima, agent.learning_limits, *sums, nu, near_miss.h)
+    return costs, near_miss.after(maxima[1][-1], sums[1][-1], rollout.done[-1])
 
 
 def _nu(state: LearnerState, rollout: Rollout) -> tuple[Float[Array, "time env m"], Float[Array, "env m"] | None]:
@@ -124,6 +140,8 @@ def _with_costs(
     done, cvar, fresh = rollout.done, agent.algorithm.cvar, rollout.fresh
     counts = estimates.evidence.step_weights
     critic, signal = agent.cost_critic(_known(state.cost).params), critics.signal(accrued)
+    if agent.bounds_timeouts:
+        signal = jnp.append(signal, rollout.truncated[..., None].astype(jnp.float32), axis=-1)
     W = critic(rollout.observation)
     chosen = agent.settings.cost_gae_lambda
     over_signals = jax.vmap(
@@ -142,6 +160,7 @@ def _with_costs(
         estimates.evidence,
         cost_advantage=centred(costs.advantage, counts and counts.cost),
         cost_td_error=costs.td_error,
+        cost_signal=_measured_signal(signal, counts) if isinstance(agent.algorithm.constraint, ChernoffBound) else None,
         cost_to_go=costs.target if agent.multiplier is not None and agent.multiplier.state_dependent else None,
         cost_tail=cost_tail(accrued.Z_next, _only(fresh, done), accrued.nu, cvar.alpha) if cvar else None,
     )
@@ -168,6 +187,11 @@ def _with_shield(agent: Agent, shield: Shield, state: ShieldState, rollout: Roll
         shield_batch=shield_batch(shield, network, rollout.observation, taken, rollout.cost, rollout.done),
         interventions=jnp.stack([jnp.mean(changed), mean_shift]),
     )
+
+
+def _measured_signal(signal: Float[Array, "time env k"], counts: StepWeights | None) -> Float[Array, "time env k"]:
+    """The signals of fresh scenes, scaled to all steps."""
+    return signal if counts is None else signal * counts.reward[..., None]
 
 
 def _only(fresh: Bool[Array, "time env"] | None, which: Bool[Array, "time env"]) -> Bool[Array, "time env"]:

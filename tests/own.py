@@ -33,6 +33,17 @@ def make():
 gymnasium.register("tests/Cart-v0", Cart)
 
 
+class Ditch(Cart):
+    """Five steps; where the point begins decides whether it costs anything: in half of the scenes it does."""
+
+    def step(self, action):
+        observation, reward, _, _, _ = super().step(0.1 * action)
+        return observation, reward, False, self.t >= 5, {"cost": max(0.0, self.x)}
+
+
+gymnasium.register("tests/Ditch-v0", Ditch)
+
+
 class WithNaN(Cart):
     """Its reward is NaN in step 130 of its life, later than any checker looks."""
 

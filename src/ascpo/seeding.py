@@ -41,7 +41,7 @@ class Purpose(IntEnum):
 
     TRAINING = 1
     SCENE_REPLAY = 2
-    """Reserved: training again in scenes of an earlier part of a training."""
+    """Which episodes of a training play one of its scenes again. No scene is drawn with these seeds."""
     VALIDATION = 3
     """Reserved: choosing among policies during a training."""
     EVALUATION = 4
@@ -57,6 +57,11 @@ def seed_of(purpose: Purpose, run: int, environment: int = 0) -> int:
     if not 0 <= environment < MAX_ENVS:
         raise ValueError(f"A run can have {MAX_ENVS} environments. Use a smaller num_envs.")
     return purpose << 50 | run << 18 | environment
+
+
+def replay_seeds(run: int, num_envs: int) -> EnvSeeds:
+    """The seeds by which each environment of a training decides which scenes it plays again."""
+    return np.arange(num_envs) + seed_of(Purpose.SCENE_REPLAY, run)
 
 
 def has_purpose(seed: int) -> bool:

@@ -95,6 +95,15 @@ def test_smoothed_gradients_and_the_signal_are_continued_too(whole, tmp_path):
     assert np.isnan(longer.history["CostSignal"][[1, 3]]).all()
 
 
+def test_a_run_that_plays_scenes_again_continues_with_its_pool(tmp_path):
+    replay = {"share": 0.5, "pool": 8}
+    undisturbed = train("tests/Ditch-v0", tmp_path / "whole", replay=replay)
+    assert undisturbed.history["ReplayShare"][-1] > 0.2
+    shorter = train("tests/Ditch-v0", tmp_path / "shorter", epochs=2, replay=replay).directory
+    longer = ascpo.resume(shorter, total_steps=4 * EPOCH, progress=False)
+    assert files(longer.directory) == files(undisturbed.directory)
+
+
 def test_going_on_with_a_finished_run_changes_nothing(whole):
     _, undisturbed = whole
     before = files(undisturbed)

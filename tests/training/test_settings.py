@@ -16,6 +16,7 @@ import pytest
 
 from ascpo.algorithms import ALGORITHMS
 from ascpo.engines.contract import Rollout
+from ascpo.engines.replay import Scene
 from ascpo.errors import InertSetting
 from ascpo.runs.config import configure
 from ascpo.runs.serialization import flat, to_plain
@@ -55,6 +56,7 @@ OTHER = {
 NEEDS = {name: {"mode": "paper"} for name in ("k", "omega1", "omega2")}
 NEEDS |= {name: {"mode": "chernoff", "near_miss": 0.2} for name in ("tau", "cap")}
 NEEDS |= {"margin": {"limits": (0.5,)}, "near_miss_end": {"near_miss": 0.2}}
+NEEDS["replay.pool"] = {"replay": {"share": 0.25}}
 """Settings that act with certain others."""
 
 
@@ -149,7 +151,9 @@ def rollout_of(agent):
 
     observation, action, flag = shape(agent.observation_size), shape(2), shape(dtype=bool)
     taken = action if agent.algorithm.shield else None
-    return Rollout(observation, observation, action, shape(), shape(2), flag, flag, taken, shape(2))
+    number = shape(dtype=jnp.int32)
+    scene = Scene(number, number, number) if agent.settings.replay.share else None
+    return Rollout(observation, observation, action, shape(), shape(2), flag, flag, taken, shape(2), scene)
 
 
 @functools.cache
@@ -203,6 +207,7 @@ def test_a_setting_changes_something_or_is_refused(algo, name, value):
 def test_a_setting_that_acts_for_another_algorithm_alone_is_refused_with_the_reason():
     for algo, name, value, why in (
         ("trpo", "cost_fit", {"window": 3}, "trpo has no cost critics"),
+        ("trpo", "replay", {"share": 0.25}, "trpo has no cost critics"),
         ("trpo", "margin", 0.1, "trpo does nothing about costs"),
         ("cpo", "output_bias", None, "predict sums of either sign"),
         ("pascpo", "trust_region", {"damping": 0.5}, "descends by Adam"),

@@ -39,6 +39,8 @@ USUAL = {
     "trust_region.backtracks": 100,
     "trust_region.cost_momentum": 0.0,
     "trust_region.signal_every": 10,
+    "replay.share": 0.0,
+    "replay.pool": 64,
 }
 
 

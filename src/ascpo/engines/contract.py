@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ascpo.engines.actor import Acted, Actor, signed_cost
+from ascpo.engines.replay import NO_REPLAY, ReplaySettings, Scene, ScenePool
 from ascpo.guard.layout import AnyArray
 from ascpo.seeding import LATEST, SCHEMES, EnvSeeds, EpisodeId, Version
 
@@ -59,10 +60,17 @@ class Rollout:
     signed_cost: Float[AnyArray, "*axes m"] | None = None
     """The cost where there is one, and otherwise the margin: how near a cost is, as a number below zero. None where the
     environment gives no margins."""
+    scene: Scene | None = None
+    """Of every step's episode. None where all scenes are fresh."""
 
     @property
     def done(self) -> Bool[AnyArray, "*axes"]:
         return operator.or_(self.terminated, self.truncated)
+
+    @property
+    def fresh(self) -> Bool[AnyArray, "*axes"] | None:
+        """Whether a step's scene is fresh. None where all are."""
+        return None if self.scene is None else self.scene.fresh
 
     @staticmethod
     def of(acted: Acted, result: StepResult, next_observation: Float[AnyArray, "*axes obs"]) -> "Rollout":
@@ -88,6 +96,8 @@ class RunBatch:
     seeds: tuple[int, ...]
     seeding: Version = LATEST
     """The version of the rules by which scenes are drawn."""
+    replay: ReplaySettings = NO_REPLAY
+    """Which scenes are played again."""
 
     def __len__(self) -> int:
         return len(self.seeds)
@@ -173,6 +183,23 @@ class EpisodePlayer(Engine, Protocol):
 
     def start_at(self, actor: Actor, episodes: Sequence[EpisodeId]) -> None:
         """Start one run that plays these episodes, as a `Playlist` deals them out. After the last, some play again."""
+
+
+@runtime_checkable
+class SceneReplayer(Engine, Protocol):
+    """An engine that plays scenes again, for runs whose batch asks for it. It begins with vacant pools."""
+
+    def offer(self, pools: Sequence[ScenePool | None]) -> None:
+        """The scenes that may be played again from now on, by batch; None for a batch that plays fresh ones alone."""
+
+
+def check_replay(engine: Engine, batches: Sequence[RunBatch]) -> None:
+    """Refuse to play scenes again with an engine that cannot do it."""
+    if any(batch.replay.share for batch in batches) and not isinstance(engine, SceneReplayer):
+        raise ValueError(
+            f"{type(engine).__name__} cannot play a scene again, since its scenes have no seeds of their own. "
+            f"Leave replay.share at 0."
+        )
 
 
 def only_run(batches: Sequence[RunBatch]) -> RunBatch:

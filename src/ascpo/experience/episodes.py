@@ -96,13 +96,22 @@ def episode_statistics(
     truncated: Bool[Array, "time env"],
     limits: Float[Array, " m"],
     kind: LimitKind = "state",
+    fresh: Bool[Array, "time env"] | None = None,
 ) -> EpisodeStatistics:
+    """Episodes in scenes that are played again do not count; None for `fresh` if there are none."""
+    standing_in, instead = jnp.ones(done.shape[1], bool), done.shape[1]
+    if fresh is not None:
+        done, truncated = done & fresh, truncated & fresh
+        standing_in = fresh[-1] | ~jnp.any(fresh[-1])
+        instead = jnp.sum(standing_in)
     finished = jnp.sum(done)
     some = finished > 0
-    count = jnp.where(some, finished, done.shape[1]).astype(jnp.float32)
+    count = jnp.where(some, finished, instead).astype(jnp.float32)
 
     def mean(of_step: Float[Array, "time env *m"], of_running: Float[Array, "env *m"]) -> Float[Array, "*m"]:
         mask = done.reshape(done.shape + (1,) * (of_step.ndim - 2))
+        if fresh is not None:
+            of_running = jnp.where(standing_in.reshape(-1, *(1,) * (of_running.ndim - 1)), of_running, 0.0)
         total = jnp.where(some, jnp.sum(jnp.where(mask, of_step, 0.0), axis=(0, 1)), jnp.sum(of_running, axis=0))
         return total / count
 
@@ -125,7 +134,7 @@ def episode_statistics(
         quantiles=jnp.where(
             some,
             _quantiles(totals.max_cost, done, finished),
-            _quantiles(running.max_cost[None], jnp.ones((1, done.shape[1]), bool), done.shape[1]),
+            _quantiles(running.max_cost[None], standing_in[None], instead),
         ),
     )
 

@@ -82,15 +82,18 @@ class EpisodeTrend:
 
 
 def episode_sums(costs: Costs, rollout: Rollout, kind: LimitKind) -> EpisodeSums:
-    """Sums over the steps of a rollout."""
+    """Sums over the steps of a rollout in fresh scenes."""
+    fresh = rollout.fresh
     before, after = (costs.M, costs.M_next) if kind == "state" else (costs.Z, costs.Z_next)
 
     def total(x: Shaped[Array, "time env *m"]) -> Float[Array, "*m"]:
+        if fresh is not None:
+            x = jnp.where(fresh.reshape(fresh.shape + (1,) * (x.ndim - 2)), x, jnp.zeros_like(x))
         return jnp.sum(x, axis=(0, 1), dtype=jnp.float32)
 
     first, second = jnp.split(moments(costs), 2, axis=-1)
     return EpisodeSums(
-        steps=jnp.float32(rollout.done.size),
+        steps=jnp.float32(rollout.done.size) if fresh is None else total(fresh),
         ended=total(rollout.done),
         cost=total(costs.C),
         max_cost=total(first),

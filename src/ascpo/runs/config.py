@@ -18,6 +18,8 @@ from ascpo.training.settings import Settings, inert_settings, refuse_inert
 EngineName = Literal["native", "mjx-jax", "mjx-warp"]
 _BEFORE = {"engine": "native", "preset": None, "seeding": 1, "max_episode_steps": None}
 """What a config means that does not name them."""
+_SETTINGS_BEFORE = {"replay": to_plain(Settings().replay)}
+"""The same of the shared settings."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,8 @@ class Config:
     def plain(self) -> Plain:
         """Plain data for JSON. What configs from before there was a choice have not is left out: it is `_BEFORE`."""
         plain = {"env": self.env, "algo": self.algo, "preset": self.preset, **to_plain(self)}
+        shared = plain["settings"].items()
+        plain["settings"] = {name: value for name, value in shared if (name, value) not in _SETTINGS_BEFORE.items()}
         return {name: value for name, value in plain.items() if (name, value) not in _BEFORE.items()}
 
     def to_json(self) -> str:

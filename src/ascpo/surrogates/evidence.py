@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from ascpo.experience.cvar import CostTail
 from ascpo.experience.episodes import EpisodeStatistics
+from ascpo.experience.replay import StepWeights
 from ascpo.experience.trend import EpisodeTrend
 from ascpo.surrogates.weights import Weights
 
@@ -34,6 +35,8 @@ class Evidence:
     """The upper tail of the episodes' costs; None where nobody needs it."""
     trend: EpisodeTrend | None = None
     """What this epoch and those before it measured; None where nobody needs it."""
+    step_weights: StepWeights | None = None
+    """What every step counts, where scenes are played again. None where all count 1."""
 
     def of_last_epochs(self) -> "Evidence":
         """With the means of the last epochs in place of those of this epoch's finished episodes."""
@@ -82,11 +85,19 @@ def relative(quantity: Float[Array, " m"], limits: Float[Array, " m"]) -> Float[
     return jnp.where(positive, quantity / jnp.where(positive, limits, 1.0) - 1.0, jnp.inf)
 
 
-def centred(advantage: Float[Array, "time env *k"]) -> Float[Array, "time env *k"]:
-    return advantage - jnp.mean(advantage, axis=(0, 1))
+def centred(
+    advantage: Float[Array, "time env *k"], weight: Float[Array, "time env"] | None = None
+) -> Float[Array, "time env *k"]:
+    """With mean 0, where every step counts by its weight."""
+    if weight is None:
+        return advantage - jnp.mean(advantage, axis=(0, 1))
+    return advantage - jnp.tensordot(weight, advantage, axes=2) / jnp.sum(weight)
 
 
-def normalised(advantage: Float[Array, "time env"]) -> Float[Array, "time env"]:
-    """Mean 0 and standard deviation 1; all zeros if all are equal."""
-    spread = jnp.std(advantage)
-    return jnp.where(spread > 1e-8, centred(advantage) / jnp.maximum(spread, 1e-8), 0.0)
+def normalised(
+    advantage: Float[Array, "time env"], weight: Float[Array, "time env"] | None = None
+) -> Float[Array, "time env"]:
+    """Mean 0 and standard deviation 1, where every step counts by its weight; all zeros if all are equal."""
+    middle = centred(advantage, weight)
+    spread = jnp.std(advantage) if weight is None else jnp.sqrt(jnp.sum(weight * middle**2) / jnp.sum(weight))
+    return jnp.where(spread > 1e-8, middle / jnp.maximum(spread, 1e-8), 0.0)

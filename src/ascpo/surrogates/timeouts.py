@@ -23,7 +23,10 @@ class WithTimeouts:
 
     def surrogate(self, evidence: Evidence, weights: Weights) -> Float[Array, " m_and_1"]:
         own = self.constraint.surrogate(without_timeouts(evidence), weights)
-        return jnp.append(own, evidence.per_episode(weights.times(evidence.cost_advantage[..., -1:])))
+        counts = evidence.step_weights
+        # Scenes are played again because costs violated a limit there, which says nothing about time-outs.
+        fresh = weights if counts is None else replace(weights, scale=counts.reward)
+        return jnp.append(own, evidence.per_episode(fresh.times(evidence.cost_advantage[..., -1:])))
 
     def offset(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m_and_1"]:
         own = self.constraint.offset(without_timeouts(evidence), limits)

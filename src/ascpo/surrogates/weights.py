@@ -29,9 +29,12 @@ class Weights:
     ratio: Float[Array, "time env"]
     clip: float | None = None
     optimistic: bool = False
+    scale: Float[Array, "time env"] | None = None
+    """What every step counts, where scenes are played again. None where all count 1."""
 
     def times(self, z: Float[Array, "time env *k"]) -> Float[Array, "time env *k"]:
         """ξz."""
+        z = self._scaled(z)
         xi = self._beside(z, self.ratio)
         if self.clip is None:
             return xi * z
@@ -40,7 +43,12 @@ class Weights:
 
     def change(self, z: Float[Array, "time env *k"]) -> Float[Array, "time env *k"]:
         """ξz − z."""
+        if self.scale is not None:
+            return Weights(self.ratio, self.clip, self.optimistic).change(self._scaled(z))
         return (self._beside(z, self.ratio) - 1.0) * z if self.clip is None else self.times(z) - z
+
+    def _scaled(self, z: Float[Array, "time env *k"]) -> Float[Array, "time env *k"]:
+        return z if self.scale is None else self._beside(z, self.scale) * z
 
     def _beside(self, z: Float[Array, "time env *k"], ratio: Float[Array, "time env"]) -> Float[Array, "time env *one"]:
         return ratio.reshape(ratio.shape + (1,) * (z.ndim - ratio.ndim))

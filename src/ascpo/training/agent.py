@@ -23,6 +23,7 @@ from ascpo.errors import BadSetting, InertSetting
 from ascpo.experience.augmentation import Augmentation, RunningMaximum
 from ascpo.experience.episodes import no_totals
 from ascpo.experience.near_miss import NearMiss, begin_near_miss
+from ascpo.experience.replay import vacant
 from ascpo.experience.signals import ChernoffWeights
 from ascpo.experience.trend import no_trend
 from ascpo.experience.window import empty_window
@@ -288,6 +289,7 @@ def _init(
         window=window,
         near_miss=near_miss,
         shield=shield,
+        pool=vacant(settings.replay) if settings.replay.share else None,
     )
 
 

@@ -6,16 +6,17 @@ from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from ascpo.algorithms.algorithm import CostCritics
 from ascpo.engines.contract import Rollout
 from ascpo.engines.precision import precise
 from ascpo.experience.augmentation import running_maximum, running_sum
 from ascpo.experience.cvar import cost_tail, nu_of_episodes
-from ascpo.experience.episodes import EpisodeTotals, accumulate_totals, episode_statistics
+from ascpo.experience.episodes import EpisodeTotals, accumulate_totals, episode_statistics, over_limit
 from ascpo.experience.gae import ends_within, explained_variance, gae, relative_bias
 from ascpo.experience.near_miss import NearMiss
+from ascpo.experience.replay import ReplayPool, StepWeights, step_weights
 from ascpo.experience.signals import Costs
 from ascpo.experience.trend import episode_sums
 from ascpo.experience.window import Window
@@ -47,6 +48,8 @@ def estimate(agent: Agent, state: LearnerState, rollout: Rollout) -> Estimates:
         if state.near_miss is not None:
             costs, near_miss = _near(agent, state.near_miss, rollout, nu)
             estimates = replace(estimates, near_miss=near_miss)
+        if state.pool is not None:
+            estimates = _with_replay(agent, state.pool, rollout, costs, estimates)
         estimates = _with_costs(agent, critics, state, rollout, costs, estimates)
     return estimates
 
@@ -67,14 +70,16 @@ def _of_reward(
         gae_lambda=agent.settings.gae_lambda,
         bootstrap_on_timeout=True,
     )
-    of_finished = partial(episode_statistics, totals, running, done, rollout.truncated, kind=agent.algorithm.limits_on)
+    kind, fresh = agent.algorithm.limits_on, rollout.fresh
+    of_finished = partial(episode_statistics, totals, running, done, rollout.truncated, kind=kind, fresh=fresh)
     episodes = of_finished(limits=jnp.array(agent.limits))
     learned_from = of_finished(limits=agent.learning_limits) if agent.settings.margin else episodes
     everything, no_costs, nothing = jnp.ones_like(done), jnp.zeros((*done.shape, 0)), jnp.zeros(0)
-    explained = explained_variance(V, reward.target, ends_within(done))
+    explained = explained_variance(V, reward.target, _only(fresh, ends_within(done)))
+    advantage = normalised(reward.advantage, None if fresh is None else fresh.astype(jnp.float32))
     return Estimates(
-        evidence=Evidence(normalised(reward.advantage), no_costs, no_costs, learned_from),
-        value_batch=FitBatch(rollout.observation, reward.target[..., None], everything, done, everything),
+        evidence=Evidence(advantage, no_costs, no_costs, learned_from),
+        value_batch=FitBatch(rollout.observation, reward.target[..., None], everything, done, _only(fresh, everything)),
         running=running,
         quality=CriticQuality(explained, nothing, nothing),
         episodes=episodes,
@@ -89,6 +94,18 @@ def _with_trend(
     trend = _known(state.trend).after(sums, totals, agent.smoothing)
     episodes = replace(estimates.evidence.episodes, count=rollout.done.size / trend.length)
     return replace(estimates, evidence=replace(estimates.evidence, episodes=episodes, trend=trend))
+
+
+def _with_replay(agent: Agent, pool: ReplayPool, rollout: Rollout, costs: Costs, estimates: Estimates) -> Estimates:
+    """With what every step counts, and the scenes that the next epoch may play again."""
+    trend, scene = _known(estimates.evidence.trend), rollout.scene
+    if scene is None:
+        raise ValueError("A rollout with replays must say which scenes it plays. Give the engine a batch with replay.")
+    limited = costs.M_next if agent.algorithm.limits_on == "state" else costs.Z_next
+    violated = jnp.any(over_limit(limited, costs.w), axis=-1)
+    after = pool.after(scene, rollout.done, violated, agent.smoothing)
+    weights = step_weights(pool, after, scene, agent.settings.replay.share, trend.longest)
+    return replace(estimates, pool=after, evidence=replace(estimates.evidence, step_weights=weights))
 
 
 def _costs(agent: Agent, state: LearnerState, rollout: Rollout, nu: Float[Array, "time env m"]) -> Costs:
@@ -120,7 +137,8 @@ def _with_costs(
     agent: Agent, critics: CostCritics, state: LearnerState, rollout: Rollout, accrued: Costs, estimates: Estimates
 ) -> Estimates:
     """With the advantages of the cost signals, and the window that their critics are fitted to."""
-    done, cvar = rollout.done, agent.algorithm.cvar
+    done, cvar, fresh = rollout.done, agent.algorithm.cvar, rollout.fresh
+    counts = estimates.evidence.step_weights
     critic, signal = agent.cost_critic(_known(state.cost).params), critics.signal(accrued)
     if agent.bounds_timeouts:
         signal = jnp.append(signal, rollout.truncated[..., None].astype(jnp.float32), axis=-1)
@@ -137,16 +155,16 @@ def _with_costs(
         out_axes=-1,
     )
     costs = over_signals(signal, W, critic(rollout.next_observation), rollout.terminated, rollout.truncated)
-    newest = Window(rollout.observation, signal, costs.next_value, done, jnp.ones_like(done))
+    newest = Window(rollout.observation, signal, costs.next_value, done, _only(fresh, jnp.ones_like(done)))
     evidence = replace(
         estimates.evidence,
-        cost_advantage=centred(costs.advantage),
+        cost_advantage=centred(costs.advantage, counts and counts.cost),
         cost_td_error=costs.td_error,
-        cost_signal=signal if isinstance(agent.algorithm.constraint, ChernoffBound) else None,
+        cost_signal=_measured_signal(signal, counts) if isinstance(agent.algorithm.constraint, ChernoffBound) else None,
         cost_to_go=costs.target if agent.multiplier is not None and agent.multiplier.state_dependent else None,
-        cost_tail=cost_tail(accrued.Z_next, done, accrued.nu, cvar.alpha) if cvar else None,
+        cost_tail=cost_tail(accrued.Z_next, _only(fresh, done), accrued.nu, cvar.alpha) if cvar else None,
     )
-    known = ends_within(done)
+    known = _only(fresh, ends_within(done))
     quality = replace(
         estimates.quality,
         cost=jax.vmap(explained_variance, in_axes=(-1, -1, None))(W, costs.target, known),
@@ -169,6 +187,16 @@ def _with_shield(agent: Agent, shield: Shield, state: ShieldState, rollout: Roll
         shield_batch=shield_batch(shield, network, rollout.observation, taken, rollout.cost, rollout.done),
         interventions=jnp.stack([jnp.mean(changed), mean_shift]),
     )
+
+
+def _measured_signal(signal: Float[Array, "time env k"], counts: StepWeights | None) -> Float[Array, "time env k"]:
+    """The signals of fresh scenes, scaled to all steps."""
+    return signal if counts is None else signal * counts.reward[..., None]
+
+
+def _only(fresh: Bool[Array, "time env"] | None, which: Bool[Array, "time env"]) -> Bool[Array, "time env"]:
+    """Those of the steps that are in fresh scenes."""
+    return which if fresh is None else which & fresh
 
 
 def _known(part: Part | None) -> Part:

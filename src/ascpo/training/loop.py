@@ -9,7 +9,7 @@ from itertools import groupby
 import jax
 import numpy as np
 
-from ascpo.engines.contract import Engine, Rollout, RunBatch, Snapshot
+from ascpo.engines.contract import Engine, Rollout, RunBatch, SceneReplayer, Snapshot, check_replay
 from ascpo.engines.gathering import here
 from ascpo.seeding import LATEST, Version
 from ascpo.training.agent import Agent
@@ -49,9 +49,9 @@ class Epoch:
 def start(engine: Engine, runs: Sequence[TrainingRun], epochs: int = 1) -> list[TrainingState]:
     """Where runs stand before the first of so many epochs."""
     learners = [run.agent.init(run.seed, epochs) for run in runs]
-    engine.start(
-        [RunBatch(batch[0].agent.actor, tuple(run.seed for run in batch), batch[0].seeding) for batch in _batches(runs)]
-    )
+    batches = [_run_batch(batch) for batch in _batches(runs)]
+    check_replay(engine, batches)
+    engine.start(batches)
     snapshot = engine.snapshots()
     return [TrainingState(0, 0.0, learner, snapshot(i)) for i, learner in enumerate(learners)]
 
@@ -103,7 +103,15 @@ def _batches(runs: Sequence[TrainingRun]) -> list[list[TrainingRun]]:
     return [list(batch) for _, batch in groupby(runs, key=lambda run: (run.agent, run.seeding))]
 
 
+def _run_batch(runs: Sequence[TrainingRun]) -> RunBatch:
+    agent = runs[0].agent
+    return RunBatch(agent.actor, tuple(run.seed for run in runs), runs[0].seeding, agent.settings.replay)
+
+
 def _collect(engine: Engine, groups: Sequence[RunGroup]) -> list[Rollout]:
+    scenes = [group.scenes() for group in groups]
+    if any(each is not None for each in scenes) and isinstance(engine, SceneReplayer):
+        engine.offer(scenes)
     thetas, noises = zip(*(here(group.act()) for group in groups), strict=True)
     return jax.block_until_ready(engine.collect(thetas, noises))
 

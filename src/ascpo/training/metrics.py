@@ -5,12 +5,13 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Bool, Float, PyTree
 
 from ascpo.engines.contract import Rollout
 from ascpo.engines.precision import precise
 from ascpo.experience.cvar import CostTail
 from ascpo.experience.episodes import LEVELS
+from ascpo.experience.replay import ReplayPool
 from ascpo.training.agent import Agent
 from ascpo.training.state import EpochMetrics, Estimates, LearnerState
 from ascpo.trust_region.step import StepReport
@@ -57,6 +58,9 @@ COLUMNS: dict[str, str] = {
     "ShieldShift": "by how much it changed those, in the policy's units",
     "VaR": "ν, which a share α of the episodes cost at most; of several constraints, the largest",
     "CVaR": "mean cost of the others",
+    "ReplayShare": "share of the steps in scenes that were played again: episodes, costs and critics leave them out",
+    "ReplayViolations": "share of those episodes that violated a limit, in the last epochs",
+    "ReplayScenes": "scenes to be played again in the next epoch",
 }
 """What the columns of `metrics.csv` mean. Of several constraints each has columns of its own, which end in its name;
 `_square` is the critic of a squared maximum, `_timeouts` the constraint of the time-outs and its critic."""
@@ -85,8 +89,15 @@ def _measure(
     observation: Float[Array, "time env obs"] | None,
     tail: CostTail | None,
     interventions: Float[Array, "2"] | None,
+    fresh: Bool[Array, "time env"] | None = None,
+    pool: ReplayPool | None = None,
 ) -> tuple[tuple[Array, Array, Array, Array], dict[str, Float[Array, ""]]]:
-    totals = (jnp.mean(agent.policy(theta).log_std), jnp.sum(cost), jnp.max(cost), jnp.all(jnp.isfinite(theta)))
+    paid, worst = jnp.sum(cost), jnp.max(cost)
+    if fresh is not None:
+        # As if all steps had been in fresh scenes.
+        paid = jnp.sum(jnp.where(fresh[..., None], cost, 0.0)) / jnp.maximum(jnp.mean(fresh), 1e-6)
+        worst = jnp.max(jnp.where(fresh[..., None], cost, -jnp.inf))
+    totals = (jnp.mean(agent.policy(theta).log_std), paid, worst, jnp.all(jnp.isfinite(theta)))
     extras: dict[str, Float[Array, ""]] = {}
     if agent.multiplier is not None and observation is not None:
         lam = agent.multiplier.value(multiplier, observation)
@@ -95,6 +106,12 @@ def _measure(
         extras |= {"ShieldRate": interventions[0], "ShieldShift": interventions[1]}
     if agent.algorithm.cvar and tail is not None:
         extras |= {"VaR": jnp.max(tail.nu), "CVaR": jnp.max(tail.cvar(agent.algorithm.cvar.alpha))}
+    if pool is not None and fresh is not None:
+        extras |= {
+            "ReplayShare": jnp.mean(~fresh),
+            "ReplayViolations": pool.again.violated / pool.again.ended,
+            "ReplayScenes": jnp.sum(pool.live, dtype=jnp.float32),
+        }
     return totals, extras
 
 
@@ -118,6 +135,8 @@ def measure(
         observation,
         estimates.evidence.cost_tail,
         estimates.interventions,
+        rollout.fresh,
+        after.pool,
     )
     return EpochMetrics(
         episodes=estimates.episodes,

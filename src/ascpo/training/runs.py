@@ -17,6 +17,7 @@ from jaxtyping import Array, Float, Int
 
 from ascpo.engines.contract import Rollout
 from ascpo.engines.gathering import here
+from ascpo.engines.replay import Scene
 from ascpo.training.agent import Agent
 from ascpo.training.estimate import estimate
 from ascpo.training.fit import fit_critics
@@ -129,6 +130,12 @@ class RunGroup:
         theta = self._map(Agent.acting, self.agent, self._states)
         return self._map.arrays(theta), self._map.arrays(noise)
 
+    def scenes(self) -> Int[Array, "run slot 2"] | None:
+        """Those that the next epoch may play again. None if it plays fresh ones alone."""
+        if not self.agent.settings.replay.share:
+            return None
+        return self._map.arrays(self._map(_offered, self.agent, self._states))
+
     def learn(self, rollout: Rollout, lap: Lap) -> list[EpochMetrics]:
         """Learn from a rollout of each run. The metrics are on the host."""
         over_runs, agent, before = self._map, self.agent, self._states
@@ -177,9 +184,16 @@ class RunGroup:
 
         observation, action, flag = shape(self.agent.observation_size), shape(sizes.action), shape(dtype=bool)
         taken = action if self.agent.algorithm.shield else None
-        cost = shape(sizes.m)
+        cost, number = shape(sizes.m), shape(dtype=jnp.int32)
         signed = cost if sizes.margins else None
-        return Rollout(observation, observation, action, shape(), cost, flag, flag, taken, signed)
+        scene = Scene(number, number, number) if self.agent.settings.replay.share else None
+        return Rollout(observation, observation, action, shape(), cost, flag, flag, taken, signed, scene)
+
+
+def _offered(agent: Agent, state: LearnerState) -> Int[Array, "slot 2"]:
+    if state.pool is None:
+        raise ValueError("The state has no pool of scenes: begin with what `Agent.init` gives.")
+    return state.pool.offered
 
 
 def compile_ahead(groups: Iterable[RunGroup]) -> None:

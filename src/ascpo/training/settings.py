@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from ascpo.algorithms.algorithm import Algorithm
+from ascpo.engines.replay import ReplaySettings
 from ascpo.errors import BadSetting, InertSetting
 from ascpo.networks.fit import CostFitSettings, FitSettings
 from ascpo.networks.policy import LOG_STD_BOUNDS
@@ -55,6 +56,8 @@ class Settings:
     """Bias of the last layer of cost critics whose output is never negative: it starts them near zero."""
     trust_region: TrustRegion = field(default_factory=TrustRegion)
     """How large a step of the policy may be, and how it is computed."""
+    replay: ReplaySettings = field(default_factory=ReplaySettings)
+    """Which scenes are played again."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -80,7 +83,8 @@ def inert_settings(settings: Settings, algorithm: Algorithm) -> dict[str, str]:
     critics, region, out = algorithm.cost_critics, settings.trust_region, {}
     if critics is None:
         why = f"{algorithm.name} has no cost critics"
-        out |= dict.fromkeys(("cost_fit", "cost_gae_lambda", "output_bias", "near_miss"), why)
+        unused = ("cost_fit", "cost_gae_lambda", "output_bias", "near_miss", "replay")
+        out |= dict.fromkeys(unused, why)
     elif critics.head == "linear":
         out["output_bias"] = f"the cost critics of {algorithm.name} predict sums of either sign"
     if algorithm.mechanism == "none":

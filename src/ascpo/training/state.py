@@ -8,6 +8,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from ascpo.engines.contract import Snapshot
 from ascpo.experience.episodes import EpisodeStatistics, EpisodeTotals
 from ascpo.experience.near_miss import NearMiss
+from ascpo.experience.replay import ReplayPool
 from ascpo.experience.trend import EpisodeTrend
 from ascpo.experience.window import Window
 from ascpo.guard.layout import AnyArray
@@ -82,6 +83,8 @@ class LearnerState:
     near_miss: NearMiss | None = None
     """How far before its limit a cost begins for learning; None where it begins at the limit."""
     shield: ShieldState | None = None
+    pool: ReplayPool | None = None
+    """Scenes that are played again, where some are."""
 
 
 @jax.tree_util.register_dataclass
@@ -129,6 +132,7 @@ class Estimates:
     shield_batch: FitBatch | None = None
     interventions: Float[Array, " 2"] | None = None
     """Share of the actions that the shield changed, and by how much it changed those."""
+    pool: ReplayPool | None = None
 
 
 @dataclass(frozen=True)

@@ -73,14 +73,16 @@ def _problem(
     demand: Demand,
 ) -> Problem:
     algorithm, constraint, clip = agent.algorithm, agent.constraint, agent.algorithm.clip
+    counts = evidence.step_weights
     old = agent.policy(state.theta)(observation)
     old_log_prob = old.log_prob(action)
     lam = None if agent.multiplier is None else agent.multiplier.value(state.multiplier, observation)
     some = observation[:: agent.settings.trust_region.fisher_stride]
 
     def surrogates(ratio: Float[Array, "time env"]) -> tuple[Float[Array, ""], Float[Array, " m"]]:
-        loss = reward_loss(evidence, Weights(ratio, clip.reward if clip else None))
+        loss = reward_loss(evidence, Weights(ratio, clip.reward if clip else None, scale=counts and counts.reward))
         weights = Weights(ratio, clip.cost, clip.optimistic_costs) if clip else Weights(ratio)
+        weights = replace(weights, scale=counts and counts.cost)
         if algorithm.penalty:
             loss = algorithm.penalty.added_to(loss, evidence, weights, lam, agent.learning_limits)
         return loss, constraint.surrogate(evidence, weights) if constraint else jnp.zeros(0)
@@ -127,6 +129,8 @@ def _multiplier(
     # By the last epochs: the episodes that finished in this one are the quickest, where horizons are short.
     violation = penalty.violation(evidence.of_last_epochs(), limits) if penalty.violation else limits
     cost_to_go = None if evidence.cost_to_go is None else evidence.cost_to_go - limits
+    if cost_to_go is not None and evidence.step_weights is not None:
+        cost_to_go = cost_to_go * evidence.step_weights.reward[..., None]
     return penalty.multiplier.ascend(multiplier, observation, violation, cost_to_go)
 
 

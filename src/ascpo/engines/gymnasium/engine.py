@@ -9,6 +9,7 @@ import logging
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import jax
@@ -37,6 +38,7 @@ from ascpo.engines.gymnasium.recovery import Recovery
 from ascpo.engines.gymnasium.seeding import DrawnSeeds, EpisodeSeeds, ListedSeeds
 from ascpo.engines.gymnasium.trial import NEGATIVE
 from ascpo.engines.gymnasium.vectorization import InTurn
+from ascpo.engines.replay import Scene, SceneChoice, ScenePool
 from ascpo.errors import InertSetting
 
 _log = logging.getLogger(__name__)
@@ -93,7 +95,13 @@ class GymnasiumEngine:
 
     def start(self, batches: Sequence[RunBatch]) -> None:
         run = only_run(batches)
-        self._begin(run.actor, DrawnSeeds(run.seeds[0], run.seeding))
+        choice = SceneChoice(run.replay, run.seeds[0], self.envs_per_run) if run.replay.share else None
+        self._begin(run.actor, DrawnSeeds(run.seeds[0], run.seeding, choice))
+
+    def offer(self, pools: Sequence[ScenePool | None]) -> None:
+        for pool in pools:
+            if self._seeds.choice is not None and pool is not None:
+                self._seeds.choice.offer(pool[0])
 
     def start_at(self, actor: Actor, episodes: Sequence[EpisodeId]) -> None:
         self._begin(actor, ListedSeeds(episodes, self.envs_per_run))
@@ -122,14 +130,15 @@ class GymnasiumEngine:
         steps: list[Rollout] = []
         # The last step's action is never taken: the next rollout's policy is another.
         for next_noise in np.concatenate([noise[1:], noise[:1]]):
-            moved = self._step(acted.executed)
+            moved, choice = self._step(acted.executed), self._seeds.choice
+            scene = None if choice is None else Scene(*choice.scenes.copy())
             self._observation = moved.observation
             if moved.done.any():
                 self._observation = self._next_episode(moved.done)
             after, self._augmentation, following = jax.device_get(
                 program.respond(theta, self._observation, self._augmentation, *moved.of_costs, moved.done, next_noise)
             )
-            steps.append(Rollout.of(acted, moved, augment(moved.observation, after)))
+            steps.append(replace(Rollout.of(acted, moved, augment(moved.observation, after)), scene=scene))
             acted = following
         return [jax.tree.map(lambda *leaves: np.stack(leaves)[None], *steps)]
 
@@ -141,6 +150,8 @@ class GymnasiumEngine:
             "observation": self._observation,
             "memory": self._augmentation,
         }
+        if self._seeds.choice is not None:
+            snapshot |= self._seeds.choice.snapshot()
         return [{name: part.copy() for name, part in snapshot.items()}].__getitem__
 
     def restore(self, snapshots: Sequence[Snapshot]) -> None:
@@ -148,6 +159,8 @@ class GymnasiumEngine:
         check_snapshots(snapshots, 1, self.envs_per_run)
         snapshot = snapshots[0]
         self._episodes, self._augmentation = snapshot["episodes"].copy(), snapshot["memory"].copy()
+        if self._seeds.choice is not None:
+            self._seeds.choice.restore(snapshot)
         with self._recovery.refused():
             self._replay(snapshot["lengths"], snapshot["actions"])
         if not np.array_equal(self._observation, snapshot["observation"]):

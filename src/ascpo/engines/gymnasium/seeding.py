@@ -3,6 +3,7 @@
 Both kinds have
     end        the episodes of these environments, in rising order, have ended
     seed_of    the seed of an environment's running episode, which has this number
+    choice     which scenes are played again, if any are
 """
 
 from collections.abc import Sequence
@@ -13,25 +14,40 @@ import numpy as np
 from jaxtyping import Int
 
 from ascpo.engines.playlist import Playlist
+from ascpo.engines.replay import SceneChoice
 from ascpo.seeding import SCHEMES, EpisodeId, Version, reset_seed
 
 
 @dataclass(frozen=True)
 class DrawnSeeds:
-    """A function of the run's seed, the environment and the number of the episode."""
+    """A function of the run's seed, the environment and the number of the episode.
+
+    With a choice, some episodes are reset with the seed of an earlier one, to play its scene again.
+    """
 
     run: int
     seeding: Version
+    choice: SceneChoice | None = None
+
+    def __post_init__(self) -> None:
+        if self.choice is not None:
+            self.end(np.arange(len(self.choice.begun)))
 
     def end(self, envs: Int[np.ndarray, " n"]) -> None:
-        """The number of the episode says it all."""
+        """Without a choice, the number of the episode says it all."""
+        if self.choice is not None:
+            self.choice.begin(envs)
 
     def seed_of(self, env: int, episode: int) -> int:
+        if self.choice is not None:
+            env, episode, _ = self.choice.scenes[:, env].tolist()
         return SCHEMES[self.seeding].training_reset(self.run, env, episode)
 
 
 class ListedSeeds:
     """The seeds of a list of episodes, as a `Playlist` deals them out."""
+
+    choice = None
 
     def __init__(self, episodes: Sequence[EpisodeId], num_envs: int) -> None:
         self._seeds = tuple(reset_seed(*episode) for episode in episodes)

@@ -7,6 +7,7 @@ could end, so that none is ever missing.
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -17,9 +18,10 @@ from jaxtyping import Array, Bool, Float, Int
 from ascpo.engines.contract import Noises, Rollout, RunBatch, Snapshot, Thetas, check_snapshots
 from ascpo.engines.divergence import NOT_FINITE, Divergence, Divergences
 from ascpo.engines.gathering import here
-from ascpo.engines.mjx import program
+from ascpo.engines.mjx import program, scenes
 from ascpo.engines.mjx.physics import Implementation, Physics, Pose, Unserved
 from ascpo.engines.mjx.program import CHUNK, Carry, by_run, by_simulation
+from ascpo.engines.replay import Rule, Scene, ScenePool
 from ascpo.engines.task_sizes import TaskSizes
 from ascpo.engines.task_step import packed_memory
 from ascpo.guard.layout import AnyArray
@@ -66,22 +68,35 @@ class MjxEngine(TaskSizes):
         self._take_seeds(np.stack([seeds for batch in by_batch for seeds in batch], axis=1))
         actors = tuple(batch.actor for batch in batches)
         self._program = program.chunk_program(self.task, self._physics, actors, self.mesh)
-        self._begin_after(self._shared(np.full(self._seeds.shape, -1, np.int32)))
+        rule = scenes.rules_of(batches, self.envs_per_run) if any(batch.replay.share for batch in batches) else None
+        self._rule = None if rule is None else Rule(self._shared(rule.seeds), *map(self._everywhere, rule[1:]))
+        self.offer([None] * len(batches))
+        played = None if rule is None else scenes.nothing_played(*self._seeds.shape)
+        self._begin_after(self._shared(np.full(self._seeds.shape, -1, np.int32)), played)
+
+    def offer(self, pools: Sequence[ScenePool | None]) -> None:
+        self._pool: scenes.Pool | None = None
+        if self._rule is not None:
+            joined = self._everywhere(scenes.joined_pools(self._batches, here(list(pools))))
+            drawn = scenes.draw_pool(self.task, self._rule, self._words, joined)
+            self._pool = scenes.Pool(self._rule, *map(self._everywhere, drawn[1:]))
 
     def cut(self) -> None:
-        self._begin_after(self._carry.episodes)
+        self._begin_after(self._carry.episodes, self._carry.played)
 
     def collect(self, thetas: Thetas, noises: Noises) -> list[Rollout]:
-        thetas = tuple(self._shared(theta, program.EVERYWHERE) for theta in thetas)
+        thetas = tuple(self._everywhere(theta) for theta in thetas)
         # By step, environment and run, as the program goes through them.
         by_step = tuple(self._shared(jnp.transpose(x, (1, 2, 0, 3)), program.PER_DEVICE_BY_STEP) for x in noises)
         starts = range(0, len(by_step[0]), CHUNK)
         chunks = [self._chunk(thetas, tuple(noise[t : t + CHUNK] for noise in by_step)) for t in starts]
-        return [program.join_chunks([chunk[i] for chunk in chunks]) for i in range(len(self._batches))]
+        rollouts = [program.join_chunks([chunk[i] for chunk in chunks]) for i in range(len(self._batches))]
+        batches = zip(rollouts, self._batches, strict=True)
+        return [rollout if batch.replay.share else replace(rollout, scene=None) for rollout, batch in batches]
 
     def snapshots(self) -> Callable[[int], Snapshot]:
         # What is on the device never changes: nothing has to be copied before it is wanted.
-        return functools.partial(self._snapshot, here(self._carry), self._seeds)
+        return functools.partial(self._snapshot, here(self._carry), self._seeds, self._pool)
 
     def restore(self, snapshots: Sequence[Snapshot]) -> None:
         check_snapshots(snapshots, self._seeds.shape[1], self.envs_per_run)
@@ -94,7 +109,12 @@ class MjxEngine(TaskSizes):
         pose = Pose(**{name: by_simulation(joined(name)) for name in Pose.__dataclass_fields__})
         augmentations = tuple(joined("memories", which) for which in self._where)
         moving = self._physics.stand(pose, by_simulation(joined("sensors")))
-        self._carry = jax.tree.map(self._shared, Carry(joined("rows"), moving, joined("episodes"), augmentations))
+        played = None
+        if self._rule is not None:
+            played = scenes.played_in(snapshots, self.envs_per_run)
+            self.offer([self._pools_in(snapshots[which]) for which in self._where])
+        carry = Carry(joined("rows"), moving, joined("episodes"), augmentations, played)
+        self._carry = jax.tree.map(self._shared, carry)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -104,16 +124,27 @@ class MjxEngine(TaskSizes):
         """Where each batch lies among all runs."""
         return consecutive(map(len, self._batches))
 
-    def _snapshot(self, carry: Carry, seeds: Int[np.ndarray, "env run"], run: int) -> Snapshot:
+    def _pools_in(self, snapshots: Sequence[Snapshot]) -> ScenePool | None:
+        """Of the runs of one batch."""
+        pools = [np.asarray(snapshot["pool"]) for snapshot in snapshots if "pool" in snapshot]
+        return np.stack(pools) if pools else None
+
+    def _snapshot(
+        self, carry: Carry, seeds: Int[np.ndarray, "env run"], pool: scenes.Pool | None, run: int
+    ) -> Snapshot:
         batch = next(i for i, which in enumerate(self._where) if run < which.stop)
         pose = {name: by_run(x, self.envs_per_run)[:, run] for name, x in vars(carry.moving.pose).items()}
-        return {
+        snapshot: Snapshot = {
             "seeds": seeds[:, run],
             "episodes": carry.episodes[:, run],
             "rows": carry.rows[:, run],
             "memories": carry.augmentations[batch][:, run - self._where[batch].start],
             "sensors": by_run(carry.moving.sensors, self.envs_per_run)[:, run],
         } | pose
+        replay = self._batches[batch].replay
+        if replay.share and carry.played is not None and pool is not None:
+            snapshot |= scenes.snapshot_of(carry.played, pool, replay.pool, run)
+        return snapshot
 
     def _chunk(
         self, thetas: tuple[Float[Array, "_run _p"], ...], noises: tuple[Float[Array, "_time env _run act"], ...]
@@ -122,24 +153,28 @@ class MjxEngine(TaskSizes):
         before = self._carry
         if self._used > CHUNK // 2:
             self._draw_upcoming(before.episodes)
-        self._carry, rollouts, diverged, (used, broken) = self._program(thetas, before, self._upcoming, noises)
+        step = functools.partial(self._program, thetas, before, pool=self._pool, noises=noises)
+        self._carry, rollouts, diverged, (used, broken) = step(upcoming=self._upcoming)
         if used > CHUNK:
             self._draw_upcoming(before.episodes)
-            self._carry, rollouts, diverged, (used, broken) = self._program(thetas, before, self._upcoming, noises)
+            self._carry, rollouts, diverged, (used, broken) = step(upcoming=self._upcoming)
         self._used = int(used)
         if broken:
-            self._report(here(before), here([rollout.done for rollout in rollouts]), np.asarray(here(diverged)))
+            told = here([(rollout.done, rollout.scene) for rollout in rollouts])
+            self._report(here(before), told, np.asarray(here(diverged)))
         return rollouts
 
     def _take_seeds(self, seeds: Int[np.ndarray, "env run"]) -> None:
         self._seeds, self._words = seeds, self._shared(words(seeds))
 
-    def _begin_after(self, episodes: Int[Array, "env run"]) -> None:
+    def _begin_after(self, episodes: Int[Array, "env run"], played: scenes.Played | None) -> None:
         """Begin the episodes after these everywhere."""
         self._draw_upcoming(episodes)
+        following = program.next_episodes(self._upcoming, self._pool, episodes, played)
         initial = [jnp.tile(each.actor.initial(), (self.envs_per_run, len(each), 1)) for each in self._batches]
-        moving = self._physics.begin(by_simulation(self._upcoming.pillars[:, :, 0]))
-        carry = Carry(self._upcoming.rows[:, :, 0], moving, episodes + 1, tuple(initial))
+        moving, numbers = self._physics.begin(by_simulation(following.pillars)), episodes + following.fresh
+        played = scenes.begin(played, self._pool, following, numbers, jnp.ones_like(episodes, dtype=bool))
+        carry = Carry(following.rows, moving, numbers, tuple(initial), played)
         self._carry, self._used = jax.tree.map(self._shared, carry), 1
 
     def _draw_upcoming(self, after: Int[Array, "env run"]) -> None:
@@ -151,18 +186,28 @@ class MjxEngine(TaskSizes):
         free = self.mesh.size == 1 and self.mesh.devices.flat[0] == jax.local_devices()[0]
         return jnp.asarray(x) if free else jax.device_put(x, NamedSharding(self.mesh, spec))
 
+    def _everywhere(self, x: AnyArray) -> Array:
+        return self._shared(x, program.EVERYWHERE)
+
     def _report(
-        self, before: Carry, ended: list[Bool[Array, "time env _run"]], diverged: Bool[np.ndarray, "time env run"]
+        self,
+        before: Carry,
+        told: list[tuple[Bool[Array, "time env _run"], Scene | None]],
+        diverged: Bool[np.ndarray, "time env run"],
     ) -> None:
-        """Find out where simulations broke down, from where the chunk began and which episodes ended in it."""
+        """Find out where simulations broke down, from where the chunk began, what ended and what was played."""
+        ended, played = zip(*told, strict=True)
         done = np.concatenate(ended, axis=-1)
         steps = np.asarray(packed_memory(self.task).unpack(before.rows).step)
-        episodes, seeds = np.asarray(before.episodes), self._seeds
+        episodes = np.asarray(before.episodes) + np.cumsum(done, axis=0) - done
+        envs = np.broadcast_to(np.arange(len(self._seeds))[:, None], done.shape)
+        if None not in played:
+            envs, episodes = (np.concatenate([getattr(x, name) for x in played], -1) for name in ("env", "number"))
         for t, env, run in np.argwhere(diverged):
             ends = np.flatnonzero(done[:t, env, run])
             step = t + 1 + steps[env, run] if not len(ends) else t - ends[-1]
-            episode = int(episodes[env, run]) + len(ends)
-            self.divergences.report([Divergence(int(env), int(seeds[env, run]), episode, int(step), NOT_FINITE)])
+            seed, episode = self._seeds[envs[t, env, run], run], episodes[t, env, run]
+            self.divergences.report([Divergence(int(env), int(seed), int(episode), int(step), NOT_FINITE)])
 
 
 @functools.lru_cache(maxsize=8)

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import jax
@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree, UInt32
 
 from ascpo.engines.actor import Acted, Actor
 from ascpo.engines.contract import Rollout
+from ascpo.engines.mjx import scenes
 from ascpo.engines.mjx.physics import Moving, Physics
 from ascpo.engines.precision import precise
 from ascpo.engines.task_step import Settled, TaskStep, begin_episodes
@@ -40,13 +41,15 @@ class Carry:
     """The task's memories."""
     moving: Moving
     episodes: Int[Array, "env run"]
-    """The number of the running episode."""
+    """The number of the latest fresh episode."""
     augmentations: tuple[Float[Array, "env _run _augmentation"], ...]
     """By batch."""
+    played: scenes.Played | None = None
+    """None where all scenes are fresh."""
 
 
 class Upcoming(NamedTuple):
-    """Episodes to come, in order."""
+    """Fresh episodes to come, in order."""
 
     after: Int[Array, "env run"]
     """The episode that the first of them follows."""
@@ -64,9 +67,18 @@ def draw_upcoming(task: Task, seeds: UInt32[Array, "env run 2"], after: Int[Arra
     return Upcoming(after, rows.reshape(*numbers.shape, -1), pillars.reshape(*numbers.shape, *pillars.shape[1:]))
 
 
+def next_episodes(
+    upcoming: Upcoming, pool: scenes.Pool | None, episodes: Int[Array, "env run"], played: scenes.Played | None
+) -> scenes.Next:
+    """What comes after these episodes."""
+    used = episodes - upcoming.after
+    chosen = jax.vmap(jax.vmap(lambda block, i: block[i]))
+    return scenes.or_again(scenes.Next(chosen(upcoming.rows, used), chosen(upcoming.pillars, used)), played, pool)
+
+
 @functools.lru_cache(maxsize=8)
 def chunk_program(task: Task, physics: Physics, actors: tuple[Actor, ...], mesh: Mesh) -> Callable[..., PyTree]:
-    """(parameters, carry, upcoming episodes, noise) → (carry, rollouts, which diverged, counts).
+    """(parameters, carry, upcoming episodes, pool, noise) → (carry, rollouts, which diverged, counts).
 
     Counts are the most upcoming episodes that an environment used, and how many simulations diverged.
     """
@@ -77,8 +89,8 @@ def chunk_program(task: Task, physics: Physics, actors: tuple[Actor, ...], mesh:
 
     @functools.partial(jax.jit, out_shardings=places if mesh.size > 1 else None)
     @precise
-    def chunk(thetas: PyTree, carry: Carry, upcoming: Upcoming, noises: PyTree) -> PyTree:
-        after, (rollouts, diverged) = jax.lax.scan(functools.partial(step, thetas, upcoming), carry, noises)
+    def chunk(thetas: PyTree, carry: Carry, upcoming: Upcoming, pool: scenes.Pool | None, noises: PyTree) -> PyTree:
+        after, (rollouts, diverged) = jax.lax.scan(functools.partial(step, thetas, upcoming, pool), carry, noises)
         return after, rollouts, diverged, (jnp.max(after.episodes - upcoming.after), jnp.sum(diverged))
 
     return chunk
@@ -102,6 +114,7 @@ def _step(
     reset: Callable[..., Moving],
     thetas: PyTree,
     upcoming: Upcoming,
+    pool: scenes.Pool | None,
     carry: Carry,
     noises: PyTree,
 ) -> tuple[Carry, tuple[list[Rollout], Bool[Array, "env run"]]]:
@@ -115,23 +128,27 @@ def _step(
     executed = jnp.concatenate([each.executed for each in acted], axis=1)
     moving = move(carry.moving, by_simulation(executed))
     sensors = by_run(moving.sensors, len(executed))
-    used = carry.episodes - upcoming.after
-    chosen = jax.vmap(jax.vmap(lambda block, i: block[i]))
-    next_rows, next_pillars = chosen(upcoming.rows, used), chosen(upcoming.pillars, used)
+    following = next_episodes(upcoming, pool, carry.episodes, carry.played)
     settled: list[Settled] = [
-        jax.vmap(jax.vmap(step.settle))(carry.rows[:, own], augmentation, sensors[:, own], next_rows[:, own])
+        jax.vmap(jax.vmap(step.settle))(carry.rows[:, own], augmentation, sensors[:, own], following.rows[:, own])
         for step, own, augmentation in zip(steps, mine, carry.augmentations, strict=True)
     ]
     done = jnp.concatenate([now.outcome.done for now in settled], axis=1)
+    episodes = carry.episodes + (done & following.fresh)
     after = Carry(
         rows=jnp.concatenate([now.row for now in settled], axis=1),
-        moving=reset(moving, by_simulation(done), by_simulation(next_pillars)),
-        episodes=carry.episodes + done,
+        moving=reset(moving, by_simulation(done), by_simulation(following.pillars)),
+        episodes=episodes,
         augmentations=tuple(now.augmentation for now in settled),
+        played=scenes.begin(carry.played, pool, following, episodes, done),
     )
     rollouts = [
         Rollout.of(before, now.outcome, now.outcome.observation) for before, now in zip(acted, settled, strict=True)
     ]
+    if carry.played is not None:
+        played = carry.played.scene
+        own_scenes = [jax.tree.map(lambda x, own=own: x[:, own], played) for own in mine]
+        rollouts = [replace(rollout, scene=scene) for rollout, scene in zip(rollouts, own_scenes, strict=True)]
     return after, (rollouts, jnp.concatenate([now.outcome.diverged for now in settled], axis=1))
 
 

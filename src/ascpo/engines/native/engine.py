@@ -9,6 +9,7 @@ only those of the forward pass are read; that more than pays for it.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -20,10 +21,13 @@ from ascpo.engines.contract import EpisodeId, Noises, Rollout, RunBatch, Snapsho
 from ascpo.engines.divergence import Divergences
 from ascpo.engines.native.host import on_host
 from ascpo.engines.native.lane import Lane
-from ascpo.engines.native.schedule import ListSchedule, SeedSchedule
+from ascpo.engines.native.schedule import EpisodeSchedule, ListSchedule, ReplaySchedule, SeedSchedule
 from ascpo.engines.native.simulator import Simulator
+from ascpo.engines.replay import Scene, SceneChoice, ScenePool
 from ascpo.engines.task_sizes import TaskSizes
+from ascpo.guard.suites import consecutive
 from ascpo.guard.task import Memory, Task
+from ascpo.seeding import EnvSeeds
 
 
 class NativeEngine(TaskSizes):
@@ -77,8 +81,8 @@ class NativeEngine(TaskSizes):
         firsts = iter(range(0, n, n // runs))
         self._batches = [
             [
-                Lane(self.task, self._simulator, SeedSchedule(self.task, seeds), batch.actor, first)
-                for seeds, first in zip(batch.env_seeds(n // runs), firsts, strict=False)
+                Lane(self.task, self._simulator, self._schedule(batch, run, seeds), batch.actor, first)
+                for run, seeds, first in zip(batch.seeds, batch.env_seeds(n // runs), firsts, strict=False)
             ]
             for batch in batches
         ]
@@ -89,6 +93,13 @@ class NativeEngine(TaskSizes):
         schedule = ListSchedule(self.task, episodes, self.num_envs)
         self._batches = [[Lane(self.task, self._simulator, schedule, actor)]]
         self.cut()
+
+    @on_host
+    def offer(self, pools: Sequence[ScenePool | None]) -> None:
+        for lanes, by_run in zip(self._batches, pools, strict=True):
+            for lane, pool in zip(lanes, [] if by_run is None else np.asarray(by_run), strict=False):
+                if isinstance(lane.schedule, ReplaySchedule):
+                    lane.schedule.offer(pool)
 
     @on_host
     def cut(self) -> None:
@@ -105,9 +116,11 @@ class NativeEngine(TaskSizes):
             width = lanes[0].policy.record.width
             results.append(np.empty((len(lanes), horizon + 1, self.envs_per_run, width), np.float32))
             runs += zip(lanes, map(jnp.asarray, np.asarray(theta)), np.asarray(noise), results[-1], strict=True)
+        scenes: list[list[np.ndarray]] = []
         for lane, theta, noise, rows in runs:
             rows[0] = lane.first_action(theta, noise[0])
         for t in range(horizon):
+            scenes.append([lane.scenes.copy() for lane in self._lanes])
             actions = np.concatenate([rows[t, :, lane.policy.executed] for lane, _, _, rows in runs])
             reasons = self._simulator.step(actions)
             if self.after_physics is not None:
@@ -118,7 +131,8 @@ class NativeEngine(TaskSizes):
             for (lane, _, _, rows), now in zip(runs, coming, strict=True):
                 rows[t + 1] = now
                 self.divergences.report(lane.end(rows[t + 1], reasons))
-        return [lanes[0].policy.rollout(rows) for lanes, rows in zip(self._batches, results, strict=True)]
+        rollouts = [lanes[0].policy.rollout(rows) for lanes, rows in zip(self._batches, results, strict=True)]
+        return self._with_scenes(rollouts, np.array(scenes))
 
     def snapshots(self) -> Callable[[int], Snapshot]:
         return [lane.snapshot() for lane in self._lanes].__getitem__
@@ -131,6 +145,21 @@ class NativeEngine(TaskSizes):
 
     def close(self) -> None:
         """Nothing is held."""
+
+    def _with_scenes(self, rollouts: list[Rollout], scenes: Int[np.ndarray, "time run 3 env"]) -> list[Rollout]:
+        """The rollouts of batches that play scenes again say which ones."""
+        found = []
+        for lanes, which, rollout in zip(self._batches, consecutive(map(len, self._batches)), rollouts, strict=True):
+            again = isinstance(lanes[0].schedule, ReplaySchedule)
+            scene = Scene(*scenes[:, which].transpose(2, 1, 0, 3)) if again else None
+            found.append(replace(rollout, scene=scene))
+        return found
+
+    def _schedule(self, batch: RunBatch, run: int, seeds: EnvSeeds) -> EpisodeSchedule:
+        fresh = SeedSchedule(self.task, seeds)
+        if not batch.replay.share:
+            return fresh
+        return ReplaySchedule(self.task, fresh, SceneChoice(batch.replay, run, len(seeds)))
 
     @property
     def _lanes(self) -> list[Lane]:

@@ -13,7 +13,7 @@ from ascpo.engines.actor import Actor, ScriptedActor, Theta
 from ascpo.engines.contract import Snapshot
 from ascpo.engines.divergence import NOT_FINITE, Divergence
 from ascpo.engines.native.programs import begin, policy_programs
-from ascpo.engines.native.schedule import EpisodeSchedule, SeedSchedule
+from ascpo.engines.native.schedule import EpisodeSchedule, ListSchedule, ReplaySchedule
 from ascpo.engines.native.simulator import Simulator
 from ascpo.engines.task_step import packed_memory
 from ascpo.guard.layout import Layout
@@ -45,6 +45,14 @@ class Lane:
         """What the task remembers of every environment."""
         # A copy: rows are given away to the next step's program.
         return packed_memory(self._task).unpack(np.array(self._rows))
+
+    @property
+    def scenes(self) -> Int[np.ndarray, "3 env"]:
+        """The fields of the running episodes' `Scene`, where scenes are played again; otherwise nothing is said."""
+        schedule = self.schedule
+        return (
+            schedule.choice.scenes if isinstance(schedule, ReplaySchedule) else np.zeros((3, self.num_envs), np.int32)
+        )
 
     def next_episode(self, which: Bool[np.ndarray, " env"]) -> None:
         """Begin the next episode in the environments named. The policy's augmentations stay."""
@@ -95,21 +103,19 @@ class Lane:
 
     def snapshot(self) -> Snapshot:
         schedule = self.schedule
-        if not isinstance(schedule, SeedSchedule):
+        if isinstance(schedule, ListSchedule):
             raise ValueError("A list of episodes has no snapshot. Start it again from its beginning.")
         # Copies: rows and augmentations are given away to the next step's program.
         return {
-            "seeds": schedule.seeds.copy(),
-            "episodes": schedule.episodes.copy(),
-            "used": schedule.used.copy(),
+            **schedule.snapshot(),
             "rows": np.array(self._rows),
             "memories": np.array(self._augmentations),
         } | self._simulator.snapshot(self._where)
 
     def restore(self, snapshot: Snapshot) -> None:
         arrays = {name: np.asarray(value) for name, value in snapshot.items()}
-        # The layouts ahead are drawn again, from the episode after which they were drawn.
-        self.schedule = SeedSchedule(self._task, arrays["seeds"], arrays["episodes"], arrays["used"])
+        if not isinstance(self.schedule, ListSchedule):
+            self.schedule = self.schedule.restored(arrays)
         self._rows, self._augmentations = jnp.array(arrays["rows"]), jnp.array(arrays["memories"])
         self._simulator.restore(self._where, arrays)
 

@@ -1,7 +1,7 @@
-"""Which episode comes next in each environment: the next of its seed, or one of a list.
+"""Which episode comes next in each environment: the next of its seed, one of a pool of scenes, or one of a list.
 
-Both kinds of schedule have
-    seeds, episodes    the seed of each environment, and the number of its running episode among those of the seed
+All kinds of schedule have
+    seeds, episodes    the seed of each running episode, and its number among those of the seed
     upcoming           some episodes of each environment, as packed memories at their beginning
     position           which of the upcoming episodes is the next
     begin_next         begins the next episode in some environments
@@ -14,12 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Integer
 
-from ascpo.engines.contract import EpisodeId
+from ascpo.engines.contract import EpisodeId, Snapshot
 from ascpo.engines.native.programs import begin
 from ascpo.engines.playlist import Playlist
+from ascpo.engines.replay import SceneChoice
 from ascpo.engines.task_step import Beginnings
 from ascpo.guard.draws import keys_for
-from ascpo.guard.layout import draw_many
+from ascpo.guard.layout import AnyArray, draw_many
 from ascpo.guard.task import Task
 
 PerEnv: TypeAlias = Integer[np.ndarray, " env"]
@@ -48,6 +49,13 @@ class SeedSchedule:
     def upcoming(self) -> Float[Array, "env block packed"]:
         return self._block.rows
 
+    def snapshot(self) -> Snapshot:
+        return {"seeds": self.seeds.copy(), "episodes": self.episodes.copy(), "used": self.used.copy()}
+
+    def restored(self, arrays: Snapshot) -> "SeedSchedule":
+        """The layouts ahead are drawn again, from the episode after which they were drawn."""
+        return SeedSchedule(self._task, arrays["seeds"], arrays["episodes"], arrays["used"])
+
     def begin_next(self, which: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n pillars 3"]:
         """The next episode begins in these environments, in rising order. Returns where its pillars stand."""
         pillars = self._block.pillars[which, self.used[which]]
@@ -67,6 +75,58 @@ class SeedSchedule:
             rows, pillars = _begin(self._task, np.repeat(self.seeds, self._size), numbers.ravel())
             self._drawn = Beginnings(rows.reshape(*shape, -1), np.asarray(pillars).reshape(*shape, -1, 3))
         return self._drawn
+
+
+class ReplaySchedule:
+    """The episodes of each environment's seed, in order, and between them some that play a scene of a pool again."""
+
+    def __init__(self, task: Task, fresh: SeedSchedule, choice: SceneChoice) -> None:
+        """Before the first episodes, or where both of them stand."""
+        self._task, self._fresh, self.choice = task, fresh, choice
+        self.position: Int[np.ndarray, " env"] = np.zeros(len(fresh.seeds), np.int32)
+        self._draw_pool()
+
+    @property
+    def seeds(self) -> PerEnv:
+        return self._fresh.seeds[self.choice.scenes[0]]
+
+    @property
+    def episodes(self) -> PerEnv:
+        return self.choice.scenes[1].astype(int)
+
+    @property
+    def upcoming(self) -> Float[Array, "env 1 packed"]:
+        if self._upcoming is None:
+            slots, everywhere = self.choice.slots, np.arange(len(self.position))
+            rows = np.asarray(self._fresh.upcoming)[everywhere, self._fresh.used]
+            rows = np.where((slots < 0)[:, None], rows, np.asarray(self._pool.rows)[slots])
+            self._upcoming = jnp.asarray(rows[:, None])
+        return self._upcoming
+
+    def offer(self, pool: Int[AnyArray, "slot 2"]) -> None:
+        self.choice.offer(pool)
+        self._draw_pool()
+
+    def begin_next(self, which: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n pillars 3"]:
+        """The next episode begins in these environments, in rising order. Returns where its pillars stand."""
+        slots = self.choice.slots[which]
+        pillars = np.asarray(self._pool.pillars)[slots]
+        pillars[slots < 0] = self._fresh.begin_next(which[slots < 0])
+        self.choice.begin(which)
+        self._upcoming = None
+        return pillars
+
+    def snapshot(self) -> Snapshot:
+        return self._fresh.snapshot() | self.choice.snapshot()
+
+    def restored(self, arrays: Snapshot) -> "ReplaySchedule":
+        self.choice.restore(arrays)
+        return ReplaySchedule(self._task, self._fresh.restored(arrays), self.choice)
+
+    def _draw_pool(self) -> None:
+        envs, numbers = np.maximum(self.choice.pool, 0).T
+        self._pool = _begin(self._task, self._fresh.seeds[envs], numbers)
+        self._upcoming: Float[Array, "env 1 packed"] | None = None
 
 
 class ListSchedule:
@@ -100,7 +160,7 @@ class ListSchedule:
         return self._pillars[places]
 
 
-EpisodeSchedule: TypeAlias = SeedSchedule | ListSchedule
+EpisodeSchedule: TypeAlias = SeedSchedule | ReplaySchedule | ListSchedule
 
 
 def _begin(task: Task, seeds: Integer[np.ndarray, " n"], numbers: Int[np.ndarray, " n"]) -> Beginnings:

@@ -1,0 +1,134 @@
+"""Scene replay: some episodes of a training play a scene again instead of a fresh one.
+
+A scene of a training is known by its environment and by its number among the fresh episodes of that environment. The
+learner offers a pool of scenes before each rollout. Whether an episode plays one of them, and which, is decided by the
+seed of its environment and by the number of the episode: alone and in company it is the same. An episode that chooses
+a vacant slot of the pool plays a fresh scene.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Annotated, NamedTuple, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int, Integer, UInt32
+
+from ascpo.engines.native.host import on_host
+from ascpo.errors import InertSetting
+from ascpo.guard.draws import hashed, keys_of
+from ascpo.guard.layout import AnyArray
+from ascpo.ranges import Range
+from ascpo.seeding import replay_seeds, words
+
+FRESH = -1
+"""The slot of a fresh scene. A vacant slot of a pool holds it, too."""
+ScenePool: TypeAlias = Integer[AnyArray, "_run _slot 2"]
+"""Scenes that each run may play again: environment and number of each, or `FRESH` twice in a vacant slot."""
+_BITS = 24
+_SNAPSHOT = ("begun", "fresh", "scenes", "pool")
+
+
+@dataclass(frozen=True)
+class ReplaySettings:
+    """Which scenes a training plays again."""
+
+    share: Annotated[float, Range(at_least=0.0, at_most=0.9)] = 0.0
+    """Share of the episodes that play a scene again in which a fresh episode violated a limit. Costs learn from them
+    with weights; all that is measured comes from fresh scenes. 0 plays fresh scenes alone."""
+    pool: Annotated[int, Range(at_least=1, at_most=2**16)] = 64
+    """Number of violating scenes that are kept, the latest ones."""
+
+    def __post_init__(self) -> None:
+        if not self.share and self.pool != fields(self)[1].default:
+            raise InertSetting("replay.pool", self.pool, "no scene is played again while replay.share is 0")
+
+
+NO_REPLAY = ReplaySettings()
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Scene:
+    """Where the scene of an episode comes from."""
+
+    env: Int[AnyArray, "*axes"]
+    """The environment that played it first."""
+    number: Int[AnyArray, "*axes"]
+    """Its number among the fresh episodes of that environment."""
+    slot: Int[AnyArray, "*axes"]
+    """The slot of the pool that it was taken from, or `FRESH`."""
+
+    @property
+    def fresh(self) -> Bool[AnyArray, "*axes"]:
+        return self.slot < 0
+
+
+class Rule(NamedTuple):
+    """By which the environments of a run decide what they play again."""
+
+    seeds: UInt32[AnyArray, "env 2"]
+    threshold: int | Int[AnyArray, ""]
+    """The share of the episodes, in units of 2⁻²⁴."""
+    slots: int | Int[AnyArray, ""]
+    """Of the run's pool."""
+
+    @staticmethod
+    def of(settings: ReplaySettings, run: int, num_envs: int) -> "Rule":
+        return Rule(words(replay_seeds(run, num_envs)), round(settings.share * 2**_BITS), settings.pool)
+
+
+def vacant_pool(settings: ReplaySettings) -> Int[np.ndarray, "slot 2"]:
+    return np.full((settings.pool, 2), FRESH, np.int32)
+
+
+@jax.jit
+def choose_slots(rule: Rule, begun: Int[Array, " env"], pool: Int[Array, "slot 2"]) -> Int[Array, " env"]:
+    """The slots that the next episodes play, or `FRESH`. So many episodes have begun so far, of either kind."""
+    which, place = hashed(keys_of(jnp.asarray(rule.seeds), begun), jnp.zeros_like(begun))
+    slot = (place % jnp.asarray(rule.slots, jnp.uint32)).astype(jnp.int32)
+    again = (which >> (32 - _BITS)) < jnp.asarray(rule.threshold, jnp.uint32)
+    return jnp.where(again & (pool[slot, 0] >= 0), slot, FRESH)
+
+
+class SceneChoice:
+    """Which scene each environment of one run plays, and which comes next. On the host."""
+
+    def __init__(self, settings: ReplaySettings, run: int, num_envs: int) -> None:
+        """Before the first episodes."""
+        self.pool: Int[np.ndarray, "slot 2"] = vacant_pool(settings)
+        self.begun: Int[np.ndarray, " env"] = np.zeros(num_envs, np.int32)
+        """Episodes that have begun."""
+        self.fresh: Int[np.ndarray, " env"] = np.full(num_envs, -1, np.int32)
+        """The number of the latest fresh one."""
+        self.scenes: Int[np.ndarray, "3 env"] = np.full((3, num_envs), FRESH, np.int32)
+        """The fields of the running episodes' `Scene`."""
+        self._rule = Rule.of(settings, run, num_envs)
+        self._choose()
+
+    def offer(self, pool: Int[AnyArray, "slot 2"]) -> None:
+        self.pool = np.array(pool, np.int32)
+        self._choose()
+
+    def begin(self, which: Int[np.ndarray, " n"]) -> None:
+        """The next episodes begin in these environments."""
+        slots = self.slots[which]
+        self.fresh[which] += slots < 0
+        own = np.stack([which, self.fresh[which]])
+        self.scenes[:2, which] = np.where(slots < 0, own, self.pool[slots].T)
+        self.scenes[2, which] = slots
+        self.begun[which] += 1
+        self._choose()
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        return {name: getattr(self, name).copy() for name in _SNAPSHOT}
+
+    def restore(self, snapshot: dict[str, np.ndarray]) -> None:
+        for name in _SNAPSHOT:
+            setattr(self, name, np.array(snapshot[name], np.int32))
+        self._choose()
+
+    @on_host
+    def _choose(self) -> None:
+        """The slots that the next episodes play."""
+        self.slots: Int[np.ndarray, " env"] = np.asarray(choose_slots(self._rule, self.begun, self.pool))

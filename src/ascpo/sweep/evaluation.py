@@ -74,8 +74,8 @@ class FixedStarts:
 
     def play(self, run: RunDirectory, env: str, threads: int = 0) -> None:
         """Play them in the environment of the job, which the user named."""
-        from ascpo.evaluation.episodes import play
         from ascpo.runs.environment import open_engine
+        from ascpo.runs.episodes import play
         from ascpo.runs.trust import trusted
 
         policy = read_policy(run.path)

@@ -52,6 +52,11 @@ def evaluate_run(
     An environment outside this package is imported only if `env` names it, or with `trust_env`.
     """
     directory = find(run)
+    if run.name in (directory.policy_last.name, directory.policy_average.name):
+        raise BadSetting(
+            f"{run} is not the policy that the run hands out, and an evaluation is about that one. Hand it out first: "
+            f"ascpo train --resume {directory.path} --hand-out {run.stem.removeprefix('policy-')}"
+        )
     policy = read_policy(directory.path)
     opened = trusted(policy.config.env, env, trust_env=trust_env)
     scheme = SCHEMES[policy.config.seeding]

@@ -28,6 +28,7 @@ from ascpo.networks.multiplier import Multiplier
 from ascpo.networks.policy import Policy
 from ascpo.networks.shield import Shield, shielded
 from ascpo.surrogates.target import SMOOTHING
+from ascpo.training.recent import no_policies
 from ascpo.training.settings import Settings
 from ascpo.training.state import CriticState, LearnerState, PolicyState, ShieldState, Sizes
 
@@ -240,6 +241,7 @@ def _init(
         cost=cost,
         window=window,
         shield=shield,
+        recent=no_policies(settings.average_epochs, theta.size) if settings.average_epochs else None,
     )
 
 

@@ -13,6 +13,7 @@ from ascpo.guard.layout import AnyArray
 from ascpo.networks.fit import FitBatch
 from ascpo.surrogates.evidence import Evidence
 from ascpo.surrogates.target import Integral
+from ascpo.training.recent import RecentPolicies
 from ascpo.trust_region.step import StepReport
 
 
@@ -76,6 +77,8 @@ class LearnerState:
     window: Window | None = None
     """The steps that the cost critics are fitted to."""
     shield: ShieldState | None = None
+    recent: RecentPolicies | None = None
+    """The policies of the last epochs, if any are kept."""
 
 
 @jax.tree_util.register_dataclass

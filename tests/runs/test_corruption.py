@@ -25,11 +25,13 @@ NOW = datetime(2024, 2, 3, 4, 5, tzinfo=UTC)
 NAME = "Point-1-Hazard-ascpo-seed0"
 LOGS = ("metrics.csv", "metrics.csv.sha256")
 EVALUATED = ("evaluation.json", "episodes-sampled.csv", "worst-sampled.safetensors")
+POLICIES = ("policy-last.safetensors", "policy-average.safetensors")
+SELECTION = ("selection.csv", "selection.csv.sha256")
 FILES = (
     *LOGS, *EVALUATED, "config.json", "description.json", "versions.json", "timing.csv", "timing.csv.sha256",
-    "policy.safetensors", "certificate.json",
+    "policy.safetensors", *POLICIES, *SELECTION, "certificate.json",
 )  # fmt: skip
-NEED_NOT_EXIST = {"certificate.json", "description.json", "versions.json"}
+NEED_NOT_EXIST = {"certificate.json", "description.json", "versions.json", *POLICIES}
 """A run without them is a run. The page says that there are no versions, and settings give the same description."""
 
 
@@ -44,12 +46,13 @@ def certified(run):
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """Two runs of one epoch, evaluated and certified."""
+    """Two runs of a few epochs, with policies that were selected, evaluated and certified."""
     from ascpo.evaluation.evaluate import evaluate_run
 
     out = tmp_path_factory.mktemp("runs")
     for seed, steps in ((0, 2 * EPOCH), (1, EPOCH)):
-        run = ascpo.train(POINT, seed=seed, total_steps=steps, out=out / str(seed), progress=False, **TINY).directory
+        how = {"seed": seed, "total_steps": steps, "hand_out": "selected", "validation_episodes": 4}
+        run = ascpo.train(POINT, out=out / str(seed), progress=False, **how, **TINY).directory
         evaluate_run(run, 4, keep=2)
         certified(run)
     return out

@@ -93,7 +93,7 @@ Evaluation = HeldOutEpisodes | FixedStarts
 
 
 def is_evaluated(run: RunDirectory, evaluation: Evaluation | None) -> bool:
-    """Whether enough episodes of the latest policy are kept."""
+    """Whether enough episodes of the policy that is handed out are kept."""
     if evaluation is None:
         return True
     episodes, digest = evaluation.kept(run)

@@ -19,7 +19,7 @@ from ascpo.report.data import read_run
 from ascpo.report.document import write_report
 from ascpo.runs import selection
 from ascpo.runs.candidates import Candidate, candidates_of
-from ascpo.runs.config import Config, configure
+from ascpo.runs.config import Config, configure, configure_each
 from ascpo.runs.directory import find
 from ascpo.runs.errors import MENDABLE
 from ascpo.runs.sealed import read_arrays, sealed_arrays
@@ -137,6 +137,7 @@ def test_a_config_says_what_is_handed_out_only_where_it_is_not_the_last(whole):
     assert other.plain() == usual.plain() | {"hand_out": "average"}
     assert Config.from_plain(other.plain()) == other
     assert other.fingerprint == usual.fingerprint
+    assert configure_each(CART, ["ascpo"], [0], TINY | {"hand_out": "average"}) == [other]
 
 
 @pytest.mark.parametrize(

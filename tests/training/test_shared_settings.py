@@ -35,6 +35,7 @@ USUAL = {
     "trust_region.fisher_stride": 5,
     "trust_region.backtracking": 0.8,
     "trust_region.backtracks": 100,
+    "average_epochs": 20,
 }
 
 
@@ -50,6 +51,7 @@ def test_the_defaults_are_those_that_the_results_were_measured_with():
         {"discount": 1.0},
         {"gae_lambda": 0.0},
         {"gae_lambda": 1.0},
+        {"average_epochs": 0},
         {"hidden": (1,)},
         {"hidden": (8, 8, 8)},
         {"probability": 0.001},

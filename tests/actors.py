@@ -29,7 +29,7 @@ class ToyActor:
         drawn = self.act(theta, observation, noise)
         return Decision(drawn, drawn if self.shield is None else self.shield(theta, observation, drawn))
 
-    def remember(self, augmentation, costs):
+    def remember(self, augmentation, costs, signed):
         return jnp.maximum(augmentation, costs) if self.maxima else augmentation
 
 

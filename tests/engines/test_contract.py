@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import ascpo
-from ascpo.engines.actor import Actor, ScriptedActor, augment, remember
+from ascpo.engines.actor import Actor, ScriptedActor, augment, remember, signed_cost
 from ascpo.engines.contract import Engine, EpisodePlayer, RunBatch, scaled
 from ascpo.engines.functional import FunctionalEngine
 from ascpo.engines.native.engine import NativeEngine
@@ -201,7 +201,7 @@ def test_actors_are_equal_by_value():
 
 def test_an_augmentation_is_remembered_until_the_episode_is_done():
     for done, following in ((False, [0.2, 0.9]), (True, [0.0, 0.0])):
-        after, augmentation = remember(LINE, jnp.array([0.2, 0.5]), jnp.array([0.1, 0.9]), jnp.asarray(done))
+        after, augmentation = remember(LINE, jnp.array([0.2, 0.5]), jnp.array([0.1, 0.9]), None, jnp.asarray(done))
         assert_allclose(after, [0.2, 0.9])
         assert_allclose(augmentation, following)
 
@@ -211,3 +211,22 @@ def test_the_augmentation_comes_after_the_raw_observation(xp):
     found = augment(xp.ones((3, 2)), xp.zeros((3, 1)))
     assert type(found) is type(xp.ones(1))
     assert_array_equal(found, [[1.0, 1.0, 0.0]] * 3)
+
+
+def test_a_signed_cost_is_the_cost_and_below_zero_the_margin():
+    cost, margins = np.array([0.0, 0.0, 0.2, 1.0]), np.array([-0.4, 0.1, 0.2, -0.01])
+    assert_array_equal(signed_cost(cost, margins), [-0.4, 0.0, 0.2, 1.0])
+    assert signed_cost(cost, None) is cost
+
+
+def test_a_suite_says_how_near_its_costs_are_and_a_world_of_costs_alone_does_not():
+    for engine in engines().values():
+        start(engine)
+        rollout = collect(engine, noise(2, steps=40))
+        assert engine.has_margins == isinstance(engine, NativeEngine)
+        if engine.has_margins:
+            assert_allclose(np.maximum(rollout.signed_cost, 0.0), rollout.cost, atol=1e-6)
+            assert ((rollout.signed_cost > 0.0) == (rollout.cost > 0.0)).all()
+            assert rollout.signed_cost.min() < -0.1
+        else:
+            assert rollout.signed_cost is None

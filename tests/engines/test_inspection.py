@@ -62,7 +62,7 @@ def note_of(make):
 
 def test_a_sound_environment_is_measured_and_leaves_no_note():
     spaces = (limited().observation_space, limited().action_space)
-    assert inspect(limited) == Inspection(2, 1, (-2.0,), (3.0,), ("cost",), (), spaces, 20)
+    assert inspect(limited) == Inspection(2, 1, (-2.0,), (3.0,), ("cost",), False, (), spaces, 20)
 
 
 def test_the_environment_is_closed_again_even_when_it_is_refused():
@@ -113,7 +113,27 @@ def test_a_suite_has_the_names_of_its_constraints():
     assert (found.low, found.high, found.notes) == ((-1.0, -1.0), (1.0, 1.0), ())
 
 
+def test_an_environment_may_say_how_near_its_costs_are():
+    assert inspect(functools.partial(limited, info=lambda t: {"cost": 0.0, "margins": [-0.5]})).has_margins
+    assert inspect(functools.partial(ascpo.make, "Point-1-Hazard")).has_margins
+
+
 # What is refused.
+
+
+@pytest.mark.parametrize("margins", [[0.0, 1.0], [np.nan], "near", None])
+def test_margins_are_one_number_for_each_cost(margins):
+    faults = faults_of(functools.partial(limited, info=lambda t: {"cost": 0.0, "margins": margins}))
+    assert "Give a number for each of the 1 costs" in faults[0]
+
+
+def test_margins_of_some_steps_alone_are_a_fault():
+    def info(t):
+        return {"cost": 0.0} | ({"margins": [-1.0]} if t < 3 else {})
+
+    assert faults_of(functools.partial(limited, info=info)) == (
+        'The info of a step has no margins, and another one had. Give info["margins"] in every step.',
+    )
 
 
 def test_all_faults_are_named_at_once():

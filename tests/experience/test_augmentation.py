@@ -42,11 +42,20 @@ def test_augmentations_kept_step_by_step_are_those_worked_out_afterwards(C, ends
         remembered = np.zeros(2, np.float32)
         for t in range(len(C)):
             assert_allclose(M[t, env], remembered)
-            remembered = np.zeros(2, np.float32) if ends[t, env] else np.asarray(update(remembered, C[t, env]))
+            remembered = (
+                np.zeros(2, np.float32) if ends[t, env] else np.asarray(update(remembered, C[t, env], C[t, env]))
+            )
 
 
 def test_costs_below_zero_count_as_zero():
-    assert_array_equal(RunningMaximum().update(jnp.zeros(1), jnp.array([-1.0])), [0.0])
+    assert_array_equal(RunningMaximum().update(jnp.zeros(1), jnp.zeros(1), jnp.array([-1.0])), [0.0])
+
+
+def test_a_maximum_that_starts_below_zero_keeps_how_near_trouble_was():
+    kind, M = RunningMaximum(start=-0.1), jnp.array(RunningMaximum(start=-0.1).initial(1))
+    for signed, largest in ((-0.5, -0.1), (-0.04, -0.04), (-0.3, -0.04), (0.2, 0.2)):
+        M = kind.update(M, jnp.maximum(jnp.array([signed]), 0.0), jnp.array([signed]))
+        assert_allclose(M, [largest])
 
 
 def test_a_maximum_goes_on_from_the_last_rollout():
@@ -66,9 +75,9 @@ def test_each_augmentation_begins_with_nothing_for_every_constraint():
 
 def test_a_sum_adds_up_and_a_last_cost_forgets():
     before, cost = jnp.array([0.5, 0.25]), jnp.array([0.25, 0.0])
-    assert_array_equal(RunningSum().update(before, cost), [0.75, 0.25])
-    assert_array_equal(LastCost().update(before, cost), [0.25, 0.0])
-    assert_array_equal(NoAugmentation().update(before, cost), before)
+    assert_array_equal(RunningSum().update(before, cost, -cost), [0.75, 0.25])
+    assert_array_equal(LastCost().update(before, cost, -cost), [0.25, 0.0])
+    assert_array_equal(NoAugmentation().update(before, cost, -cost), before)
 
 
 def test_a_sum_goes_on_from_the_last_rollout_and_ends_with_its_episode():

@@ -122,7 +122,7 @@ def test_policies_may_remember_the_sums_or_the_last_costs():
         remembered = jnp.array(augmentation.initial(2))
         assert_array_equal(remembered, 0.0)
         for C in ([1.0, 0.5], [2.0, 0.0]):
-            remembered = augmentation.update(remembered, jnp.array(C))
+            remembered = augmentation.update(remembered, jnp.array(C), jnp.array(C))
         assert_allclose(remembered, expected)
 
 

@@ -1,8 +1,10 @@
 import jax.numpy as jnp
+import numpy as np
 from numpy.testing import assert_allclose
 
 from ascpo.experience.augmentation import running_maximum, running_sum
-from ascpo.experience.signals import Costs, crossings, expected_cost, increments, moments
+from ascpo.experience.signals import ChernoffWeights, Costs, crossings, expected_cost, increments, moments
+from ascpo.theory.chernoff import chernoff_weight
 
 C = jnp.array([0.0, 0.2, 0.1, 0.5])[:, None, None]
 NEVER = jnp.zeros((4, 1), bool)
@@ -37,3 +39,12 @@ def test_the_limit_is_crossed_once():
 
 def test_a_cost_at_the_limit_does_not_cross_it():
     assert_allclose(crossings(costs(jnp.array([0.5]))), 0.0)
+
+
+def test_chernoff_weights_sum_to_the_weight_of_the_largest_signed_cost():
+    """With h = 0.3 the costs 0, 0.2, 0.1 and 0.5 are 0.3 or more, 0.1 and 0.2 before the border, and 0.2 beyond it."""
+    for steps in range(1, 5):
+        seen = Costs(C[:steps], M[:steps], M_NEXT[:steps], W, SUMS[0][:steps], SUMS[1][:steps], jnp.array([0.3]), h=0.3)
+        found = jnp.sum(ChernoffWeights(tau=0.1, cap=3.0)(seen))
+        largest = np.array(float(jnp.max(C[:steps])) - 0.3)
+        assert_allclose(found, chernoff_weight(largest, 0.15, tau=0.1, cap=3.0, h=0.3), rtol=1e-5)

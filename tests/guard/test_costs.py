@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from ascpo.guard.costs import clearance, contact_cost, region_cost
-from ascpo.guard.kinds import GHOST, GHOST3D, HAZARD, HAZARD3D
+from ascpo.guard.costs import clearance, contact_cost, margin, region_cost
+from ascpo.guard.kinds import GHOST, GHOST3D, HAZARD, HAZARD3D, PILLAR
 from ascpo.guard.robots import ROBOTS
 
 from .helpers import turned
@@ -84,3 +84,22 @@ def test_the_arm_pays_for_its_surface_and_can_be_in_two_regions(overlap, c):
 @pytest.mark.parametrize(("contacts", "c"), [([0, 0], 0.0), ([1, 0], 1.0), ([0, 2], 1.0), ([3, 1], 1.0)])
 def test_touching_pillars_costs_one_however_many_points_touch(contacts, c):
     assert contact_cost(jnp.array(contacts, jnp.float32)) == c
+
+
+@pytest.mark.parametrize("kind", [HAZARD, GHOST, PILLAR])
+@pytest.mark.parametrize("d", [0.0, 0.1, 0.3, 0.5, 2.0])
+def test_a_margin_on_the_ground_is_the_depth_in_the_nearest_one_and_negative_outside(kind, d):
+    far, near = (9.0, 9.0, 0.02), (1 + 0.6 * d, 1 + 0.8 * d, 0.02)
+    frames, centres = jnp.array([(1.0, 1.0, 0.1)]), jnp.array([far, near])
+    # The point robot's shape counts as its centre for regions and pillars alike.
+    expected = kind.radius - float(clearance(POINT, frames, centres, spatial=False)[1])
+    assert float(margin(kind, POINT, frames, centres)) == pytest.approx(expected, abs=1e-6)
+    assert expected == pytest.approx(kind.radius - d + sum(part.radius for part in POINT.parts), abs=1e-6)
+
+
+@pytest.mark.parametrize("d", [0.0, 0.1, 0.3, 1.0])
+def test_where_a_region_costs_something_its_margin_is_the_cost(d):
+    frames, centres = jnp.array([(0.5, 0.5, 1.0)]), jnp.array([(0.5, 0.5 + d, 1.0)])
+    found = float(margin(HAZARD3D, DRONE, frames, centres))
+    assert max(found, 0.0) == pytest.approx(cost(HAZARD3D, DRONE, (0.5, 0.5, 1.0), (0.5, 0.5 + d, 1.0)), abs=1e-6)
+    assert found == pytest.approx(0.3 - d, abs=1e-6)

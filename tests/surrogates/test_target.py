@@ -210,3 +210,22 @@ def test_what_lies_on_the_edge_of_sense_is_allowed(edge):
 def test_what_lies_beyond_it_is_refused(wrong):
     with pytest.raises(BadSetting, match=next(iter(wrong))):
         check(TargetSettings(**wrong))
+
+
+def test_time_outs_are_held_at_their_own_limit_whatever_the_violations():
+    """2 %, where 1 % is allowed, are as many again; of the violations a quarter too many."""
+    settings = TargetSettings(gain=0.0, episodes=0, share=0.9, timeout_limit=0.01)
+    asked = demand(settings, measured([0.025], 0.02, excess=[jnp.inf, 1.0]), offset=jnp.zeros(2))
+    assert_allclose(asked.fraction, [0.225, 0.9], rtol=1e-4)
+    assert_allclose(asked.cap, 0.9)
+
+
+def test_two_limits_share_what_may_go_wrong_and_time_outs_have_no_part_in_it():
+    settings = TargetSettings(gain=0.0, episodes=0, share=1.0, timeout_limit=0.01)
+    asked = demand(settings, measured([0.015, 0.01], excess=[jnp.inf, jnp.inf, -1.0]), offset=jnp.zeros(3))
+    assert_allclose(asked.fraction, [0.5, 0.0, 0.0], atol=1e-5)
+
+
+def test_time_outs_that_are_a_constraint_get_no_relief():
+    with pytest.raises(BadSetting, match="get no relief"):
+        TargetSettings(timeout_limit=0.01, timeout_relief=0.5)

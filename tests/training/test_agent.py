@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from ascpo.errors import InertSetting
 from ascpo.training.agent import agent_for
 from ascpo.training.settings import Settings
 from tests.training.made import ACT, ENVS, OBS, TIME, agent_of
@@ -108,10 +109,12 @@ def test_cut_episodes_begin_anew_everywhere():
 
 def test_an_agent_is_made_for_the_sizes_of_an_engine():
     class Sized:
-        observation_size, action_size, cost_names = 5, 3, ("one", "other")
+        observation_size, action_size, cost_names, has_margins = 5, 3, ("one", "other"), False
 
     agent = agent_for(Sized(), agent_of("scpo").algorithm, Settings(num_envs=4, hidden=(4,), limits=(0.5,)))
     assert (agent.sizes.num_envs, agent.sizes.observation, agent.sizes.action, agent.sizes.m) == (4, 5, 3, 2)
     assert agent.limits == (0.5, 0.5)
     assert agent.observation_size == 7
     assert agent.signals == 2
+    with pytest.raises(InertSetting, match="does not say how near its costs are"):
+        agent_for(Sized(), agent_of("scpo").algorithm, Settings(near_miss=0.1))

@@ -1,13 +1,17 @@
 """What a rollout says, against the definitions written out in NumPy."""
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.algorithms import ASCPO
+from ascpo.surrogates.target import TargetSettings
 from ascpo.training.estimate import estimate
-from tests.training.made import ENVS, TIME, agent_of, rollout_of
+from ascpo.training.state import Sizes
+from tests.training.made import ACT, ENVS, OBS, TIME, agent_of, rollout_of
 
 CANTELLI = agent_of(ASCPO(mode="cantelli"))
 
@@ -169,3 +173,43 @@ def test_a_shielded_rollout_must_say_which_actions_were_taken():
     agent = agent_of("trpo-sl")
     with pytest.raises(ValueError, match="which actions were taken"):
         estimate(agent, agent.init(0), rollout_of(agent, taken=None))
+
+
+def test_near_misses_are_learned_from_and_the_truth_is_measured():
+    """Without critics' help: of a policy whose costs never come, but come near."""
+    plain_agent = agent_of(ASCPO(), limits=(0.0, 0.0))
+    agent = agent_of(ASCPO(), limits=(0.0, 0.0), near_miss=0.2, near_miss_end=0.2)
+    signed = np.random.default_rng(5).uniform(-0.4, -0.01, (TIME, ENVS, 2)).astype(np.float32)
+    rollout = rollout_of(agent, cost=np.zeros_like(signed), signed_cost=signed)
+    found = estimate(agent, agent.init(0), rollout)
+    done = np.asarray(rollout.done)
+    expected, crossed = np.zeros_like(signed), np.zeros((ENVS, 2), bool)
+    for t in range(TIME):
+        now = signed[t] > -0.2
+        expected[t], crossed = now & ~crossed, crossed | now
+        crossed[done[t]] = False
+    assert_array_equal(found.window.signal[-TIME:], expected)
+    assert expected.sum() > 3
+    assert_array_equal(found.episodes.violation_rates, [0.0, 0.0])
+    assert_array_equal(found.evidence.trend.violation_rates, [0.0, 0.0])
+    assert not np.asarray(estimate(plain_agent, plain_agent.init(0), rollout).window.signal).any()
+
+
+def test_a_time_out_is_a_signal_of_its_own():
+    agent = agent_of(ASCPO(target=TargetSettings(timeout_limit=0.01)))
+    rollout = rollout_of(agent)
+    found = estimate(agent, agent.init(0), rollout)
+    assert_array_equal(found.window.signal[-TIME:, :, -1], rollout.truncated)
+    assert found.evidence.cost_advantage.shape[-1] == 3
+
+
+def test_the_mean_of_chernoff_weights_is_the_bound():
+    agent = agent_of(ASCPO(mode="chernoff", tau=0.1), limits=(0.0,), near_miss=0.3, near_miss_end=0.3)
+    signed = np.array([-0.5, -0.1, -0.2, 0.05], np.float32)[:, None, None]
+    ended = np.array([False, True, False, True])[:, None]
+    given = {"terminated": ended, "truncated": np.zeros_like(ended)}
+    agent = replace(agent, settings=replace(agent.settings, num_envs=1, horizon=4), sizes=Sizes(1, OBS, ACT, 1, True))
+    rollout = rollout_of(agent, time=4, cost=np.maximum(signed, 0.0), signed_cost=signed, **given)
+    evidence = estimate(agent, agent.init(0), rollout).evidence
+    bound = agent.algorithm.constraint.offset(evidence, jnp.zeros(1))
+    assert_allclose(bound, [(np.exp(-1) + np.exp(0.5)) / 2 - 0.02], rtol=1e-4)

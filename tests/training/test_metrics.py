@@ -108,10 +108,18 @@ def test_a_row_says_what_was_measured_under_the_names_of_the_columns():
 
 def test_a_single_constraint_needs_no_name():
     """Its name is that of no column."""
-    one = replace(MEASURED, quality=CriticQuality(jnp.array(0.8), np.array([0.21]), np.array([0.31])))
-    row = row_of(one, ("cost",))
+    quality = CriticQuality(jnp.array(0.8), np.array([0.21]), np.array([0.31]))
+    of_one = {name: getattr(MEASURED.step, name)[:1] for name in ("nu", "asked", "predicted", "actual")}
+    row = row_of(replace(MEASURED, step=replace(MEASURED.step, **of_one), quality=quality), ("cost",))
     assert set(row) <= set(COLUMNS)
     assert (row["Nu"], row["Asked"], row["EVCost"], row["CriticBias"]) == (11.0, 13.0, 0.21, 0.31)
+
+
+def test_time_outs_that_are_bounded_have_columns_of_their_own():
+    quality = CriticQuality(jnp.array(0.8), np.array([0.21, 0.22]), np.array([0.31, 0.32]))
+    row = row_of(replace(MEASURED, quality=quality), ("cost",))
+    assert (row["Nu_timeouts"], row["EVCost"], row["EVCost_timeouts"]) == (float(MEASURED.step.nu[1]), 0.21, 0.22)
+    assert (row["Nu"], row["CriticBias_timeouts"]) == (11.0, 0.32)
 
 
 def test_where_nothing_is_bounded_there_is_nothing_to_say():

@@ -48,10 +48,13 @@ OTHER = {
     "cost_gae_lambda": 0.5,
     "output_bias": None,
     "probability": 0.9,
+    "near_miss_end": 0.01,
+    "target.timeout_limit": 0.01,
 }
 """Values that a rule would not find."""
 NEEDS = {name: {"mode": "paper"} for name in ("k", "omega1", "omega2")}
-NEEDS["margin"] = {"limits": (0.5,)}
+NEEDS |= {name: {"mode": "chernoff", "near_miss": 0.2} for name in ("tau", "cap")}
+NEEDS |= {"margin": {"limits": (0.5,)}, "near_miss_end": {"near_miss": 0.2}}
 """Settings that act with certain others."""
 
 
@@ -77,7 +80,7 @@ def nested(name, value):
 def agent_with(algo, chosen):
     config = configure("corridor", algo, **chosen)
     settings = config.settings
-    sizes = Sizes(settings.num_envs, 2, 2, len(NAMES))
+    sizes = Sizes(settings.num_envs, 2, 2, len(NAMES), margins=True)
     return Agent(config.algorithm(), settings, sizes, settings.limits_for(NAMES))
 
 
@@ -103,13 +106,15 @@ def starting(agent):
     multiplier = lam.init(agent.observation_size, agent.sizes.m, agent.settings.hidden, KEYS[0]) if lam else None
     warm_up = int(np.ceil(30 * agent.algorithm.shield.warm_up)) if agent.algorithm.shield else 0
     theta = jax.ShapeDtypeStruct((agent.structure.policy_size,), jnp.float32)
+    near = agent._near_miss(epochs=30)
     state = jax.eval_shape(
-        lambda key, theta: agents._init(agent, key, theta, params._replace(policy=None), multiplier, warm_up),
+        lambda key, theta: agents._init(agent, key, theta, params._replace(policy=None), multiplier, warm_up, near),
         KEYS[0],
         theta,
     )
     noise = jax.eval_shape(agent.noise, state)[1]
-    return state, [warm_up, str(state), str(noise), *(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(params))]
+    arrays = [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves((params, near))]
+    return state, [warm_up, str(state), str(noise), *arrays]
 
 
 def acting(agent, state, rollout, estimates):
@@ -144,7 +149,7 @@ def rollout_of(agent):
 
     observation, action, flag = shape(agent.observation_size), shape(2), shape(dtype=bool)
     taken = action if agent.algorithm.shield else None
-    return Rollout(observation, observation, action, shape(), shape(2), flag, flag, taken)
+    return Rollout(observation, observation, action, shape(), shape(2), flag, flag, taken, shape(2))
 
 
 @functools.cache

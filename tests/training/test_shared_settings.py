@@ -13,6 +13,8 @@ USUAL = {
     "limits": [0.0],
     "probability": 0.98,
     "margin": 0.0,
+    "near_miss": 0.0,
+    "near_miss_end": 0.03,
     "discount": 0.99,
     "gae_lambda": 0.97,
     "hidden": [64, 64],

@@ -1,15 +1,16 @@
 """ASCPO: an upper probability bound of an episode's largest cost stays under its limit (arXiv:2410.01212)."""
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 from ascpo.algorithms.algorithm import Algorithm, largest_cost, refuse_unused
 from ascpo.experience.augmentation import RunningMaximum
-from ascpo.experience.signals import crossings, increments, moments
-from ascpo.ranges import NonNegative
+from ascpo.experience.signals import ChernoffWeights, crossings, increments, moments
+from ascpo.ranges import NonNegative, Positive, Range
 from ascpo.surrogates.evidence import Constraint
 from ascpo.surrogates.maximum import (
     CantelliBound,
+    ChernoffBound,
     MomentBound,
     PaperBound,
     ReferenceBound,
@@ -18,7 +19,7 @@ from ascpo.surrogates.maximum import (
 from ascpo.surrogates.target import TargetSettings
 from ascpo.theory.cantelli import PAPER_K
 
-Mode = Literal["reference", "paper", "moment", "cantelli", "chance"]
+Mode = Literal["reference", "paper", "moment", "cantelli", "chance", "chernoff"]
 
 
 @dataclass(frozen=True)
@@ -26,27 +27,35 @@ class ASCPO:
     """Settings of ASCPO."""
 
     mode: Mode = "chance"
-    """The bound: `reference`, `paper`, `moment`, `cantelli` or `chance`. docs/algorithms/ascpo.md has the formulas."""
+    """The bound: `reference`, `paper`, `moment`, `cantelli`, `chance` or `chernoff`. docs/algorithms/ascpo.md has the
+    formulas."""
     k: NonNegative = PAPER_K
     """Weight of the spread of the largest cost (modes reference, paper and moment)."""
     omega1: NonNegative = 0.005
     """ω₁, the paper's ‖μ‖∞ (modes reference and paper)."""
     omega2: NonNegative = 0.007
     """ω₂, the paper's |K|max (modes reference and paper)."""
+    tau: Positive = 0.05
+    """τ: how fast the weight of a near miss falls with its distance (mode chernoff)."""
+    cap: Annotated[float, Range(at_least=1.0, at_most=1e6)] = 2.0
+    """The largest weight of a violation (mode chernoff)."""
     target: TargetSettings = field(default_factory=TargetSettings)
     """What every step is to achieve of the bound."""
 
     def __post_init__(self) -> None:
         if self.mode not in ("reference", "paper"):
             refuse_unused(self, f"mode {self.mode} does not use it", "omega1", "omega2")
-        if self.mode in ("cantelli", "chance"):
+        if self.mode in ("cantelli", "chance", "chernoff"):
             refuse_unused(self, f"mode {self.mode} does not use it", "k")
+        if self.mode != "chernoff":
+            refuse_unused(self, f"mode {self.mode} does not use it", "tau", "cap")
 
     def build(self, probability: float) -> Algorithm:
-        signal = {"chance": crossings, "moment": moments, "cantelli": moments}.get(self.mode, increments)
+        signals = {"chance": crossings, "moment": moments, "cantelli": moments}
+        signal = ChernoffWeights(self.tau, self.cap) if self.mode == "chernoff" else signals.get(self.mode, increments)
         critics = largest_cost(signal, per_constraint=2 if signal is moments else 1)
         bound, quantity = self._bound(probability)
-        limit = f", at {1 - probability:g}" if self.mode == "chance" else ""
+        limit = f", at {1 - probability:g}" if self.mode in ("chance", "chernoff") else ""
         return Algorithm(
             name="ascpo",
             description=f"bounds {quantity}{limit}; mode {self.mode}",
@@ -73,3 +82,6 @@ class ASCPO:
                 return CantelliBound(probability), words
             case "chance":
                 return ViolationProbability(probability), "the probability that an episode violates a limit"
+            case "chernoff":
+                words = "a Chernoff bound of the probability that an episode violates a limit"
+                return ChernoffBound(probability), words

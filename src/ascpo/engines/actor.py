@@ -21,6 +21,7 @@ Observation: TypeAlias = Float[Array, " obs"]
 Remembered: TypeAlias = Float[Array, " augmentation"]
 Noise: TypeAlias = Float[Array, " act"]
 Costs: TypeAlias = Float[Array, " m"]
+"""Signed ones are the same, but below zero, where the environment says so, they tell how near a cost is."""
 Done: TypeAlias = Bool[Array, ""]
 
 
@@ -43,14 +44,14 @@ class Actor(Protocol):
         shielded    whether a shield may change the action
         initial     the augmentation that an episode begins with
         decide      (parameters, augmented observation, standard normal noise) → decision
-        remember    (augmentation, costs of a step) → augmentation after the step
+        remember    (augmentation, costs of a step, the same signed) → augmentation after the step
     """
 
     @property
     def shielded(self) -> bool: ...
     def initial(self) -> Remembered: ...
     def decide(self, theta: Theta, observation: Observation, noise: Noise) -> Decision: ...
-    def remember(self, augmentation: Remembered, costs: Costs) -> Remembered: ...
+    def remember(self, augmentation: Remembered, costs: Costs, signed: Costs) -> Remembered: ...
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class ScriptedActor:
     def decide(self, theta: Theta, observation: Observation, noise: Noise) -> Decision:
         return Decision(noise, noise)
 
-    def remember(self, augmentation: Remembered, costs: Costs) -> Remembered:
+    def remember(self, augmentation: Remembered, costs: Costs, signed: Costs) -> Remembered:
         return augmentation
 
 
@@ -102,7 +103,19 @@ def act(
     return Acted(observation, decision.action, decision.taken if actor.shielded else None)
 
 
-def remember(actor: Actor, augmentation: Remembered, costs: Costs, done: Done) -> tuple[Remembered, Remembered]:
+def signed_cost(
+    cost: Float[AnyArray, "*axes m"], margins: Float[AnyArray, "*axes m"] | None
+) -> Float[AnyArray, "*axes m"]:
+    """The cost where there is one, and otherwise the margin, as far as it is below zero. Without margins, the cost."""
+    if margins is None:
+        return cost
+    array = cost.__array_namespace__()
+    return array.where(cost > 0.0, cost, array.minimum(margins, array.zeros_like(margins)))
+
+
+def remember(
+    actor: Actor, augmentation: Remembered, costs: Costs, margins: Costs | None, done: Done
+) -> tuple[Remembered, Remembered]:
     """The augmentation after a step, and the one for the next step: where the episode is done, the initial one."""
-    after = actor.remember(augmentation, costs)
+    after = actor.remember(augmentation, costs, signed_cost(costs, margins))
     return after, jnp.where(done, actor.initial(), after)

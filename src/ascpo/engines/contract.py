@@ -14,7 +14,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ascpo.engines.actor import Acted, Actor
+from ascpo.engines.actor import Acted, Actor, signed_cost
 from ascpo.guard.layout import AnyArray
 from ascpo.seeding import LATEST, SCHEMES, EnvSeeds, EpisodeId, Version
 
@@ -27,6 +27,8 @@ class StepResult(Protocol):
     def reward(self) -> Float[AnyArray, "*axes"]: ...
     @property
     def costs(self) -> Float[AnyArray, "*axes m"]: ...
+    @property
+    def margins(self) -> Float[AnyArray, "*axes m"] | None: ...
     @property
     def terminated(self) -> Bool[AnyArray, "*axes"]: ...
     @property
@@ -54,6 +56,9 @@ class Rollout:
     truncated: Bool[AnyArray, "*axes"]
     taken: Float[AnyArray, "*axes act"] | None = None
     """The action that was taken. None without a shield."""
+    signed_cost: Float[AnyArray, "*axes m"] | None = None
+    """The cost where there is one, and otherwise the margin: how near a cost is, as a number below zero. None where the
+    environment gives no margins."""
 
     @property
     def done(self) -> Bool[AnyArray, "*axes"]:
@@ -71,6 +76,7 @@ class Rollout:
             terminated=result.terminated,
             truncated=result.truncated & ~result.terminated,
             taken=acted.taken,
+            signed_cost=None if result.margins is None else signed_cost(result.costs, result.margins),
         )
 
 
@@ -123,6 +129,7 @@ class Engine(HasSizes, Protocol):
         max_runs         how many runs it takes; None: any number
         notes            what a person should know about the environment before training on it, a sentence each
         action_bounds    the environment's own; what the policy draws is scaled to them
+        has_margins      whether every step says how near its costs are
     """
 
     @property
@@ -133,6 +140,8 @@ class Engine(HasSizes, Protocol):
     def notes(self) -> tuple[str, ...]: ...
     @property
     def action_bounds(self) -> Bounds: ...
+    @property
+    def has_margins(self) -> bool: ...
 
     def start(self, batches: Sequence[RunBatch]) -> None:
         """Begin the first episode everywhere. A ValueError says what to do about more runs than `max_runs`."""

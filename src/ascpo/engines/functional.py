@@ -29,6 +29,8 @@ class Transition:
     costs: Float[Array, " m"]
     terminated: Bool[Array, ""]
     truncated: Bool[Array, ""]
+    margins: Float[Array, " m"] | None = None
+    """Negative where it is safe. None in a world that knows costs alone."""
 
 
 @runtime_checkable
@@ -55,6 +57,7 @@ class FunctionalEngine:
         self.observation_size = world.observation_size
         self.action_size = world.action_size
         self.cost_names = world.cost_names
+        self.has_margins = _has_margins(world)
 
     @property
     def action_bounds(self) -> tuple[np.ndarray, np.ndarray]:
@@ -102,6 +105,13 @@ class FunctionalEngine:
         """Nothing is held."""
 
 
+def _has_margins(world: World) -> bool:
+    key = jax.random.key(0)
+    action = jax.ShapeDtypeStruct((world.action_size,), jnp.float32)
+    begun = jax.eval_shape(world.begin, key)
+    return jax.eval_shape(lambda *step: world.step(*step).margins, begun, action, key) is not None
+
+
 @functools.lru_cache(maxsize=8)
 def _program(world: World, actor: Actor) -> Callable[..., tuple[tuple[State, AnyArray], Rollout]]:
     def one(
@@ -111,7 +121,7 @@ def _program(world: World, actor: Actor) -> Callable[..., tuple[tuple[State, Any
         step_key, begin_key = jax.random.split(key)
         moved = world.step(state, acted.executed, step_key)
         done = moved.terminated | moved.truncated
-        after, augmentation = remember(actor, augmentation, moved.costs, done)
+        after, augmentation = remember(actor, augmentation, moved.costs, moved.margins, done)
         rollout = Rollout.of(acted, moved, augment(world.observe(moved.state), after))
         state = jax.tree.map(lambda new, old: jnp.where(done, new, old), world.begin(begin_key), moved.state)
         return (state, augmentation), rollout

@@ -10,6 +10,7 @@ class TaskSizes:
     """Sizes, names and bounds, as the task has them."""
 
     task: Task
+    has_margins: bool = True
 
     @property
     def observation_size(self) -> int:

@@ -70,6 +70,6 @@ class TaskStep:
         """After the physics. `next_episode` is the row of the episode that begins if this one has ended."""
         packed = packed_memory(self.task)
         memory, outcome = self.task.advance(packed.unpack(row), sensors)
-        after, augmentation = remember(self.actor, augmentation, outcome.costs, outcome.done)
+        after, augmentation = remember(self.actor, augmentation, outcome.costs, outcome.margins, outcome.done)
         row = jnp.where(outcome.done, next_episode, packed.pack(memory))
         return Settled(row, augmentation, replace(outcome, observation=augment(outcome.observation, after)))

@@ -72,8 +72,9 @@ def checked_actions(actions: object, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def info_of(task: Task, outcome: Outcome) -> dict[str, np.ndarray]:
-    """Costs, in all and by name, and whether the goal was reached, of every environment."""
+    """Costs, in all and by name, margins, and whether the goal was reached, of every environment."""
     costs = np.asarray(outcome.costs, np.float64)
     named = {f"cost_{name}": costs[:, i] for i, name in enumerate(task.suite.cost_names)}
     flags = {"goal_met": outcome.goal_met.copy(), "diverged": outcome.diverged.copy()}
-    return {"cost": costs.sum(axis=1), "costs": costs, **named, **flags}
+    margins = np.asarray(outcome.margins, np.float64)
+    return {"cost": costs.sum(axis=1), "costs": costs, "margins": margins, **named, **flags}

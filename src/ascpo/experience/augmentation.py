@@ -4,7 +4,8 @@ Nothing           the plain constrained problem.
 Running maximum   the maximum MDP, in which a cost only accumulates:
                       Dₜ = max(Cₜ − Mₜ, 0)    Mₜ₊₁ = Mₜ + Dₜ    M₀ = 0
                   ΣD over an episode is its largest cost, so a bound on ΣD bounds every state. arXiv:2306.12594.
-                  Costs below zero count as zero.
+                  Costs below zero count as zero. Where the costs are signed, so that they say how near trouble is, M
+                  may start below zero, and then near misses count.
 Running sum       what the episode has cost so far, for budgets.
 Last cost         what the last step cost, for models of the next one.
 """
@@ -26,8 +27,10 @@ class Augmentation(Protocol):
         """The vector when an episode begins, for m constraints."""
         ...
 
-    def update(self, augmentation: Float[Array, " aug"], C: Float[Array, " m"]) -> Float[Array, " aug"]:
-        """The vector after a step with these costs."""
+    def update(
+        self, augmentation: Float[Array, " aug"], C: Float[Array, " m"], signed: Float[Array, " m"]
+    ) -> Float[Array, " aug"]:
+        """The vector after a step with these costs; `signed` are the same, and below zero where trouble is near."""
         ...
 
 
@@ -38,7 +41,9 @@ class NoAugmentation:
     def initial(self, m: int) -> tuple[float, ...]:
         return ()
 
-    def update(self, augmentation: Float[Array, " aug"], C: Float[Array, " m"]) -> Float[Array, " aug"]:
+    def update(
+        self, augmentation: Float[Array, " aug"], C: Float[Array, " m"], signed: Float[Array, " m"]
+    ) -> Float[Array, " aug"]:
         return augmentation
 
 
@@ -46,11 +51,16 @@ class NoAugmentation:
 class RunningMaximum:
     """M: the largest cost of the episode so far."""
 
-    def initial(self, m: int) -> tuple[float, ...]:
-        return (0.0,) * m
+    start: float = 0.0
+    """M₀: 0, or below it for signed costs."""
 
-    def update(self, augmentation: Float[Array, " m"], C: Float[Array, " m"]) -> Float[Array, " m"]:
-        return cost_increment(C, augmentation)[1]
+    def initial(self, m: int) -> tuple[float, ...]:
+        return (self.start,) * m
+
+    def update(
+        self, augmentation: Float[Array, " m"], C: Float[Array, " m"], signed: Float[Array, " m"]
+    ) -> Float[Array, " m"]:
+        return cost_increment(signed, augmentation)[1]
 
 
 @dataclass(frozen=True)
@@ -60,7 +70,9 @@ class RunningSum:
     def initial(self, m: int) -> tuple[float, ...]:
         return (0.0,) * m
 
-    def update(self, augmentation: Float[Array, " m"], C: Float[Array, " m"]) -> Float[Array, " m"]:
+    def update(
+        self, augmentation: Float[Array, " m"], C: Float[Array, " m"], signed: Float[Array, " m"]
+    ) -> Float[Array, " m"]:
         return augmentation + C
 
 
@@ -71,7 +83,9 @@ class LastCost:
     def initial(self, m: int) -> tuple[float, ...]:
         return (0.0,) * m
 
-    def update(self, augmentation: Float[Array, " m"], C: Float[Array, " m"]) -> Float[Array, " m"]:
+    def update(
+        self, augmentation: Float[Array, " m"], C: Float[Array, " m"], signed: Float[Array, " m"]
+    ) -> Float[Array, " m"]:
         return C
 
 

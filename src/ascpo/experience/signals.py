@@ -5,8 +5,10 @@ increments         Dₜ = Mₜ₊₁ − Mₜ        sums to its largest cost �
 moments            Dₜ and Mₜ₊₁² − Mₜ²    sum to 𝒟 and to 𝒟²
 crossings          1 when M passes w     sum to 1 if 𝒟 > w, else to 0
 excesses           (Zₜ₊₁−ν)₊ − (Zₜ−ν)₊   sum to (Z − ν)₊, by how much the episode's cost Z is over ν
+Chernoff weights   φ(Mₜ₊₁) − φ(Mₜ)       sum to φ(𝒟) = min(e^{(𝒟−h−w)/τ}, cap), and to 0 if 𝒟 = 0; 𝒟 − h is signed
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -34,6 +36,8 @@ class Costs:
     Z_next: Float[Array, "time env m"]
     nu: Float[Array, "*steps m"]
     """ν, the value at risk; every step's own, or one for all."""
+    h: Float[Array, ""] | float = 0.0
+    """How far before its limit a cost begins."""
 
 
 Signal = Callable[[Costs], Float[Array, "time env k"]]
@@ -62,6 +66,21 @@ def passes(
 ) -> Float[Array, "time env m"]:
     """1 where what only rises over an episode passes its limit, or is no number any more."""
     return (~over_limit(before, limits) & over_limit(after, limits)).astype(jnp.float32)
+
+
+@dataclass(frozen=True)
+class ChernoffWeights:
+    """Increments of φ(M). They need near misses, which begin h before the limit: so 𝒟 − h is the signed cost."""
+
+    tau: float
+    cap: float
+
+    def __call__(self, costs: Costs) -> Float[Array, "time env k"]:
+        return self._weight(costs.M_next, costs) - self._weight(costs.M, costs)
+
+    def _weight(self, M: Float[Array, "time env m"], costs: Costs) -> Float[Array, "time env m"]:
+        exponent = jnp.minimum((M - costs.h - costs.w) / self.tau, math.log(self.cap))
+        return jnp.where(M > 0.0, jnp.exp(exponent), 0.0)
 
 
 def excesses(costs: Costs) -> Float[Array, "time env k"]:

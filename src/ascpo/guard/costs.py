@@ -2,6 +2,11 @@
 
 regions:  c = max(0, R - D),  D the robot's distance to the centre of the nearest one
 pillars:  c = 1 if any part of the robot touches one, else 0
+
+A cost of zero does not say how near the trouble is; a margin does. It is a signed length, negative where it is safe:
+
+regions:  R - D
+pillars:  minus the distance from the robot to the surface of the nearest one, as seen from above
 """
 
 from typing import Literal
@@ -37,6 +42,13 @@ def region_cost(
     """c of the regions of one kind."""
     depth = jnp.maximum(kind.radius - clearance(robot, frames, centres, spatial=kind.spatial), 0.0)
     return jnp.max(depth) if overlap == "closest" else jnp.sum(depth)
+
+
+def margin(
+    kind: Kind, robot: Robot, frames: Float[Array, "frames 3"], centres: Float[Array, "n 3"]
+) -> Float[Array, ""]:
+    """How far the robot is inside the nearest obstacle of one kind; negative outside."""
+    return jnp.max(kind.radius - clearance(robot, frames, centres, spatial=kind.spatial))
 
 
 def contact_cost(contacts: Float[Array, " pillars"]) -> Float[Array, ""]:

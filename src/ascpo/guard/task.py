@@ -47,6 +47,8 @@ class Outcome:
     observation: Float[AnyArray, "*env obs"]
     reward: Float[AnyArray, "*env"]
     costs: Float[AnyArray, "*env m"]
+    margins: Float[AnyArray, "*env m"]
+    """Signed lengths, negative where it is safe: how far the robot is inside the nearest obstacle of each kind."""
     terminated: Bool[AnyArray, "*env"]
     truncated: Bool[AnyArray, "*env"]
     goal_met: Bool[AnyArray, "*env"]
@@ -107,6 +109,7 @@ class Task:
             observation=jnp.where(diverged, memory.observation, observation),
             reward=jnp.where(diverged, DIVERGED_REWARD, reward),
             costs=jnp.where(diverged, costs.DIVERGED, self._costs(layout, reading, position)),
+            margins=jnp.where(diverged, costs.DIVERGED, self._margins(layout, position)),
             terminated=diverged | reached,
             truncated=jnp.zeros((), bool) if self.max_episode_steps is None else step >= self.max_episode_steps,
             goal_met=reached & ~diverged,
@@ -155,6 +158,10 @@ class Task:
             ]
         )
         return jnp.where(found > 0.0, 1.0, 0.0) if self.suite.indicator else found
+
+    def _margins(self, layout: Layout, position: Float[Array, "frames 3"]) -> Float[Array, " m"]:
+        robot, obstacles = self.suite.robot, layout.obstacles
+        return jnp.stack([costs.margin(kind, robot, position, obstacles[rows]) for kind, rows in self.suite.slices()])
 
 
 def _at_floor(place: Float[Array, "2"]) -> Float[Array, "3"]:

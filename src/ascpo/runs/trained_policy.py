@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
-from ascpo.engines.actor import Actor, augment
+from ascpo.engines.actor import Actor, augment, signed_cost
 from ascpo.engines.contract import Engine, scaled
 from ascpo.guard.layout import AnyArray
 from ascpo.ranges import Range, check, shown
@@ -185,7 +185,8 @@ class TrainedPolicy:
                 f"The policy knows observations of {self._file.observation_size} numbers, not {seen.size}."
             )
         if info:
-            self._augmentation = self._remember(self._augmentation, self._costs(info))
+            costs = self._costs(info)
+            self._augmentation = self._remember(self._augmentation, costs, self._signed(costs, info))
         act = len(self._file.low)
         noise = np.zeros(act, np.float32) if rng is None else rng.standard_normal(act).astype(np.float32)
         decision = self._decide(self._file.theta, augment(jnp.asarray(seen), self._augmentation), noise)
@@ -200,6 +201,18 @@ class TrainedPolicy:
                 f"and the step gave {costs.size}."
             )
         return jnp.asarray(costs)
+
+    def _signed(self, costs: Float[Array, " m"], info: Info) -> Float[Array, " m"]:
+        """Policies that have learned from near misses remember how near they came."""
+        if not self.config.settings.near_miss:
+            return costs
+        margins = jnp.ravel(jnp.asarray(info.get("margins", ()), jnp.float32))
+        if margins.size != costs.size:
+            raise ValueError(
+                f"The policy has learned from near misses, and needs info['margins'] with {costs.size} numbers from "
+                f"every step; this one gave {margins.size}."
+            )
+        return signed_cost(costs, margins)
 
     def __repr__(self) -> str:
         kind = self._file.source.kind

@@ -28,6 +28,8 @@ class Evidence:
     """Of this epoch; `count` is the number of episodes that its steps amount to."""
     cost_to_go: Float[Array, "time env k"] | None = None
     """The cost that did follow each step; None where nobody needs it."""
+    cost_signal: Float[Array, "time env k"] | None = None
+    """What each step adds to the sums that cost critics predict; None where nobody needs it."""
     cost_tail: CostTail | None = None
     """The upper tail of the episodes' costs; None where nobody needs it."""
     trend: EpisodeTrend | None = None

@@ -8,6 +8,7 @@ What is kept at or under the limit w, with E = mean of 𝒟 and V = its variance
     MomentBound             E + k·E[𝒟²]                the same, its gradient from a critic of 𝒟², not from ω₁, ω₂
     CantelliBound           E + κ·√V                   holds with the probability p that κ = √(p/(1−p)) is made from
     ViolationProbability    Pr(𝒟 > w) against 1 − p    the target probability itself
+    ChernoffBound           E[φ(𝒟)] against 1 − p      at least Pr(𝒟 > w); near misses move it (theory/chernoff.py)
 
 Of m constraints each gets the share (1 − p)/m of what may go wrong, so that all hold at once with probability p.
 
@@ -145,6 +146,25 @@ class ViolationProbability:
 
     def relative_excess(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
         """It bounds the share of violating episodes, not a quantity that the limits bound."""
+        return jnp.full_like(limits, jnp.inf)
+
+
+@dataclass(frozen=True)
+class ChernoffBound:
+    """X = Σ ξ·A      c = E[φ(𝒟)] − (1 − p)/m, A the advantage of the increments of φ."""
+
+    probability: float
+
+    def surrogate(self, evidence: Evidence, weights: Weights) -> Float[Array, " m"]:
+        return evidence.per_episode(weights.times(evidence.cost_advantage))
+
+    def offset(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
+        if evidence.cost_signal is None:
+            raise ValueError("A Chernoff bound is the mean of its signals: the evidence must have them.")
+        return evidence.per_episode(evidence.cost_signal) - (1.0 - self.probability) / len(limits)
+
+    def relative_excess(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
+        """Feedback goes by the share of violating episodes, which it bounds."""
         return jnp.full_like(limits, jnp.inf)
 
 

@@ -54,8 +54,9 @@ SMOOTHING = 0.7
 class Measured:
     """What the last epochs say of the constraints."""
 
-    relative_excess: Float[Array, " m"]
-    """Q/w − 1: by how much what the algorithm bounds is over its limit; ∞ for a limit of zero."""
+    relative_excess: Float[Array, " constraints"]
+    """Q/w − 1: by how much what the algorithm bounds is over its limit; ∞ for a limit of zero. Time-outs come last, if
+    they are a constraint."""
     violation_rates: Float[Array, " m"]
     """v: share of the episodes that violate each limit."""
     timeout_rate: Float[Array, ""]
@@ -90,6 +91,11 @@ class Target(Protocol):
         """Weight of earlier epochs in what is measured."""
         ...
 
+    @property
+    def timeout_limit(self) -> float | None:
+        """The share of episodes that may time out, where time-outs are a constraint of their own."""
+        ...
+
     def init(self, m: int) -> Integral | None: ...
 
     def demand(
@@ -109,6 +115,10 @@ class OwnBound:
     def smoothing(self) -> float:
         return SMOOTHING
 
+    @property
+    def timeout_limit(self) -> None:
+        return None
+
     def init(self, m: int) -> None:
         return None
 
@@ -126,6 +136,7 @@ class RadiusShare:
     timeout_relief: float
     timeout_share: float
     smoothing: float
+    timeout_limit: float | None = None
 
     def beta(self, timeout_rate: Float[Array, ""]) -> Float[Array, ""]:
         parked = jnp.minimum(timeout_rate / self.timeout_share, 1.0)
@@ -142,6 +153,10 @@ class CappedBound:
     @property
     def smoothing(self) -> float:
         return self.radius.smoothing
+
+    @property
+    def timeout_limit(self) -> float | None:
+        return self.radius.timeout_limit
 
     def init(self, m: int) -> None:
         return None
@@ -166,6 +181,10 @@ class Feedback:
     def smoothing(self) -> float:
         return self.radius.smoothing
 
+    @property
+    def timeout_limit(self) -> float | None:
+        return self.radius.timeout_limit
+
     def init(self, m: int) -> Integral:
         return jnp.zeros(m)
 
@@ -176,8 +195,10 @@ class Feedback:
             raise ValueError("Feedback has an integral term: begin with what its `init` gives.")
         beta = self.radius.beta(measured.timeout_rate)
         # All limits together are to hold with the probability, so each gets a part of what may go wrong.
-        too_many = measured.violation_rates / (self.allowed / len(integral)) - 1.0
-        error = jnp.minimum(measured.relative_excess, too_many)
+        m = len(measured.violation_rates)
+        too_many = measured.violation_rates / (self.allowed / m) - 1.0
+        # Time-outs, the last of the constraints if they are one, have a limit of their own.
+        error = measured.relative_excess.at[:m].min(too_many)
         # No wind-up: where the error alone asks for all there is, the limit is far away, and the integral rests. It
         # must not rest wherever their sum asks for all: errors above zero would then count less than those below, and
         # v would settle above v*.
@@ -212,6 +233,9 @@ class TargetSettings:
     """Part of that share that is given up when episodes run into the time limit."""
     timeout_share: Positive = 0.1
     """Share of episodes that time out from which on all of the relief is given."""
+    timeout_limit: Annotated[float, Range(above=0.0, at_most=1.0)] | None = None
+    """Share of episodes that may run into the time limit. It makes time-outs a constraint of their own, in place of the
+    relief, for tasks in which a time-out is a failure."""
     smoothing: Annotated[float, Range(at_least=0.0, below=1.0)] = SMOOTHING
     """Weight of earlier epochs in what is measured, from 0 up to but not 1."""
     gain: Fraction = 0.1
@@ -226,11 +250,16 @@ class TargetSettings:
             if getattr(self, name) != default:
                 why = f"the target `{self.kind}` goes by the bound, not by feedback"
                 raise InertSetting(name, getattr(self, name), why)
+        relief = ("timeout_relief", "timeout_share") if self.timeout_limit is not None else ()
+        for name, default in ((field.name, field.default) for field in fields(self) if field.name in relief):
+            if getattr(self, name) != default:
+                raise InertSetting(name, getattr(self, name), "time-outs are a constraint, and get no relief")
 
     def build(self, probability: float) -> Target:
         if self.kind == "own":
             return OwnBound()
-        radius = RadiusShare(self.share, self.timeout_relief, self.timeout_share, self.smoothing)
+        relief = self.timeout_relief if self.timeout_limit is None else 0.0
+        radius = RadiusShare(self.share, relief, self.timeout_share, self.smoothing, self.timeout_limit)
         if self.kind == "capped":
             return CappedBound(radius)
         allowed = allowed_share(probability, self.episodes) if self.episodes else 1.0 - probability

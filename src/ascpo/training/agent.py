@@ -19,7 +19,11 @@ from jaxtyping import Array, Float, Key, PyTree
 from ascpo.algorithms.algorithm import Algorithm
 from ascpo.engines.actor import Decision
 from ascpo.engines.contract import Engine
+from ascpo.errors import BadSetting, InertSetting
+from ascpo.experience.augmentation import Augmentation, RunningMaximum
 from ascpo.experience.episodes import no_totals
+from ascpo.experience.near_miss import NearMiss, begin_near_miss
+from ascpo.experience.signals import ChernoffWeights
 from ascpo.experience.trend import no_trend
 from ascpo.experience.window import empty_window
 from ascpo.networks.critics import Critic
@@ -27,7 +31,9 @@ from ascpo.networks.fit import FitSettings, optimiser
 from ascpo.networks.multiplier import Multiplier
 from ascpo.networks.policy import Policy
 from ascpo.networks.shield import Shield, shielded
+from ascpo.surrogates.evidence import Constraint
 from ascpo.surrogates.target import SMOOTHING
+from ascpo.surrogates.timeouts import WithTimeouts
 from ascpo.training.recent import no_policies
 from ascpo.training.settings import Settings
 from ascpo.training.state import CriticState, LearnerState, PolicyState, ShieldState, Sizes
@@ -52,12 +58,35 @@ class Agent:
     limits: tuple[float, ...]
 
     def __post_init__(self) -> None:
+        critics = self.algorithm.cost_critics
+        if critics and isinstance(critics.signal, ChernoffWeights) and not self.settings.near_miss:
+            raise BadSetting("mode=chernoff learns from near misses. Give near_miss=0.3, say.")
         _ = self.structure  # Built here: networks draw with NumPy, which is not possible while a program is traced.
 
     @property
     def observation_size(self) -> int:
         """Size of what the policy sees: the environment's observation, and the augmentation beside it."""
-        return self.sizes.observation + len(self.algorithm.augmentation.initial(self.sizes.m))
+        return self.sizes.observation + len(self.augmentation.initial(self.sizes.m))
+
+    @property
+    def augmentation(self) -> Augmentation:
+        """What the policy sees of its episode. Maxima of an algorithm that learns from near misses start below zero."""
+        of_algorithm = self.algorithm.augmentation
+        if self.settings.near_miss and isinstance(of_algorithm, RunningMaximum):
+            return replace(of_algorithm, start=-self.settings.near_miss)
+        return of_algorithm
+
+    @property
+    def constraint(self) -> Constraint | None:
+        """What every step keeps: the algorithm's constraints, and the time-outs', if they are bounded."""
+        constraint, target = self.algorithm.constraint, self.algorithm.target
+        if constraint is None or target is None or target.timeout_limit is None:
+            return constraint
+        return WithTimeouts(constraint, target.timeout_limit)
+
+    @property
+    def bounds_timeouts(self) -> bool:
+        return isinstance(self.constraint, WithTimeouts)
 
     @property
     def multiplier(self) -> Multiplier | None:
@@ -67,7 +96,7 @@ class Agent:
     def signals(self) -> int:
         """Number of the signals that cost critics predict."""
         critics = self.algorithm.cost_critics
-        return critics.per_constraint * self.sizes.m if critics else 0
+        return critics.per_constraint * self.sizes.m + self.bounds_timeouts if critics else 0
 
     @property
     def learning_limits(self) -> Float[Array, " m"]:
@@ -92,7 +121,15 @@ class Agent:
             multiplier_key = jax.random.fold_in(cost_key, 2)
             multiplier = self.multiplier.init(self.observation_size, self.sizes.m, self.settings.hidden, multiplier_key)
         warm_up = math.ceil(self.algorithm.shield.warm_up * epochs) if self.algorithm.shield else 0
-        return _init(self, key, ravel_pytree(params.policy)[0], params._replace(policy=None), multiplier, warm_up)
+        near_miss = self._near_miss(epochs)
+        theta = ravel_pytree(params.policy)[0]
+        return _init(self, key, theta, params._replace(policy=None), multiplier, warm_up, near_miss)
+
+    def _near_miss(self, epochs: int) -> NearMiss | None:
+        settings, sizes = self.settings, self.sizes
+        if not settings.near_miss or self.algorithm.cost_critics is None:
+            return None
+        return begin_near_miss(settings.near_miss, settings.near_miss_end, epochs, sizes.num_envs, sizes.m)
 
     def policy(self, theta: Float[Array, " p"]) -> Policy:
         return eqx.combine(self.structure.unravel_policy(theta), self.structure.static.policy)
@@ -123,7 +160,9 @@ class Agent:
         """The state after all episodes have been cut: what follows them will never be known."""
         window = None if state.window is None else state.window.cut()
         nu = None if state.policy.nu is None else jnp.tile(state.policy.nu, (self.sizes.num_envs, 1))
-        return replace(state, running=no_totals(self.sizes.num_envs, self.sizes.m), window=window, episode_nu=nu)
+        running = no_totals(self.sizes.num_envs, self.sizes.m)
+        near_miss = None if state.near_miss is None else state.near_miss.cut()
+        return replace(state, running=running, window=window, episode_nu=nu, near_miss=near_miss)
 
     def _networks(self, policy_key: Key[Array, ""], value_key: Key[Array, ""], cost_key: Key[Array, ""]) -> Networks:
         settings, obs = self.settings, self.observation_size
@@ -170,10 +209,12 @@ class AgentActor:
         return self.agent.algorithm.shield is not None
 
     def initial(self) -> Float[Array, " aug"]:
-        return jnp.array(self.agent.algorithm.augmentation.initial(self.agent.sizes.m), jnp.float32)
+        return jnp.array(self.agent.augmentation.initial(self.agent.sizes.m), jnp.float32)
 
-    def remember(self, augmentation: Float[Array, " aug"], costs: Float[Array, " m"]) -> Float[Array, " aug"]:
-        return self.agent.algorithm.augmentation.update(augmentation, costs)
+    def remember(
+        self, augmentation: Float[Array, " aug"], costs: Float[Array, " m"], signed: Float[Array, " m"]
+    ) -> Float[Array, " aug"]:
+        return self.agent.augmentation.update(augmentation, costs, signed)
 
     def decide(
         self, theta: Float[Array, " q"], observation: Float[Array, " obs"], noise: Float[Array, " act"]
@@ -201,7 +242,9 @@ class AgentActor:
 def agent_for(engine: Engine, algorithm: Algorithm, settings: Settings) -> Agent:
     """The agent for an engine's environments, as many for each run as the settings say."""
     names = engine.cost_names
-    sizes = Sizes(settings.num_envs, engine.observation_size, engine.action_size, len(names))
+    sizes = Sizes(settings.num_envs, engine.observation_size, engine.action_size, len(names), engine.has_margins)
+    if settings.near_miss and not engine.has_margins:
+        raise InertSetting("near_miss", settings.near_miss, "the environment does not say how near its costs are")
     return Agent(algorithm, settings, sizes, settings.limits_for(names))
 
 
@@ -213,6 +256,7 @@ def _init(
     params: Networks,
     multiplier: PyTree,
     warm_up: int,
+    near_miss: NearMiss | None,
 ) -> LearnerState:
     """One program, where going step by step would be a hundred small ones to compile."""
     settings, algorithm, sizes = agent.settings, agent.algorithm, agent.sizes
@@ -230,7 +274,7 @@ def _init(
         policy=PolicyState(
             theta,
             step=algorithm.step.init(theta),
-            target=algorithm.target.init(sizes.m) if algorithm.target else None,
+            target=algorithm.target.init(sizes.m + agent.bounds_timeouts) if algorithm.target else None,
             multiplier=multiplier,
             nu=jnp.zeros(sizes.m) if algorithm.cvar else None,
         ),
@@ -240,6 +284,7 @@ def _init(
         episode_nu=jnp.zeros((sizes.num_envs, sizes.m)) if algorithm.cvar else None,
         cost=cost,
         window=window,
+        near_miss=near_miss,
         shield=shield,
         recent=no_policies(settings.average_epochs, theta.size) if settings.average_epochs else None,
     )

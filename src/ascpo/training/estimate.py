@@ -15,12 +15,14 @@ from ascpo.experience.augmentation import running_maximum, running_sum
 from ascpo.experience.cvar import cost_tail, nu_of_episodes
 from ascpo.experience.episodes import EpisodeTotals, accumulate_totals, episode_statistics
 from ascpo.experience.gae import ends_within, explained_variance, gae, relative_bias
+from ascpo.experience.near_miss import NearMiss
 from ascpo.experience.signals import Costs
 from ascpo.experience.trend import episode_sums
 from ascpo.experience.window import Window
 from ascpo.networks.fit import FitBatch
 from ascpo.networks.shield import Shield, shield_batch
 from ascpo.surrogates.evidence import Evidence, centred, normalised
+from ascpo.surrogates.maximum import ChernoffBound
 from ascpo.training.agent import Agent
 from ascpo.training.state import CriticQuality, Estimates, LearnerState, ShieldState
 
@@ -42,6 +44,9 @@ def estimate(agent: Agent, state: LearnerState, rollout: Rollout) -> Estimates:
         nu, episode_nu = _nu(state, rollout)
         costs = _costs(agent, state, rollout, nu)
         estimates = _with_trend(agent, state, rollout, totals, costs, replace(estimates, episode_nu=episode_nu))
+        if state.near_miss is not None:
+            costs, near_miss = _near(agent, state.near_miss, rollout, nu)
+            estimates = replace(estimates, near_miss=near_miss)
         estimates = _with_costs(agent, critics, state, rollout, costs, estimates)
     return estimates
 
@@ -92,6 +97,18 @@ def _costs(agent: Agent, state: LearnerState, rollout: Rollout, nu: Float[Array,
     return Costs(rollout.cost, *maxima, agent.learning_limits, *sums, nu)
 
 
+def _near(
+    agent: Agent, near_miss: NearMiss, rollout: Rollout, nu: Float[Array, "time env m"]
+) -> tuple[Costs, NearMiss]:
+    """The costs that learning sees, and near misses after the epoch."""
+    if rollout.signed_cost is None:
+        raise ValueError("The rollout does not say how near its costs are. Give the engine's margins.")
+    seen = near_miss.seen(rollout.signed_cost)
+    maxima, sums = near_miss.maxima(seen, rollout.done), near_miss.sums(seen, rollout.done)
+    costs = Costs(seen, *maxima, agent.learning_limits, *sums, nu, near_miss.h)
+    return costs, near_miss.after(maxima[1][-1], sums[1][-1], rollout.done[-1])
+
+
 def _nu(state: LearnerState, rollout: Rollout) -> tuple[Float[Array, "time env m"], Float[Array, "env m"] | None]:
     """ν in every step, and of the episodes that go on."""
     if state.policy.nu is None or state.episode_nu is None:
@@ -105,6 +122,8 @@ def _with_costs(
     """With the advantages of the cost signals, and the window that their critics are fitted to."""
     done, cvar = rollout.done, agent.algorithm.cvar
     critic, signal = agent.cost_critic(_known(state.cost).params), critics.signal(accrued)
+    if agent.bounds_timeouts:
+        signal = jnp.append(signal, rollout.truncated[..., None].astype(jnp.float32), axis=-1)
     W = critic(rollout.observation)
     chosen = agent.settings.cost_gae_lambda
     over_signals = jax.vmap(
@@ -123,6 +142,7 @@ def _with_costs(
         estimates.evidence,
         cost_advantage=centred(costs.advantage),
         cost_td_error=costs.td_error,
+        cost_signal=signal if isinstance(agent.algorithm.constraint, ChernoffBound) else None,
         cost_to_go=costs.target if agent.multiplier is not None and agent.multiplier.state_dependent else None,
         cost_tail=cost_tail(accrued.Z_next, done, accrued.nu, cvar.alpha) if cvar else None,
     )

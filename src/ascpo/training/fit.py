@@ -28,6 +28,7 @@ def fit_critics(agent: Agent, state: LearnerState, estimates: Estimates) -> tupl
         running=estimates.running,
         trend=estimates.evidence.trend,
         episode_nu=estimates.episode_nu,
+        near_miss=estimates.near_miss,
     )
     losses = {"value": value_loss}
     if state.cost is not None and estimates.window is not None:

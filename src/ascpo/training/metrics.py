@@ -57,7 +57,7 @@ COLUMNS: dict[str, str] = {
     "CVaR": "mean cost of the others",
 }
 """What the columns of `metrics.csv` mean. Of several constraints each has columns of its own, which end in its name;
-`_square` is the critic of a squared maximum."""
+`_square` is the critic of a squared maximum, `_timeouts` the constraint of the time-outs and its critic."""
 
 TIMES: dict[str, str] = {
     "Epoch": "counted from 0",
@@ -157,8 +157,12 @@ def row_of(metrics: EpochMetrics, names: tuple[str, ...]) -> Row:
     }
     for i, name in enumerate(names):
         row |= _of_constraint(metrics, i, f"_{name}" if len(names) > 1 else "")
-    for i in range(max(len(metrics.quality.cost), len(names))):
-        row |= _of_critic(metrics, i, names)
+    timeouts = len(step.nu) > len(names)
+    of_costs = len(metrics.quality.cost) - timeouts
+    for i in range(max(of_costs, len(names))):
+        row |= _of_critic(metrics, i, _critic_suffix(i, names))
+    if timeouts:
+        row |= _of_step(step, -1, "_timeouts") | _of_critic(metrics, of_costs, "_timeouts")
     return row
 
 
@@ -168,15 +172,22 @@ def _of_constraint(metrics: EpochMetrics, i: int, suffix: str) -> Row:
     if suffix:
         row |= {f"EpCost{suffix}": float(episodes.cost[i]), f"EpMaxCost{suffix}": float(episodes.max_cost[i])}
     variance = episodes.max_cost_squared[i] - episodes.max_cost[i] ** 2
-    of_step = {"Nu": step.nu, "Asked": step.asked, "CostPredicted": step.predicted, "CostActual": step.actual}
     return row | {
         f"StdMaxCost{suffix}": float(np.sqrt(max(variance, 0.0))),
         **{f"EpMaxCost{level}{suffix}": float(q) for level, q in zip(LEVELS, episodes.quantiles[:, i], strict=True)},
-        **{f"{column}{suffix}": float(x[i]) if len(x) else np.nan for column, x in of_step.items()},
+        **_of_step(step, i, suffix),
     }
 
 
-def _of_critic(metrics: EpochMetrics, i: int, names: tuple[str, ...]) -> Row:
-    suffix = (f"_{names[i % len(names)]}" if len(names) > 1 else "") + ("_square" if i >= len(names) else "")
+def _of_step(step: StepReport, i: int, suffix: str) -> Row:
+    columns = {"Nu": step.nu, "Asked": step.asked, "CostPredicted": step.predicted, "CostActual": step.actual}
+    return {f"{column}{suffix}": float(x[i]) if len(x) else np.nan for column, x in columns.items()}
+
+
+def _critic_suffix(i: int, names: tuple[str, ...]) -> str:
+    return (f"_{names[i % len(names)]}" if len(names) > 1 else "") + ("_square" if i >= len(names) else "")
+
+
+def _of_critic(metrics: EpochMetrics, i: int, suffix: str) -> Row:
     columns = {"EVCost": metrics.quality.cost, "CriticBias": metrics.quality.cost_bias}
     return {f"{column}{suffix}": float(x[i]) if i < len(x) else np.nan for column, x in columns.items()}

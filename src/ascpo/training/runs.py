@@ -177,7 +177,9 @@ class RunGroup:
 
         observation, action, flag = shape(self.agent.observation_size), shape(sizes.action), shape(dtype=bool)
         taken = action if self.agent.algorithm.shield else None
-        return Rollout(observation, observation, action, shape(), shape(sizes.m), flag, flag, taken)
+        cost = shape(sizes.m)
+        signed = cost if sizes.margins else None
+        return Rollout(observation, observation, action, shape(), cost, flag, flag, taken, signed)
 
 
 def compile_ahead(groups: Iterable[RunGroup]) -> None:

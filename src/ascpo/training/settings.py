@@ -30,6 +30,11 @@ class Settings:
     """Target probability: the share of episodes that shall keep every state within its limits."""
     margin: NonNegative = 0.0
     """Distance below the limits that learning aims at. What is measured, logged and certified are the limits."""
+    near_miss: NonNegative = 0.0
+    """How far before a limit costs begin while learning, in the unit of the environment's margins: near misses are
+    learned from. What is measured, logged and certified are the limits. 0 learns from costs alone."""
+    near_miss_end: NonNegative = 0.03
+    """What `near_miss` shrinks to by the end of the training."""
     discount: Annotated[float, Range(above=0.0, at_most=1.0)] = 0.99
     """γ of the reward."""
     gae_lambda: Fraction = 0.97
@@ -57,6 +62,10 @@ class Settings:
         check(self)
         if len(set(self.hidden)) > 1:
             raise BadSetting(f"hidden={self.hidden}: layers of different width are not possible. Try 64 64.")
+        if not self.near_miss and self.near_miss_end != Settings.near_miss_end:
+            raise InertSetting("near_miss_end", self.near_miss_end, "near_miss is 0")
+        if 0.0 < self.near_miss < self.near_miss_end:
+            raise BadSetting(f"near_miss={self.near_miss:g} cannot shrink to near_miss_end={self.near_miss_end:g}.")
 
     def limits_for(self, names: tuple[str, ...]) -> tuple[float, ...]:
         """One limit for each constraint."""
@@ -73,7 +82,7 @@ def inert_settings(settings: Settings, algorithm: Algorithm) -> dict[str, str]:
     critics, region, out = algorithm.cost_critics, settings.trust_region, {}
     if critics is None:
         why = f"{algorithm.name} has no cost critics"
-        out |= dict.fromkeys(("cost_fit", "cost_gae_lambda", "output_bias"), why)
+        out |= dict.fromkeys(("cost_fit", "cost_gae_lambda", "output_bias", "near_miss"), why)
     elif critics.head == "linear":
         out["output_bias"] = f"the cost critics of {algorithm.name} predict sums of either sign"
     if algorithm.mechanism == "none":

@@ -7,6 +7,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from ascpo.engines.contract import Snapshot
 from ascpo.experience.episodes import EpisodeStatistics, EpisodeTotals
+from ascpo.experience.near_miss import NearMiss
 from ascpo.experience.trend import EpisodeTrend
 from ascpo.experience.window import Window
 from ascpo.guard.layout import AnyArray
@@ -76,6 +77,8 @@ class LearnerState:
     cost: CriticState | None = None
     window: Window | None = None
     """The steps that the cost critics are fitted to."""
+    near_miss: NearMiss | None = None
+    """How far before its limit a cost begins for learning; None where it begins at the limit."""
     shield: ShieldState | None = None
     recent: RecentPolicies | None = None
     """The policies of the last epochs, if any are kept."""
@@ -121,6 +124,8 @@ class Estimates:
     episode_nu: Float[Array, "env m"] | None = None
     """ν of the episodes that go on."""
     window: Window | None = None
+    near_miss: NearMiss | None = None
+    """For the next epoch."""
     shield_batch: FitBatch | None = None
     interventions: Float[Array, " 2"] | None = None
     """Share of the actions that the shield changed, and by how much it changed those."""
@@ -134,6 +139,8 @@ class Sizes:
     observation: int
     action: int
     m: int
+    margins: bool = False
+    """Whether every step says how near its costs are."""
 
 
 @jax.tree_util.register_dataclass

@@ -40,9 +40,10 @@ def _update(
 ) -> tuple[PolicyState, StepReport, Float[Array, ""]]:
     algorithm, region, limits = agent.algorithm, agent.settings.trust_region, agent.learning_limits
     demand, target = Demand(jnp.zeros(0)), None
-    if algorithm.constraint is not None and algorithm.target is not None:
-        measured = _measured(algorithm.constraint, evidence.of_last_epochs(), limits)
-        demand, target = algorithm.target.demand(state.target, algorithm.constraint.offset(evidence, limits), measured)
+    constraint = agent.constraint
+    if constraint is not None and algorithm.target is not None:
+        measured = _measured(constraint, evidence.of_last_epochs(), limits)
+        demand, target = algorithm.target.demand(state.target, constraint.offset(evidence, limits), measured)
     problem = _problem(agent, state, observation, action, evidence, demand)
     theta, step, report = algorithm.step.take(problem, region, state.step)
     after = PolicyState(
@@ -69,7 +70,7 @@ def _problem(
     evidence: Evidence,
     demand: Demand,
 ) -> Problem:
-    algorithm, clip = agent.algorithm, agent.algorithm.clip
+    algorithm, constraint, clip = agent.algorithm, agent.constraint, agent.algorithm.clip
     old = agent.policy(state.theta)(observation)
     old_log_prob = old.log_prob(action)
     lam = None if agent.multiplier is None else agent.multiplier.value(state.multiplier, observation)
@@ -82,7 +83,7 @@ def _problem(
         weights = Weights(ratio, clip.cost, clip.optimistic_costs) if clip else Weights(ratio)
         if algorithm.penalty:
             loss = algorithm.penalty.added_to(loss, evidence, weights, lam, agent.learning_limits)
-        X = algorithm.constraint.surrogate(evidence, weights) if algorithm.constraint else jnp.zeros(0)
+        X = constraint.surrogate(evidence, weights) if constraint else jnp.zeros(0)
         return Evaluation(loss, X, jnp.mean(old.divergence(new)))
 
     return Problem(

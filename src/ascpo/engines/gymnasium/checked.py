@@ -3,17 +3,25 @@
 What is wrong becomes a `Fault`, whether it was returned or raised, here or in a process of its own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from gymnasium.spaces import Box
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from ascpo.engines.gymnasium.errors import FAILURES, Faulty, described
 from ascpo.engines.gymnasium.naming import AnyEnv, MakeEnv
-from ascpo.engines.gymnasium.trial import FIVE_VALUES, costs_of, decided, short, wrong_number_of_values
+from ascpo.engines.gymnasium.trial import (
+    FIVE_VALUES,
+    Info,
+    costs_of,
+    decided,
+    margins_of,
+    short,
+    wrong_number_of_values,
+)
 
 T = TypeVar("T")
 _LARGE = 1e38
@@ -41,6 +49,40 @@ class Step(NamedTuple):
     costs: Float[np.ndarray, " m"]
     terminated: bool
     truncated: bool
+    margins: Float[np.ndarray, " m"] | None = None
+    """Negative where it is safe. None where the environment gives none."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A step of all environments, before any reset."""
+
+    observation: Float[np.ndarray, "env obs"]
+    """Raw."""
+    reward: Float[np.ndarray, " env"]
+    costs: Float[np.ndarray, "env m"]
+    margins: Float[np.ndarray, "env m"] | None
+    terminated: Bool[np.ndarray, " env"]
+    truncated: Bool[np.ndarray, " env"]
+
+    @property
+    def done(self) -> Bool[np.ndarray, " env"]:
+        return self.terminated | self.truncated
+
+    @property
+    def of_costs(self) -> tuple[Float[np.ndarray, "env m"], Float[np.ndarray, "env m"] | None]:
+        return self.costs, self.margins
+
+    @staticmethod
+    def of(steps: Sequence[Step], has_margins: bool) -> "Moved":
+        return Moved(
+            observation=np.array([step.observation for step in steps]),
+            reward=np.array([step.reward for step in steps], np.float32),
+            costs=np.array([step.costs for step in steps]),
+            margins=np.array([step.margins for step in steps], np.float32) if has_margins else None,
+            terminated=np.array([step.terminated for step in steps]),
+            truncated=np.array([step.truncated for step in steps]),
+        )
 
 
 @dataclass(frozen=True)
@@ -50,6 +92,8 @@ class Expected:
     observations: Box
     actions: Box
     costs: int
+    margins: bool = False
+    """Whether every step says how near its costs are."""
     max_steps: int | None = None
     """Episodes that are longer are cut: their last step is truncated."""
 
@@ -81,12 +125,15 @@ class CheckedEnv:
         if not isinstance(result, tuple) or len(result) != 5:
             raise Faulty(f"step returns {_amount(result)}. {FIVE_VALUES}")
         observation, reward, terminated, truncated, info = result
+        if not isinstance(info, dict):
+            raise Faulty(f"The info of a step is a {type(info).__name__}. Return a dict, with the cost in it.")
         late = self._expected.max_steps is not None and self._steps >= self._expected.max_steps
         try:
             return Step(
                 observation=self._observed(observation, "step"),
                 reward=_rewarded(reward),
                 costs=self._paid(info),
+                margins=margins_of(info, self._expected.costs) if self._expected.margins else None,
                 terminated=decided(terminated, "terminated"),
                 truncated=decided(truncated, "truncated") or late,
             )
@@ -116,9 +163,7 @@ class CheckedEnv:
         _refuse_infinite(flat, "The observation")
         return flat
 
-    def _paid(self, info: object) -> Float[np.ndarray, " m"]:
-        if not isinstance(info, dict):
-            raise Faulty(f"The info of a step is a {type(info).__name__}. Return a dict, with the cost in it.")
+    def _paid(self, info: Info) -> Float[np.ndarray, " m"]:
         found = costs_of(info)
         if len(found) != (m := self._expected.costs):
             raise Faulty(f"There are {len(found)} costs, where there were {m} before. Give all of them.")

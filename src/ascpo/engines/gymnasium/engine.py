@@ -9,7 +9,6 @@ import logging
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import jax
@@ -28,7 +27,7 @@ from ascpo.engines.contract import (
     only_run,
     scaled,
 )
-from ascpo.engines.gymnasium.checked import Expected, Fault, Step
+from ascpo.engines.gymnasium.checked import Expected, Fault, Moved, Step
 from ascpo.engines.gymnasium.errors import Faulty, Unsuitable
 from ascpo.engines.gymnasium.inspection import ENDLESS, inspect
 from ascpo.engines.gymnasium.naming import MakeEnv, name_of, resolve
@@ -74,6 +73,7 @@ class GymnasiumEngine:
         self.observation_size = found.observation_size
         self.action_size = found.action_size
         self.cost_names = found.cost_names
+        self.has_margins = found.has_margins
         self.notes = tuple(note for note in found.notes if note != ENDLESS or max_episode_steps is None)
         self._space = found.spaces[1]
         self.action_bounds = np.array(found.low, np.float32), np.array(found.high, np.float32)
@@ -83,7 +83,7 @@ class GymnasiumEngine:
         self._all = np.arange(num_envs)
         self._negative = NEGATIVE in found.notes
         self._recovery = Recovery(restart_limits, num_envs)
-        expected = Expected(*found.spaces, len(found.cost_names), max_episode_steps)
+        expected = Expected(*found.spaces, len(found.cost_names), found.has_margins, max_episode_steps)
         self._copies = (
             InProcesses(make, num_envs, expected, step_timeout) if processes else InTurn(make, num_envs, expected)
         )
@@ -127,7 +127,7 @@ class GymnasiumEngine:
             if moved.done.any():
                 self._observation = self._next_episode(moved.done)
             after, self._augmentation, following = jax.device_get(
-                program.respond(theta, self._observation, self._augmentation, moved.costs, moved.done, next_noise)
+                program.respond(theta, self._observation, self._augmentation, *moved.of_costs, moved.done, next_noise)
             )
             steps.append(Rollout.of(acted, moved, augment(moved.observation, after)))
             acted = following
@@ -163,7 +163,7 @@ class GymnasiumEngine:
             # The error that is on its way says more.
             _log.warning("%s", faulty)
 
-    def _step(self, drawn: Float[np.ndarray, "env act"]) -> "_Moved":
+    def _step(self, drawn: Float[np.ndarray, "env act"]) -> "Moved":
         if self._lengths.max() == len(self._actions):
             self._actions = np.concatenate([self._actions, np.zeros_like(self._actions)])
         self._actions[self._lengths, self._all] = drawn
@@ -171,7 +171,8 @@ class GymnasiumEngine:
         self._lengths += 1
         actions = self._to_space(drawn)
         found = self._copies.step({env: actions[env] for env in sound})
-        moved = _Moved.of([self._survived(env, found.get(env)) for env in range(self.envs_per_run)])
+        steps = [self._survived(env, found.get(env)) for env in range(self.envs_per_run)]
+        moved = Moved.of(steps, self.has_margins)
         self._sums = np.where(moved.done[:, None], 0.0, self._sums + moved.costs)
         if not self._negative and (moved.costs < 0.0).any():
             self._negative = True
@@ -250,27 +251,6 @@ class GymnasiumEngine:
             self._observation = self._reset(lengths <= 0)
         self._lengths = lengths.copy()
         self._actions = np.concatenate([actions, np.zeros((64, *actions.shape[1:]), np.float32)])
-
-
-@dataclass(frozen=True)
-class _Moved:
-    """A step of all environments, before any reset."""
-
-    observation: Float[np.ndarray, "env obs"]
-    """Raw."""
-    reward: Float[np.ndarray, " env"]
-    costs: Float[np.ndarray, "env m"]
-    terminated: Bool[np.ndarray, " env"]
-    truncated: Bool[np.ndarray, " env"]
-
-    @property
-    def done(self) -> Bool[np.ndarray, " env"]:
-        return self.terminated | self.truncated
-
-    @staticmethod
-    def of(steps: Sequence[Step]) -> "_Moved":
-        observation, reward, costs, terminated, truncated = map(np.array, zip(*steps, strict=True))
-        return _Moved(observation, reward.astype(np.float32), costs, terminated, truncated)
 
 
 def _refuse_limit(steps: int, own: int | None) -> None:

@@ -37,6 +37,8 @@ class Inspection:
     """Bounds of the actions, flat; infinite where there are none."""
     high: tuple[float, ...]
     cost_names: tuple[str, ...]
+    has_margins: bool
+    """Whether every step says how near its costs are."""
     notes: tuple[str, ...]
     """Warnings, a sentence each."""
     spaces: tuple[Box, Box]
@@ -90,6 +92,7 @@ def _inspect(env: AnyEnv) -> Inspection:
         low=tuple(low.tolist()),
         high=tuple(high.tolist()),
         cost_names=names,
+        has_margins=tried.has_margins,
         notes=(*_notes_of_actions(actions), *notes, *tried.notes(), *endless),
         spaces=(observations, actions),
         time_limit=limit,

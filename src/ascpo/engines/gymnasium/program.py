@@ -16,19 +16,25 @@ class PolicyProgram(NamedTuple):
     act: Callable[..., Acted]
     """(parameters, raw observations, augmentations, noise) → what the policy does in the first step of a rollout."""
     respond: Callable[..., tuple[Float[Array, "env _"], Float[Array, "env _"], Acted]]
-    """After a step: (parameters, raw observations, augmentations, costs, done, noise) → (the augmentations after the
-    step, those to act with, what the policy does next)."""
+    """After a step: (parameters, raw observations, augmentations, costs, margins, done, noise) → (the augmentations
+    after the step, those to act with, what the policy does next)."""
 
 
 @functools.lru_cache(maxsize=8)
 def policy_program(actor: Actor) -> PolicyProgram:
     def respond(
-        theta: Theta, raw: Float[Array, " raw"], augmentation: Remembered, costs: Costs, done: Done, noise: Noise
+        theta: Theta,
+        raw: Float[Array, " raw"],
+        augmentation: Remembered,
+        costs: Costs,
+        margins: Costs | None,
+        done: Done,
+        noise: Noise,
     ) -> tuple[Remembered, Remembered, Acted]:
-        after, augmentation = remember(actor, augmentation, costs, done)
+        after, augmentation = remember(actor, augmentation, costs, margins, done)
         return after, augmentation, act(actor, theta, raw, augmentation, noise)
 
     return PolicyProgram(
         act=jax.jit(jax.vmap(functools.partial(act, actor), in_axes=(None, 0, 0, 0))),
-        respond=jax.jit(jax.vmap(respond, in_axes=(None, 0, 0, 0, 0, 0))),
+        respond=jax.jit(jax.vmap(respond, in_axes=(None, 0, 0, 0, 0, 0, 0))),
     )

@@ -48,5 +48,5 @@ class Recovery:
         """
         assert self._limits is not None
         limits = np.resize(np.array(self._limits, np.float32), sums.shape)
-        costs = 1.0 + np.maximum(limits, 0.0) - np.minimum(sums, 0.0)
-        return Step(observation.copy(), 0.0, costs.astype(np.float32), terminated=True, truncated=False)
+        costs = (1.0 + np.maximum(limits, 0.0) - np.minimum(sums, 0.0)).astype(np.float32)
+        return Step(observation.copy(), 0.0, costs, terminated=True, truncated=False, margins=costs)

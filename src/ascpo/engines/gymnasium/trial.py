@@ -12,6 +12,8 @@ from ascpo.engines.gymnasium.naming import AnyEnv, Info
 
 _SEED = 7
 _STEPS = 50
+_FAR = 1e6
+"""A margin beyond it, or an infinite one, says no more than this."""
 NEGATIVE = "A cost was negative. For the largest cost of an episode, costs below zero count as zero."
 FIVE_VALUES = (
     "Return (observation, reward, terminated, truncated, info); the four values of the old gym had a single done for "
@@ -32,6 +34,7 @@ class Trial:
         self.truncated = False
         self.m: int | None = None
         """The length of `costs`; None for a single `cost`."""
+        self.has_margins = False
         self._negative = False
 
     def run(self) -> None:
@@ -122,6 +125,10 @@ class Trial:
             if not isinstance(info, dict):
                 raise ValueError(f"The info of a step is a {type(info).__name__}. Return a dict, with the cost in it.")
             costs = costs_of(info)
+            if first:
+                self.has_margins = "margins" in info
+            if self.has_margins:
+                seen.append(margins_of(info, len(costs)))
         except ValueError as error:
             self.faults.append(str(error))
             return
@@ -165,6 +172,23 @@ def costs_of(info: Info) -> Float[np.ndarray, " m"]:
         give = 'a single number as info["cost"], or one number for each constraint as a vector info["costs"]'
         raise ValueError(f'info["{key}"] has the shape {costs.shape}. Give {give}.')
     return costs.reshape(-1)
+
+
+def margins_of(info: Info, m: int) -> Float[np.ndarray, " m"]:
+    """The margins of one step, one for each of m costs. A ValueError says what is wrong with them."""
+    if "margins" not in info:
+        raise ValueError('The info of a step has no margins, and another one had. Give info["margins"] in every step.')
+    try:
+        with np.errstate(over="ignore"):
+            margins = np.asarray(info["margins"], np.float32)
+    except (TypeError, ValueError):
+        margins = np.array(np.nan)
+    if np.isnan(margins).any() or margins.reshape(-1).shape != (m,):
+        raise ValueError(
+            f'info["margins"] is {short(info["margins"])}. Give a number for each of the {m} costs: how far the state '
+            f"is beyond the border where the cost begins, negative where it is safe."
+        )
+    return np.maximum(margins.reshape(-1), -_FAR)
 
 
 def decided(end: object, name: str) -> bool:

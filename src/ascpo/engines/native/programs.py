@@ -55,7 +55,8 @@ def policy_programs(task: Task, actor: Actor) -> PolicyPrograms:
     zeros, false = functools.partial(np.zeros, dtype=np.float32), np.zeros((), bool)
     obs, act, step = task.observer.size + len(actor.initial()), task.suite.robot.actions, TaskStep(task, actor)
     ahead = Acted(zeros(obs), zeros(act), zeros(act) if actor.shielded else None)
-    outcome = Outcome(zeros(obs), zeros(()), zeros(len(task.suite.obstacles)), false, false, false, false)
+    each = zeros(len(task.suite.obstacles))
+    outcome = Outcome(zeros(obs), zeros(()), each, each, false, false, false, false)
     blank = PolicyStep(ahead, outcome)
     record = Packed.like(blank)
 

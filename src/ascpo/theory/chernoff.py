@@ -1,0 +1,36 @@
+"""An upper probability bound that near misses move, as Chernoff's does.
+
+    Pr(𝒟 > w) ≤ E[φ(𝒟)]        φ(d) = min(e^{(d − w)/τ}, cap) for d > −h, and 0 below        τ > 0, cap ≥ 1, w ≥ −h
+
+For φ is at least 1 wherever 𝒟 > w, and nowhere negative. Like the moments of `cantelli.py` it bounds a probability by
+an expectation, so that a sum of signals over an episode estimates it; unlike the probability itself it also falls when
+episodes that violate nothing keep further away. φ only grows with d, so that the bound rewards no surer violation. As τ
+falls and with cap = 1, the bound tends to Pr(𝒟 ≥ w).
+
+𝒟 is the largest signed cost of an episode: a number below zero says how near it came.
+"""
+
+import numpy as np
+from jaxtyping import Float
+
+
+def chernoff_weight(
+    d: Float[np.ndarray, "*axes"], w: float, *, tau: float, cap: float, h: float
+) -> Float[np.ndarray, "*axes"]:
+    """φ(d)."""
+    if not (tau > 0.0 and cap >= 1.0 and w >= -h):
+        raise ValueError(f"tau={tau}, cap={cap}, w={w}, h={h}: the bound needs tau > 0, cap ≥ 1 and w ≥ −h.")
+    return np.where(d > -h, np.minimum(np.exp(np.minimum((d - w) / tau, np.log(cap))), cap), 0.0)
+
+
+def chernoff_bound(
+    values: Float[np.ndarray, " n"],
+    probabilities: Float[np.ndarray, " n"],
+    w: float,
+    *,
+    tau: float,
+    cap: float,
+    h: float,
+) -> float:
+    """E[φ(𝒟)] of a 𝒟 with finitely many values."""
+    return float(probabilities @ chernoff_weight(values, w, tau=tau, cap=cap, h=h))

@@ -137,7 +137,7 @@ def test_no_scene_is_drawn_for_two_purposes():
     assert len(set().union(*by_purpose)) == 7 * 400
 
 
-def test_no_scene_of_a_certificate_an_evaluation_or_a_fixed_start_is_played_in_a_training():
+def test_no_scene_of_a_certificate_an_evaluation_a_validation_or_a_fixed_start_is_played_in_a_training():
     engine, actor = NativeEngine(task(), 20, 1), ScriptedActor()
     engine.start([RunBatch(actor, (0, 1))])
     trained = set()
@@ -147,11 +147,22 @@ def test_no_scene_of_a_certificate_an_evaluation_or_a_fixed_start_is_played_in_a
     assert len(trained) == 400
     plan = CertificatePlan(env=SUITE, policy="a", family=("a",), cost_names=("hazard",), limits=(0.0,))
     others = [plan.origins, NEW.evaluation(0, 200), NEW.evaluation(1, 200), NEW.fixed_starts(5)]
+    others += [NEW.validation(0, 200), NEW.validation(1, 200)]
     drawn = [scenes_of(origins) for origins in others]
     assert not trained & set().union(*drawn)
     assert len(set().union(*drawn)) == sum(map(len, others))
     engine.start_at(actor, plan.origins[:20])
     assert scenes(engine.memory.layout) <= drawn[0], "the engine plays these scenes"
+
+
+@given(runs, runs)
+def test_validation_scenes_are_no_scenes_of_certificates_or_evaluations_in_either_version(run, other):
+    validated = {seed for seed, _ in [*NEW.validation(run, 2), *OLD.validation(run, 2)]}
+    assert validated == {seed_of(Purpose.VALIDATION, run)}
+    kept = [*NEW.certificate(other, 2), *NEW.evaluation(other, 2), *NEW.fixed_starts(2)]
+    old = OLD.certificate(OLD.certificate_seed(other), 2) + OLD.evaluation(other % OLD.evaluation_seeds, 2)
+    assert not validated & {seed for seed, _ in kept + old}
+    assert not validated & {*NEW.training(other, 2).tolist(), *OLD.training(other % OLD.run_seeds, 2).tolist()}
 
 
 # Version 1: numbers of the code before there was a version.

@@ -43,7 +43,7 @@ class Purpose(IntEnum):
     SCENE_REPLAY = 2
     """Which episodes of a training play one of its scenes again. No scene is drawn with these seeds."""
     VALIDATION = 3
-    """Reserved: choosing among policies during a training."""
+    """Choosing the policy that a training hands out."""
     EVALUATION = 4
     CERTIFICATE = 5
     FIXED_STARTS = 6
@@ -104,6 +104,10 @@ class Scheme(Protocol):
 
     def evaluation(self, seed: int, episodes: int) -> list[EpisodeId]: ...
 
+    def validation(self, run: int, episodes: int) -> list[EpisodeId]:
+        """What a training's last policies play, so that one of them can be chosen."""
+        ...
+
     def certificate_seed(self, checksum: int) -> int:
         """The seed of a certificate, from the first 32 bits of its plan's checksum."""
         ...
@@ -127,6 +131,9 @@ class _FieldScheme:
 
     def evaluation(self, seed: int, episodes: int) -> list[EpisodeId]:
         return [(seed_of(Purpose.EVALUATION, seed), i) for i in range(episodes)]
+
+    def validation(self, run: int, episodes: int) -> list[EpisodeId]:
+        return [(seed_of(Purpose.VALIDATION, run), i) for i in range(episodes)]
 
     def certificate_seed(self, checksum: int) -> int:
         return checksum
@@ -153,6 +160,10 @@ class _SumScheme:
 
     def evaluation(self, seed: int, episodes: int) -> list[EpisodeId]:
         return [(2**30 + seed * self.evaluation_episodes + i, 0) for i in range(episodes)]
+
+    def validation(self, run: int, episodes: int) -> list[EpisodeId]:
+        # Its own seeds are all given away: these are above them.
+        return [(seed_of(Purpose.VALIDATION, run), i) for i in range(episodes)]
 
     def certificate_seed(self, checksum: int) -> int:
         return 2**31 + checksum % (2**31 - 2**20)

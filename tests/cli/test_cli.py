@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 import subprocess
 import sys
 
@@ -26,6 +27,21 @@ def run(tmp_path_factory):
         patch.setattr("sys.argv", ["ascpo", "train", "--env", POINT, "--total-steps", "200", "--out", str(out), *QUICK])
         main.main()
     return out / "Point-1-Hazard-ascpo-seed0"
+
+
+def test_a_finished_training_may_hand_out_another_policy(run, ascpo, tmp_path):
+    copies = [shutil.copytree(run, tmp_path / name) for name in ("a", "b")]
+    quiet = ["--evaluate", "0", "--no-progress"]
+    assert "policy.safetensors, the policy after 2 epochs, the last one" in ascpo("train", "--resume", run, *quiet)
+    average = "the mean of the policies after 1 to 2 epochs"
+    assert f"policy.safetensors, {average}\n" in ascpo("train", "--resume", copies[0], "--hand-out", "average", *quiet)
+    both = ascpo("train", "--resume", *copies, *quiet)
+    assert both.count(average) == 1, "without the flag, each run hands out what it would have"
+    some = ["--hand-out", "selected", "--validation-episodes", "2"]
+    assert ascpo("train", "--resume", copies[1], *some, *quiet).count("selected on validation scenes") == 1
+    assert json.loads((copies[1] / "config.json").read_text())["validation_episodes"] == 2
+    ascpo("train", "--resume", copies[1], "--hand-out", "last", *quiet)
+    assert "validation_episodes" not in json.loads((copies[1] / "config.json").read_text())
 
 
 def test_a_training_leaves_its_log_its_settings_its_policy_an_evaluation_and_a_report(run):

@@ -37,7 +37,8 @@ def small(command):
     if typed[0] != "train" or {"--help", "--show"} & set(typed):
         return typed
     if "--resume" in typed:
-        return [*typed, "--total-steps", str(2 * EPOCH), "--evaluate", "0"]
+        few = ["--validation-episodes", "2"] if "selected" in typed else []
+        return [*typed, *few, "--total-steps", str(2 * EPOCH), "--evaluate", "0"]
     algo = typed[typed.index("--algo") + 1] if "--algo" in typed else "ascpo"
     return [*typed, *words(tiny(algo)), "--total-steps", str(2 * EPOCH), "--evaluate", "0"]
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ascpo.evaluation.episodes import Episodes
 from ascpo.evaluation.metrics import MEANINGS, measure, table
+from ascpo.runs.episodes import Episodes
 
 
 def episodes(maximum, cost=None, length=None, reward=None, interventions=None):

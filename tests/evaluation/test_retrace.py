@@ -6,12 +6,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.engines.actor import ScriptedActor
-from ascpo.evaluation.episodes import play
 from ascpo.evaluation.evaluate import records_of
 from ascpo.evaluation.records import Record
 from ascpo.evaluation.retrace import retrace
 from ascpo.runs.directory import NoRun
 from ascpo.runs.environment import open_engine
+from ascpo.runs.episodes import play
 from tests.actors import ToyActor
 from tests.runs.helpers import CART
 

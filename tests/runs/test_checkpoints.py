@@ -155,6 +155,18 @@ def test_a_checkpoint_from_before_the_signal_was_measured_is_read_and_the_signal
     assert int(loaded.signal.epochs) == 0
 
 
+def test_a_checkpoint_from_before_policies_were_kept_is_read_and_they_begin_empty(tmp_path):
+    saved = training_state(epochs=3, seed=5)
+    Checkpoints(tmp_path, "me").save(
+        dataclasses.replace(saved, learner=dataclasses.replace(saved.learner, recent=None))
+    )
+    loaded = Checkpoints(tmp_path, "me").load(training_state())
+    assert loaded.learner.recent.theta.shape == (20, len(saved.learner.policy.theta))
+    assert int(loaded.learner.recent.count) == 0
+    for one, other in zip(leaves(saved), leaves(loaded), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def keystr(path):
     return jax.tree_util.keystr(path, simple=True, separator="/")
 

@@ -41,6 +41,7 @@ USUAL = {
     "trust_region.signal_every": 10,
     "replay.share": 0.0,
     "replay.pool": 64,
+    "average_epochs": 20,
 }
 
 
@@ -56,6 +57,7 @@ def test_the_defaults_are_those_that_the_results_were_measured_with():
         {"discount": 1.0},
         {"gae_lambda": 0.0},
         {"gae_lambda": 1.0},
+        {"average_epochs": 0},
         {"hidden": (1,)},
         {"hidden": (8, 8, 8)},
         {"probability": 0.001},

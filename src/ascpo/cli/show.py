@@ -1,17 +1,15 @@
 """What several commands print in the same way."""
 
-import contextlib
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from ascpo.cli.printable import printable
 from ascpo.evaluation.evaluate import Actions, evaluate_run
 from ascpo.evaluation.metrics import MEANINGS, Figures
+from ascpo.runs.callbacks.display import counting
 from ascpo.runs.sealed import UNVERIFIED
 from ascpo.runs.trained_policy import read_policy
 
@@ -45,16 +43,6 @@ def plain_table(first: str, *others: str) -> Table:
     for name in others:
         table.add_column(name, justify="right", no_wrap=True)
     return table
-
-
-@contextlib.contextmanager
-def counting(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar. The function that it yields takes the number that are done."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        bar = progress.add_task(what, total=total)
-        yield lambda done: progress.update(bar, completed=done)
 
 
 def _with_interval(figures: Figures, name: str) -> str:

@@ -20,11 +20,14 @@ from ascpo.engines.gymnasium.errors import Faulty
 from ascpo.ranges import EpisodeSteps, Range, shown
 from ascpo.runs.active_run import Run
 from ascpo.runs.api import Options, Result, launch, relaunch
-from ascpo.runs.config import Config, configure, method_class, whole
+from ascpo.runs.config import HAND_OUT, VALIDATION_EPISODES, Config, configure, method_class, whole
 from ascpo.runs.directory import NoRun, RunDirectory, config_in, find
 from ascpo.runs.environment import engine_name, name_of
+from ascpo.runs.sealed import CHANGEABLE
 from ascpo.runs.serialization import BadSetting, differences
+from ascpo.runs.source import HandOut
 from ascpo.runs.stopping import Stopped
+from ascpo.runs.trained_policy import read_policy
 from ascpo.runs.trust import flag_for, trusted
 from ascpo.seeding import LATEST, SCHEMES, Version
 from ascpo.training.settings import Settings
@@ -82,7 +85,8 @@ class Train(Generic[M]):
     name: str | None = None
     """The name of the run's directory. The default is made of environment, algorithm, preset and seed."""
     resume: tuple[Path, ...] = ()
-    """Continue the run in this directory, or several runs at the same time. Only --total-steps may be changed."""
+    """Continue the run in this directory, or several runs at the same time. Only --total-steps and --hand-out may be
+    changed."""
     config: Path | None = None
     """Take the settings from the config.json of another run. Flags on the command line override it."""
     trust_env: bool = False
@@ -94,6 +98,12 @@ class Train(Generic[M]):
     max_episode_steps: EpisodeSteps | None = None
     """Truncate the episodes of your own environment after this many steps. By default the environment decides. The run
     keeps the number, also for its evaluations."""
+    hand_out: HandOut = HAND_OUT
+    """The policy that the training hands out: `last` is the policy after the last epoch, `average` the mean of the
+    parameters over the last epochs (--average-epochs). `selected` is the best of these policies on validation scenes.
+    With --resume, this flag gives a run another policy, also after its end."""
+    validation_episodes: Annotated[int, Range(at_least=1, at_most=10**6)] = VALIDATION_EPISODES
+    """With --hand-out selected: the number of episodes that each of the last policies plays."""
     evaluate: Annotated[int, Range(at_least=0, at_most=10**7)] = 500
     """Evaluate the final policy on this many fresh episodes. 0 skips the evaluation."""
     options: Annotated[Options, tyro.conf.arg(name="")] = field(default_factory=Options)
@@ -106,6 +116,7 @@ class Train(Generic[M]):
         steps, env = whole("total_steps", self.total_steps), name_of(self.env)
         engine = engine_name(self.engine, env)
         own = {"preset": self.preset, "seeding": self.seeding, "max_episode_steps": self.max_episode_steps}
+        own |= {"hand_out": self.hand_out, "validation_episodes": self.validation_episodes}
         first = Config(env, self.seed, steps, engine, self.settings, self.method, **own)
         return [dataclasses.replace(first, seed=seed) for seed in seeds_of(self.seeds)] if self.seeds else [first]
 
@@ -139,8 +150,7 @@ def main(words: list[str]) -> None:
     names = asked.names(configs)
     try:
         if directories:
-            steps = configs[0].total_steps
-            runs = [Run(dataclasses.replace(run.config(), total_steps=steps), run) for run in directories]
+            runs = [Run(_continued(run.config(), configs[0], words), run) for run in directories]
             results = relaunch(runs, configs[0].env, asked.options)
         else:
             acting = [config.refuse_inert() for config in configs]
@@ -162,7 +172,7 @@ def main(words: list[str]) -> None:
 def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
     """The command line, and the runs that it continues."""
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    for flag in ("--algo", "--config", "--env", "--preset"):
+    for flag in ("--algo", "--config", "--env", "--preset", "--hand-out"):
         early.add_argument(flag)
     early.add_argument("--resume", nargs="*", default=[])
     given, _ = early.parse_known_args(words)
@@ -189,6 +199,8 @@ def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
         settings=base.settings,
         seeding=base.seeding if directories else LATEST,
         max_episode_steps=base.max_episode_steps,
+        hand_out=base.hand_out,
+        validation_episodes=VALIDATION_EPISODES if given.hand_out in ("last", "average") else base.validation_episodes,
     )
     asked = parsed(Train[type(base.method)], words, "ascpo train", default)
     if not directories and not given.config and asked.trust_env:
@@ -214,7 +226,8 @@ def _refuse_changes(base: Config, asked: Train[Method]) -> None:
         raise BadSetting("--seeds is for new runs. To continue several runs, name their directories after --resume.")
     engine = engine_name(asked.engine, base.env)
     own = {"preset": asked.preset, "seeding": asked.seeding, "max_episode_steps": asked.max_episode_steps}
-    now = Config(asked.env, asked.seed, base.total_steps, engine, asked.settings, asked.method, **own)
+    own |= {name: getattr(base, name) for name in CHANGEABLE}
+    now = Config(asked.env, asked.seed, engine=engine, settings=asked.settings, method=asked.method, **own)
     changed = {"algo": (base.algo, asked.algo)} if asked.algo != base.algo else differences(base, now)
     for name, (before, after) in changed.items():
         raise BadSetting(
@@ -223,10 +236,18 @@ def _refuse_changes(base: Config, asked: Train[Method]) -> None:
         )
 
 
+def _continued(config: Config, asked: Config, words: Sequence[str]) -> Config:
+    """A run that continues, with what was asked for. Each run hands out what it would have, unless a flag says so."""
+    flags = {word.split("=")[0].replace("_", "-") for word in words}
+    changed = CHANGEABLE if flags & {"--hand-out", "--validation-episodes"} else ("total_steps",)
+    return dataclasses.replace(config, **{name: getattr(asked, name) for name in changed})
+
+
 def _finish(result: Result, episodes: int, env: str, options: Options) -> None:
     """Evaluate the policy, write the report, and say where everything is."""
     run = result.directory
     print(f"Log: {run / 'metrics.csv'}")
+    print(f"Policy: {run / 'policy.safetensors'}, {read_policy(run).source.description}")
     if episodes:
         from ascpo.report.document import write_report
 

@@ -15,8 +15,8 @@ import numpy as np
 from ascpo.evaluation import statement as words
 from ascpo.evaluation.binding import RunBinding
 from ascpo.evaluation.bound import each_of, lower_bound
-from ascpo.evaluation.episodes import Episodes
 from ascpo.evaluation.plan import CertificatePlan, Format
+from ascpo.runs.episodes import Episodes
 from ascpo.runs.serialization import Plain, from_plain, to_plain
 from ascpo.theory.cantelli import confidence_of_variance, variance_bound
 

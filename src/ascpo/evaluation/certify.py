@@ -9,7 +9,6 @@ from itertools import combinations
 from pathlib import Path
 
 from ascpo.evaluation.certificate import BadCertificate, Certificate, certificate_of, read_certificate
-from ascpo.evaluation.episodes import Episodes, Report, play, say_nothing
 from ascpo.evaluation.looks import FILE, confirm_run, keep, refuse_look, refuse_other_plan, take
 from ascpo.evaluation.plan import SEEDING, Actions, CertificatePlan, Format
 from ascpo.experience.episodes import LimitKind
@@ -18,6 +17,7 @@ from ascpo.guard.suites import UnknownSuite, suite
 from ascpo.ranges import Probability
 from ascpo.runs.directory import find
 from ascpo.runs.environment import Environment, is_suite, name_of, open_engine, side_by_side
+from ascpo.runs.episodes import Episodes, Report, play, say_nothing
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.trained_policy import PolicyFile, read_policy
 from ascpo.runs.trust import trusted

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Literal
 
 from ascpo.engines.contract import EpisodeId
-from ascpo.evaluation.episodes import Played, Report, play, say_nothing
 from ascpo.evaluation.kept import FILE, KINDS, episodes_file, kept_text, read_kept, worst_file
 from ascpo.evaluation.metrics import Figures, measure, table
 from ascpo.evaluation.records import Record, records_content
 from ascpo.experience.episodes import LimitKind
 from ascpo.runs.directory import find
 from ascpo.runs.environment import Environment, open_engine, side_by_side
+from ascpo.runs.episodes import Played, Report, play, say_nothing
 from ascpo.runs.files import BadFile, write_together
 from ascpo.runs.hosting import PLAIN, Hosting
 from ascpo.runs.sealed import fingerprint_of
@@ -52,6 +52,11 @@ def evaluate_run(
     An environment outside this package is imported only if `env` names it, or with `trust_env`.
     """
     directory = find(run)
+    if run.name in (directory.policy_last.name, directory.policy_average.name):
+        raise BadSetting(
+            f"{run} is not the policy that the run hands out, and an evaluation is about that one. Hand it out first: "
+            f"ascpo train --resume {directory.path} --hand-out {run.stem.removeprefix('policy-')}"
+        )
     policy = read_policy(directory.path)
     opened = trusted(policy.config.env, env, trust_env=trust_env)
     scheme = SCHEMES[policy.config.seeding]

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ascpo.engines.contract import EpisodeId
-from ascpo.evaluation.episodes import Episodes
+from ascpo.runs.episodes import Episodes
 from ascpo.runs.serialization import Plain
 from ascpo.runs.tables import Row
 

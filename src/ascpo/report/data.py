@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from ascpo.evaluation.kept import episodes_file
-from ascpo.report.trust import CONFIG, METRICS, POLICY, TIMING, read_contents
+from ascpo.report.policies import POLICY, SELECTION, PolicyData
+from ascpo.report.trust import CONFIG, METRICS, TIMING, read_contents
 from ascpo.runs import description
 from ascpo.runs.description import Description
 from ascpo.runs.files import BadFile, reading
@@ -42,6 +43,10 @@ class RunData:
     certificate: Json = field(default_factory=dict)
     versions: Json = field(default_factory=dict)
     has_policy: bool = False
+    policy: PolicyData | None = None
+    """What is handed out."""
+    selection: Columns = field(default_factory=dict)
+    """How the last policies did on validation scenes, if one of them is handed out."""
     doubts: Mapping[str, str] = field(default_factory=dict)
     """File → a sentence that says why it cannot be believed."""
     unverified: tuple[str, ...] = ()
@@ -189,6 +194,8 @@ def read_run(path: Path) -> RunData:
         certificate=found.certificate,
         versions=found.versions,
         has_policy=(path / POLICY).exists(),
+        policy=found.policy,
+        selection=found.tables.get(SELECTION, {}),
         doubts=found.doubts,
         unverified=tuple(found.unverified),
     )

@@ -15,7 +15,14 @@ from ascpo.report.data import RunData, search
 from ascpo.report.figures import draw
 from ascpo.report.groups import Group, groups_of
 from ascpo.report.style import MissingPlot, Plot, chip, look, save
-from ascpo.report.tables import fresh_tables, settings_tables, training_table, versions_table
+from ascpo.report.tables import (
+    SELECTION_TITLES,
+    fresh_tables,
+    selection_rows,
+    settings_tables,
+    training_table,
+    versions_table,
+)
 from ascpo.report.timeline import milestones, timeline
 from ascpo.report.trust import CERTIFICATE, EVALUATION, METRICS
 from ascpo.report.wording import command, number, overview, percent, plural, setting_percent
@@ -80,6 +87,8 @@ def _content(groups: Sequence[Group]) -> dict[str, object]:
         "fresh": fresh_tables(groups),
         "not_evaluated": [run for run in runs if not run.evaluation],
         "certificates": [(run, _certificate(run)) for run in runs if run.certificate or CERTIFICATE in run.doubts],
+        "selections": [(run, selection_rows(run)) for run in runs if run.selection],
+        "selection_titles": SELECTION_TITLES,
         "doubtful": {name: _doubtful(runs, name) for name in (EVALUATION, METRICS)},
         "journals": [(run, timeline(run), milestones(run)) for run in runs],
         "different": different,
@@ -139,6 +148,11 @@ def _notes(groups: Sequence[Group], unfinished: Sequence[str]) -> list[str]:
         f"`{command('evaluate', run)}` evaluates the present one."
         for run in runs
         if _policies_differ(run)
+    ]
+    found += [
+        f"{run.name} hands out {run.policy.source.description}."
+        for run in runs
+        if run.policy and run.policy.source.kind != "last"
     ]
     return found + [f"{name} has no finished epoch, so the report leaves it out." for name in unfinished]
 

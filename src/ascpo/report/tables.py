@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ascpo.report.data import ACTIONS, RunData
 from ascpo.report.groups import Group, differing, shown
 from ascpo.report.wording import number, percent
+from ascpo.runs.source import Source
 
 _LAST = 10
 """The table of the training has means over this many epochs at its end."""
@@ -177,3 +178,28 @@ def versions_table(runs: Sequence[RunData]) -> tuple[list[str], dict[str, list[s
     known = [same[0].versions for same in columns.values()]
     packages = dict.fromkeys(package for versions in known for package in versions)
     return titles, {package: [str(versions.get(package, NOTHING)) for versions in known] for package in packages}
+
+
+SELECTION_TITLES = ("violations", "time-outs", "failures", "their share at most", "return", "cost")
+"""Columns of the table of a selection."""
+
+
+@dataclass(frozen=True)
+class SelectionRow:
+    """A candidate of a selection."""
+
+    name: str
+    cells: tuple[str, ...]
+    selected: bool
+
+
+def selection_rows(run: RunData) -> list[SelectionRow]:
+    """The candidates of a run's selection. One of them is handed out."""
+    out, columns = [], run.selection
+    for i in range(len(columns["Selected"])):
+        row = {name: float(column[i]) for name, column in columns.items()}
+        counts = tuple(f"{row[name]:.0f} of {row['Episodes']:.0f}" for name in ("Violations", "Timeouts", "Failures"))
+        figures = (percent(row["UpperBound"]), number(row["EpRet"]), number(row["EpCost"]))
+        name = Source("average", int(row["FirstEpoch"]), int(row["LastEpoch"])).description
+        out.append(SelectionRow(name, counts + figures, bool(row["Selected"])))
+    return out

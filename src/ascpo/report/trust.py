@@ -12,13 +12,14 @@ import numpy as np
 from ascpo.evaluation import ledger
 from ascpo.evaluation.kept import FILE as EVALUATION
 from ascpo.evaluation.kept import KINDS, Kept, episodes_file, read_kept, worst_file
+from ascpo.report.policies import POLICY, SELECTION, PolicyData, doubts_about_others, read_policy_data, read_selection
 from ascpo.runs import description
 from ascpo.runs.files import BadFile, read_json, reading
-from ascpo.runs.sealed import fingerprint_of, policy_digest, read_arrays, read_sealed
+from ascpo.runs.sealed import fingerprint_of, read_sealed
 from ascpo.runs.serialization import Plain
 from ascpo.runs.tables import Columns, check_table, columns_of, sums_of
 
-METRICS, TIMING, POLICY, CERTIFICATE = "metrics.csv", "timing.csv", "policy.safetensors", "certificate.json"
+METRICS, TIMING, CERTIFICATE = "metrics.csv", "timing.csv", "certificate.json"
 VERSIONS, CONFIG = "versions.json", "config.json"
 _NEEDED = ("Epoch", "TotalEnvInteracts")
 """Columns of the log without which there is no curve."""
@@ -31,7 +32,9 @@ class Contents:
     path: Path
     config: Plain = field(default_factory=dict)
     tables: dict[str, Columns] = field(default_factory=dict)
-    """metrics.csv and timing.csv as far as they can be read, and the episodes of each kind of actions."""
+    """metrics.csv and timing.csv as far as they can be read, the episodes of each kind of actions, selection.csv."""
+    policy: PolicyData | None = None
+    """What is handed out."""
     figures: Plain = field(default_factory=dict)
     certificate: Plain = field(default_factory=dict)
     versions: Plain = field(default_factory=dict)
@@ -53,34 +56,39 @@ def read_contents(path: Path) -> Contents:
     found.config = sealed.content
     if not sealed.verified:
         found.unverified.append(CONFIG)
-    digest, epochs = _policy(found, run)
+    _policy(found, run)
+    digest, epochs = (found.policy.digest, found.policy.epochs) if found.policy else ("", 0)
     _log(found, METRICS, run)
     _log(found, TIMING, run)
     if METRICS in found.tables and (rows := len(found.tables[METRICS]["Epoch"])) < epochs:
         found.doubt(METRICS, f"{path / METRICS} has {rows} good rows, and the policy is that after {epochs} epochs.")
+    _selection(found, run)
     _evaluation(found, digest)
     _certificate(found, digest, run)
     _described(found, run, sealed.verified)
     return found
 
 
-def _policy(found: Contents, run: str) -> tuple[str, int]:
-    """The digest of the policy, and its epochs. Empty and 0 if there is no good one."""
+def _policy(found: Contents, run: str) -> None:
+    """The policy that is handed out, if there is a good one, and those beside it."""
     file = found.path / POLICY
-    if not file.exists():
-        return "", 0
     try:
-        policy = read_arrays(file)
-        with reading(file):
-            digest, epochs = policy_digest(policy.about, policy.arrays), int(policy.about["epochs"])
-            if fingerprint_of(policy.about["config"]) != run:
-                found.doubt(POLICY, f"{file} belongs to another run: its settings are not those of {CONFIG}.")
+        found.policy = read_policy_data(file) if file.exists() else None
     except BadFile as error:
         found.doubt(POLICY, error)
-        return "", 0
-    if not policy.verified:
+    if found.policy and found.policy.run != run:
+        found.doubt(POLICY, f"{file} belongs to another run: its settings are not those of {CONFIG}.")
+    if found.policy and not found.policy.verified:
         found.unverified.append(POLICY)
-    return digest, epochs
+    for name, sentence in doubts_about_others(found.path, run, found.policy):
+        found.doubt(name, sentence)
+
+
+def _selection(found: Contents, run: str) -> None:
+    try:
+        found.tables[SELECTION] = read_selection(found.path / SELECTION, run, found.policy)
+    except BadFile as error:
+        found.doubt(SELECTION, error)
 
 
 def _log(found: Contents, name: str, run: str) -> None:

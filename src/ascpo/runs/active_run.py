@@ -1,4 +1,4 @@
-"""A run in training and its files: tables, checkpoints and the latest policy, in step with each other."""
+"""A run in training and its files: tables, checkpoints and policies, in step with each other."""
 
 import time
 from collections.abc import Callable
@@ -8,13 +8,15 @@ import numpy as np
 
 from ascpo.engines.contract import Engine
 from ascpo.runs.callbacks.callback import EpochRecord
+from ascpo.runs.candidates import Candidate, candidates_of
 from ascpo.runs.checkpoints import Checkpoints
 from ascpo.runs.config import Config
 from ascpo.runs.directory import RunDirectory
+from ascpo.runs.files import write_together
 from ascpo.runs.sealed import fingerprint_of
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import Table, check_table, columns_of, write_rows
-from ascpo.runs.trained_policy import save_policy
+from ascpo.runs.trained_policy import policy_content
 from ascpo.training.agent import Agent, agent_for
 from ascpo.training.loop import Epoch, TrainingRun
 from ascpo.training.state import TrainingState
@@ -45,8 +47,8 @@ class ActiveRun:
         self.training = TrainingRun(agent_of(run.config, engine), run.config.seed, run.config.seeding)
         self._engine, self._checkpoint_every = engine, checkpoint_every
         self._plain = run.directory.plain_config(run.config)
-        self._fingerprint = fingerprint_of(self._plain)
-        self._checkpoints = Checkpoints(run.directory.checkpoints, self._fingerprint)
+        self.fingerprint = fingerprint_of(self._plain)
+        self._checkpoints = Checkpoints(run.directory.checkpoints, self.fingerprint)
         self._tables: list[Table] = []
         self._saved_epochs, self._saved_at, self._seconds_saving = 0, time.perf_counter(), 0.0
 
@@ -58,8 +60,8 @@ class ActiveRun:
                 f"{self.directory.path} is {state.epochs} epochs long already, and you asked for {self.config.epochs}. "
                 f"Ask for more --total-steps."
             )
-        metrics = Table(self.directory.metrics, state.epochs, run=self._fingerprint, expected=self._checkpoints.log)
-        timing = Table(self.directory.timing, state.epochs, run=self._fingerprint, may_miss=True)
+        metrics = Table(self.directory.metrics, state.epochs, run=self.fingerprint, expected=self._checkpoints.log)
+        timing = Table(self.directory.timing, state.epochs, run=self.fingerprint, may_miss=True)
         self._tables = [metrics, timing]
         self.directory.write_config(self._plain)
         self.epochs, self.state, self._saved_epochs = state.epochs, lambda: state, state.epochs
@@ -96,8 +98,18 @@ class ActiveRun:
         self._seconds_saving += self._saved_at - began
 
     def _save_policy(self, state: TrainingState) -> None:
-        theta = self.training.agent.acting(state.learner)
-        save_policy(self.directory.policy, self._plain, self._engine, theta, state.epochs)
+        """Save the last policy and the mean of the last ones, and hand one of them out."""
+        *_, last, average = candidates_of(self.training.agent, state)
+        files = {self.directory.policy_last: self.content_of(last)}
+        if self.config.settings.average_epochs:
+            files[self.directory.policy_average] = self.content_of(average)
+        # Whichever is to be selected: until then it is the last one.
+        handed_out = average if self.config.hand_out == "average" else last
+        write_together(files | {self.directory.policy: self.content_of(handed_out)})
+
+    def content_of(self, candidate: Candidate) -> bytes:
+        """The content of a policy's file, after the epochs so far."""
+        return policy_content(self._plain, self._engine, candidate.theta, self.epochs, candidate.source)
 
     def close(self) -> None:
         for table in self._tables:

@@ -15,18 +15,20 @@ from typing import Annotated, Any
 import numpy as np
 
 from ascpo.algorithms.presets import PresetName
-from ascpo.engines.contract import Engine
+from ascpo.engines.contract import Engine, EpisodePlayer
 from ascpo.ranges import Range, Threads, check
 from ascpo.runs.active_run import Run, agent_of
 from ascpo.runs.callbacks.callback import Callback
 from ascpo.runs.compilation_cache import keep_compiled_programs
-from ascpo.runs.config import Config, configure, configure_each
+from ascpo.runs.config import VALIDATION_EPISODES, Config, configure, configure_each
 from ascpo.runs.device_memory import check_memory
 from ascpo.runs.directory import RunDirectory, check_name, create, find
-from ascpo.runs.environment import Environment, engine_name, name_of, open_engine, open_mjx
+from ascpo.runs.environment import Environment, engine_name, name_of, open_engine, open_mjx, side_by_side
 from ascpo.runs.host_memory import check_host_memory
 from ascpo.runs.hosting import Hosting
+from ascpo.runs.selection import Selection
 from ascpo.runs.serialization import BadSetting, Plain, changed, only
+from ascpo.runs.source import HandOut
 from ascpo.runs.tables import read_table
 from ascpo.runs.trained_policy import TrainedPolicy, load
 from ascpo.runs.trainer import check_can_share, train_runs
@@ -83,7 +85,7 @@ class Result:
 
     @cached_property
     def policy(self) -> TrainedPolicy:
-        """The last policy, ready to act."""
+        """The policy that the run hands out, ready to act."""
         return load(self.directory)
 
 
@@ -139,9 +141,11 @@ def resume(
     env: Environment | None = None,
     trust_env: bool = False,
     total_steps: float | None = None,
+    hand_out: HandOut | None = None,
+    validation_episodes: int | None = None,
     **chosen: Any,
 ) -> Result:
-    """Continue a run that was stopped, or make it longer.
+    """Continue a run that was stopped, make it longer, or let it hand out another policy.
 
     A run of an environment outside this package needs `env`, or `trust_env` to import and run what its files name.
     """
@@ -151,6 +155,8 @@ def resume(
     if rest:
         raise BadSetting(f"{next(iter(rest))} cannot be changed: a run continues with the settings it started with.")
     longer = config if total_steps is None else with_length(config, total_steps)
+    if hand_out is not None or validation_episodes is not None:
+        longer = handing_out(longer, hand_out or config.hand_out, validation_episodes)
     return relaunch([Run(longer, directory)], trusted(config.env, env, trust_env=trust_env), options)[0]
 
 
@@ -189,7 +195,8 @@ def relaunch(
             if not run.directory.config_file.exists():
                 create(run.directory.path.parent, run.config, run.directory.path.name)
         smaller = partial(_engine_for, env=env, config=configs[0], options=options)
-        train_runs(runs, engine, smaller, options.checkpoint_every, callbacks)
+        selection = Selection(partial(_player_for, env, options), progress=options.progress)
+        train_runs(runs, engine, smaller, selection, options.checkpoint_every, callbacks)
     return [Result(run.directory.path) for run in runs]
 
 
@@ -209,6 +216,19 @@ def _engine_for(runs: int, env: Environment, config: Config, options: Options) -
     return closing(engine)
 
 
+def _player_for(env: Environment, options: Options, config: Config) -> AbstractContextManager[EpisodePlayer]:
+    """Environments on the host, as for an evaluation: whatever simulated the training."""
+    player = open_engine(
+        env,
+        side_by_side(config.env, config.validation_episodes),
+        threads=options.threads,
+        hosting=options,
+        limits=config.settings.limits,
+        max_episode_steps=config.max_episode_steps,
+    )
+    return closing(player)
+
+
 def _with_engine(chosen: Plain, env: Environment) -> Plain:
     return chosen | {"engine": engine_name(chosen.get("engine", "native"), env)}
 
@@ -216,6 +236,13 @@ def _with_engine(chosen: Plain, env: Environment) -> Plain:
 def with_length(config: Config, total_steps: float) -> Config:
     """The same run, longer or shorter."""
     return dataclasses.replace(config, total_steps=configure(config.env, total_steps=total_steps).total_steps)
+
+
+def handing_out(config: Config, hand_out: HandOut, validation_episodes: int | None = None) -> Config:
+    """The same run, with another policy at its end."""
+    known = config.validation_episodes if hand_out == "selected" else VALIDATION_EPISODES
+    episodes = known if validation_episodes is None else validation_episodes
+    return dataclasses.replace(config, hand_out=hand_out, validation_episodes=episodes)
 
 
 def _options(chosen: Plain) -> tuple[Options, Plain]:

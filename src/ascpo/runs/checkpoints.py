@@ -44,8 +44,8 @@ RENAMED: dict[str, str] = {
 path moves with it, and the table is gone through in its order."""
 _DROPPED = "learner/policy/target/"
 """Earlier versions kept the measured rates for algorithms that have no use for them, too."""
-_ADDED = ("learner/policy/signal/",)
-"""What checkpoints of earlier versions lack: there it begins anew."""
+_ADDED = ("learner/policy/signal/", "learner/recent/")
+"""Parts of the state that checkpoints of earlier versions lack. They begin as in a new training."""
 
 
 class BadCheckpoint(RuntimeError):
@@ -185,9 +185,8 @@ def _rebuilt(arrays: dict[str, np.ndarray], example: TrainingState) -> TrainingS
     """The arrays in the example's place. Arrays of an engine may have other shapes than at its start."""
     paths, structure = jax.tree_util.tree_flatten_with_path(example)
     names = [_path_name(path) for path, _ in paths]
-    arrays = renamed(arrays, set(names), RENAMED)
-    added = {name: _array(leaf) for name, (_, leaf) in zip(names, paths, strict=True) if name.startswith(_ADDED)}
-    arrays = added | arrays
+    new = {name: _array(leaf) for name, (_, leaf) in zip(names, paths, strict=True) if name.startswith(_ADDED)}
+    arrays = new | renamed(arrays, set(names), RENAMED)
     if missing := sorted(set(names) ^ set(arrays)):
         raise BadCheckpoint(
             f"Another version of this program wrote the checkpoint: {missing[0]} does not fit. Continue the run with "

@@ -12,11 +12,22 @@ from ascpo.ranges import EpisodeSteps, Range, check, shown
 from ascpo.runs.migration import RENAMED, migrate
 from ascpo.runs.sealed import fingerprint_of
 from ascpo.runs.serialization import BadSetting, Plain, changed, from_plain, nearest, only, parse_json, to_plain, unflat
+from ascpo.runs.source import HandOut
 from ascpo.seeding import LATEST, SCHEMES, Version
 from ascpo.training.settings import Settings, inert_settings, refuse_inert
 
 EngineName = Literal["native", "mjx-jax", "mjx-warp"]
-_BEFORE = {"engine": "native", "preset": None, "seeding": 1, "max_episode_steps": None}
+HAND_OUT: HandOut = "last"
+"""What new runs hand out."""
+VALIDATION_EPISODES = 1000
+_BEFORE = {
+    "engine": "native",
+    "preset": None,
+    "seeding": 1,
+    "max_episode_steps": None,
+    "hand_out": "last",
+    "validation_episodes": VALIDATION_EPISODES,
+}
 """What a config means that does not name them."""
 _SETTINGS_BEFORE = {"replay": to_plain(Settings().replay)}
 """The same of the shared settings."""
@@ -40,6 +51,11 @@ class Config:
     """The version of the rules by which scenes are drawn (`ascpo.seeding`)."""
     max_episode_steps: EpisodeSteps | None = None
     """Your own environment's episodes are truncated after so many steps. None leaves that to the environment."""
+    hand_out: HandOut = HAND_OUT
+    """The policy that the training hands out: the last one, the mean of the last ones, or the one of them that is best
+    on validation scenes. It decides no number of the training."""
+    validation_episodes: Annotated[int, Range(at_least=1, at_most=10**6)] = VALIDATION_EPISODES
+    """Episodes that each candidate plays before one is selected."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -53,6 +69,10 @@ class Config:
                 f"ascpo.algorithms.ALGORITHMS."
             )
         preset_settings(self.preset, self.algo)
+        if self.hand_out != "last" and not self.settings.average_epochs:
+            raise BadSetting(f"hand_out={self.hand_out} needs the policies of the last epochs. Use average_epochs=20.")
+        if self.hand_out != "selected" and self.validation_episodes != VALIDATION_EPISODES:
+            raise InertSetting("validation_episodes", self.validation_episodes, "they are for hand_out=selected")
 
     @property
     def algo(self) -> str:
@@ -171,6 +191,8 @@ def configure(
     engine: EngineName = "native",
     seeding: Version = LATEST,
     max_episode_steps: int | None = None,
+    hand_out: HandOut = HAND_OUT,
+    validation_episodes: int = VALIDATION_EPISODES,
     **chosen: Any,
 ) -> Config:
     """A config from flat settings: those that all algorithms share, and the algorithm's own, by their names.
@@ -182,8 +204,8 @@ def configure(
         if name not in known:
             raise BadSetting(f"{algo} has no setting {name!r}. {_hint(name, known)}")
     seed, steps = whole("seed", seed), whole("total_steps", total_steps)
-    parts = _parts(algo, chosen, preset)
-    return Config(env, seed, steps, engine, *parts, preset, seeding, max_episode_steps).refuse_inert()
+    how = (preset, seeding, max_episode_steps, hand_out, validation_episodes)
+    return Config(env, seed, steps, engine, *_parts(algo, chosen, preset), *how).refuse_inert()
 
 
 def _parts(algo: str, chosen: Mapping[str, object], preset: PresetName | None) -> tuple[Settings, Method]:

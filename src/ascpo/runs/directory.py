@@ -6,7 +6,9 @@ metrics.csv          a row per epoch; the same bytes for the same config, howeve
 timing.csv           seconds, a row per epoch
 *.csv.sha256         a checksum for each row of these two
 checkpoints/         the last two; each holds all that is needed to continue
-policy.safetensors   the latest policy
+policy.safetensors   the policy that the training hands out
+policy-*.safetensors the last policy, and the mean of the last ones
+selection.csv        how the last policies did on validation scenes, if one of them was selected
 certificate.json     a safety statement about the policy, if somebody asked for one
 certificates.jsonl   the list of all looks at the run for such statements
 versions.json        versions of the packages, the interpreter and the machine
@@ -26,7 +28,7 @@ from ascpo.runs import description
 from ascpo.runs.config import Config
 from ascpo.runs.files import BadFile, CannotWrite, NoRun, reading, reason_of, write_whole, writing
 from ascpo.runs.links import refuse_links
-from ascpo.runs.sealed import Sealed, fingerprint_of, read_sealed, write_sealed
+from ascpo.runs.sealed import CHANGEABLE, Sealed, fingerprint_of, read_sealed, write_sealed
 from ascpo.runs.serialization import BadSetting, Plain, nearest
 
 _OFFERED = 20
@@ -59,6 +61,10 @@ class RunDirectory:
     timing = _Inside("timing.csv")
     checkpoints = _Inside("checkpoints")
     policy = _Inside("policy.safetensors")
+    """The policy that is handed out: a copy of one of the next two, or another one that was selected."""
+    policy_last = _Inside("policy-last.safetensors")
+    policy_average = _Inside("policy-average.safetensors")
+    selection = _Inside("selection.csv")
 
     def check_free(self) -> None:
         """Refuse a directory that holds a run, or that cannot be made because something else has its name."""
@@ -79,9 +85,13 @@ class RunDirectory:
 
         A run that an earlier version began keeps its words: checksums of them are in its checkpoints and certificates.
         """
-        if self.config_file.exists() and replace(self.config(), total_steps=config.total_steps) == config:
-            return stored_config(self.config_file).content | {"total_steps": config.total_steps}
-        return config.plain()
+        plain = config.plain()
+        free = {name: getattr(config, name) for name in CHANGEABLE}
+        if not self.config_file.exists() or replace(self.config(), **free) != config:
+            return plain
+        stored = stored_config(self.config_file).content
+        kept = {name: value for name, value in stored.items() if name not in CHANGEABLE or name in plain}
+        return kept | {name: plain[name] for name in CHANGEABLE if name in plain}
 
     def write_config(self, plain: Plain) -> None:
         write_sealed(self.config_file, "config", plain, fingerprint_of(plain))

@@ -16,6 +16,8 @@ from ascpo.runs.files import BadFile, checksum, read_json, reading, write_whole
 from ascpo.runs.serialization import Plain
 
 UNVERIFIED = "unverified (written by an earlier version)"
+CHANGEABLE = ("total_steps", "hand_out", "validation_episodes")
+"""What a run may change when it continues: its length, and what becomes of its last policies."""
 _SEAL = "checksum"
 _SUM = "sha256"
 
@@ -40,8 +42,9 @@ class SealedArrays:
 
 
 def fingerprint_of(plain: Mapping[str, object]) -> str:
-    """A checksum of what decides a run's numbers. The length does not count: a run may be made longer."""
-    counted = {name: value for name, value in plain.items() if name != "preset"} | {"total_steps": None}
+    """A checksum of what decides a run's numbers, epoch by epoch. What may change when it continues does not count."""
+    counted = {name: value for name, value in plain.items() if name not in ("preset", *CHANGEABLE)}
+    counted |= {"total_steps": None}
     return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -122,6 +125,7 @@ def policy_digest(about: Plain, arrays: Mapping[str, np.ndarray]) -> str:
     hashed = hashlib.sha256()
     for name in ("theta", "low", "high"):
         hashed.update(np.ascontiguousarray(arrays[name], np.float32).tobytes())
-    plain = {**about["config"], "total_steps": None, "cost_names": about["cost_names"]}
+    config = {name: value for name, value in about["config"].items() if name not in CHANGEABLE}
+    plain = {**config, "total_steps": None, "cost_names": about["cost_names"]}
     hashed.update(json.dumps(plain, sort_keys=True).encode())
     return hashed.hexdigest()

@@ -134,6 +134,13 @@ def table_text(rows: Sequence[Row]) -> str:
     return text.getvalue()
 
 
+def table_with_sums(path: Path, rows: Sequence[Row], run: str) -> dict[Path, str]:
+    """A whole table and its checksums, as the contents of two files."""
+    text = table_text(rows)
+    sums = (run, *_chain(run, _complete(text.encode())))
+    return {path: text, sums_of(path): "".join(f"{one}\n" for one in sums)}
+
+
 def sums_of(path: Path) -> Path:
     """The file with a table's checksums."""
     return path.with_name(path.name + ".sha256")

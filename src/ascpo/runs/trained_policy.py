@@ -22,12 +22,14 @@ from numpy.typing import ArrayLike
 
 from ascpo.engines.actor import Actor, augment, signed_cost
 from ascpo.engines.contract import Engine, scaled
+from ascpo.guard.layout import AnyArray
 from ascpo.ranges import Range, check, shown
 from ascpo.runs.config import Config
 from ascpo.runs.directory import NoRun, RunDirectory, find, stored_config
 from ascpo.runs.files import BadFile, reading, write_whole
 from ascpo.runs.sealed import fingerprint_of, policy_digest, read_arrays, sealed_arrays
 from ascpo.runs.serialization import BadSetting, Plain, from_plain, only
+from ascpo.runs.source import Source, source_of
 from ascpo.training.agent import Agent
 from ascpo.training.state import Sizes
 
@@ -49,6 +51,8 @@ class PolicyFile:
     low: Float[np.ndarray, " act"]
     high: Float[np.ndarray, " act"]
     cost_names: tuple[str, ...]
+    source: Source
+    """Which policy of its training it is."""
     verified: bool = True
     """Whether the file has a checksum. Earlier versions wrote none."""
 
@@ -76,7 +80,10 @@ class _Header:
     cost_names: Annotated[tuple[str, ...], Range(items=1000)] = ()
 
 
-def save_policy(path: Path, plain_config: Plain, engine: Engine, theta: Float[Array, " p"], epochs: int) -> None:
+def policy_content(
+    plain_config: Plain, engine: Engine, theta: Float[AnyArray, " p"], epochs: int, source: Source
+) -> bytes:
+    """The content of a file, after so many epochs of training."""
     low, high = engine.action_bounds
     about = {
         "format": _FORMAT,
@@ -84,9 +91,15 @@ def save_policy(path: Path, plain_config: Plain, engine: Engine, theta: Float[Ar
         "epochs": epochs,
         "observation_size": engine.observation_size,
         "cost_names": list(engine.cost_names),
+        **source.plain(),
     }
     arrays = {"theta": np.array(theta), "low": np.array(low, np.float32), "high": np.array(high, np.float32)}
-    write_whole(path, sealed_arrays(about, arrays))
+    return sealed_arrays(about, arrays)
+
+
+def save_policy(path: Path, plain_config: Plain, engine: Engine, theta: Float[AnyArray, " p"], epochs: int) -> None:
+    """Save a last policy."""
+    write_whole(path, policy_content(plain_config, engine, theta, epochs, Source("last", epochs, epochs)))
 
 
 def read_policy(path: Path) -> PolicyFile:
@@ -105,6 +118,7 @@ def read_policy(path: Path) -> PolicyFile:
         config = Config.from_plain(header.config)
         theta, low, high = (arrays[name] for name in ("theta", "low", "high"))
         _check_sizes(header, config, theta, low, high)
+        source = source_of(about)
     if directory:
         _check_run(directory, header.config)
     return PolicyFile(
@@ -116,6 +130,7 @@ def read_policy(path: Path) -> PolicyFile:
         theta=jnp.asarray(theta),
         low=low,
         high=high,
+        source=source,
         verified=sealed.verified,
     )
 
@@ -200,9 +215,11 @@ class TrainedPolicy:
         return signed_cost(costs, margins)
 
     def __repr__(self) -> str:
-        return f"TrainedPolicy({self.config.algo} on {self.config.env}, {self._file.epochs} epochs)"
+        kind = self._file.source.kind
+        which = f", {self._file.source.description}" if kind != "last" else ""
+        return f"TrainedPolicy({self.config.algo} on {self.config.env}, {self._file.epochs} epochs{which})"
 
 
 def load(run: str | Path) -> TrainedPolicy:
-    """The policy of a run's directory, or of a file `policy.safetensors`."""
+    """The policy that a run hands out, or that of a file such as `policy-average.safetensors`."""
     return TrainedPolicy(read_policy(Path(run)))

@@ -13,6 +13,7 @@ from ascpo.runs.callbacks.callback import Callback, TrainingPlan
 from ascpo.runs.config import Config
 from ascpo.runs.description import describe
 from ascpo.runs.files import CannotWrite
+from ascpo.runs.selection import Selection
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.stopping import Stopping
 from ascpo.training.loop import continue_training, start
@@ -23,11 +24,24 @@ OpenEngine = Callable[[int], contextlib.AbstractContextManager[Engine]]
 
 
 def train_runs(
-    runs: Sequence[Run], engine: Engine, smaller: OpenEngine, checkpoint_every: float, callbacks: Sequence[Callback]
+    runs: Sequence[Run],
+    engine: Engine,
+    smaller: OpenEngine,
+    selection: Selection,
+    checkpoint_every: float,
+    callbacks: Sequence[Callback],
 ) -> None:
     """Train all runs to their ends, with so many seconds between checkpoints. The engine has room for all of them."""
     try:
-        _train_runs(runs, engine, smaller, checkpoint_every, callbacks)
+        with contextlib.ExitStack() as stack:
+            for run in runs:
+                stack.enter_context(run.directory.locked())
+            stopping = stack.enter_context(Stopping())
+            active = [ActiveRun(run, engine, checkpoint_every) for run in runs]
+            for run in active:
+                stack.callback(run.close)
+            _train_to_end(active, engine, smaller, stopping, callbacks)
+            selection.hand_out(active, stopping)
     except CannotWrite as error:
         command = " ".join(["ascpo train --resume", *(str(run.directory.path) for run in runs)])
         raise CannotWrite(
@@ -35,21 +49,19 @@ def train_runs(
         ) from error
 
 
-def _train_runs(
-    runs: Sequence[Run], engine: Engine, smaller: OpenEngine, checkpoint_every: float, callbacks: Sequence[Callback]
+def _train_to_end(
+    active: Sequence[ActiveRun],
+    engine: Engine,
+    smaller: OpenEngine,
+    stopping: Stopping,
+    callbacks: Sequence[Callback],
 ) -> None:
-    end = runs[0].config.epochs
+    started, end = active, active[0].config.epochs
+    with stopping.work():
+        for run, state in zip(active, _start(engine, active), strict=True):
+            run.load(state)
+    plan = _plan(active, engine)
     with contextlib.ExitStack() as stack:
-        for run in runs:
-            stack.enter_context(run.directory.locked())
-        stopping = stack.enter_context(Stopping())
-        active = started = [ActiveRun(run, engine, checkpoint_every) for run in runs]
-        for run in active:
-            stack.callback(run.close)
-        with stopping.work():
-            for run, state in zip(active, _start(engine, active), strict=True):
-                run.load(state)
-        plan = _plan(active, engine)
         for callback in reversed(callbacks):
             stack.callback(callback.on_training_end)
         for callback in callbacks:

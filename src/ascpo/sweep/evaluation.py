@@ -74,8 +74,8 @@ class FixedStarts:
 
     def play(self, run: RunDirectory, env: str, threads: int = 0) -> None:
         """Play them in the environment of the job, which the user named."""
-        from ascpo.evaluation.episodes import play
         from ascpo.runs.environment import open_engine
+        from ascpo.runs.episodes import play
         from ascpo.runs.trust import trusted
 
         policy = read_policy(run.path)
@@ -93,7 +93,7 @@ Evaluation = HeldOutEpisodes | FixedStarts
 
 
 def is_evaluated(run: RunDirectory, evaluation: Evaluation | None) -> bool:
-    """Whether enough episodes of the latest policy are kept."""
+    """Whether enough episodes of the policy that is handed out are kept."""
     if evaluation is None:
         return True
     episodes, digest = evaluation.kept(run)

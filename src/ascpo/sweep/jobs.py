@@ -10,7 +10,7 @@ from ascpo.runs.config import Config
 from ascpo.runs.directory import NoRun, RunDirectory
 from ascpo.runs.serialization import BadSetting, differences
 from ascpo.sweep.evaluation import Evaluation, FixedStarts, HeldOutEpisodes, is_evaluated
-from ascpo.sweep.store import epochs_done, epochs_of_policy
+from ascpo.sweep.store import epochs_done, handed_out
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,11 @@ class Job:
         )
 
     def is_trained(self) -> bool:
-        """Every epoch is done and the last policy is saved. Where only the tables were kept, the tables count."""
+        """Every epoch is done and the policy is handed out. Where only the tables were kept, the tables count."""
         if self.epochs_left or not self.run.config_file.exists():
             return False
-        return epochs_of_policy(self.run) == self.config.epochs or not self.run.checkpoints.exists()
+        expected = (self.config.epochs, self.config.hand_out)
+        return handed_out(self.run) == expected or not self.run.checkpoints.exists()
 
     def is_done(self) -> bool:
         return self.is_trained() and is_evaluated(self.run, self.evaluation)

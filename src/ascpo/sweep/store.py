@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ascpo.runs.directory import NoRun, RunDirectory
 from ascpo.runs.sealed import read_arrays
+from ascpo.runs.source import HandOut, source_of
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,10 @@ def is_finished(run: RunDirectory) -> bool:
     return epochs_done(run) >= epochs
 
 
-def epochs_of_policy(run: RunDirectory) -> int:
-    """The epochs after which the latest policy was saved. 0 if there is none."""
+def handed_out(run: RunDirectory) -> tuple[int, HandOut]:
+    """The epochs after which the policy was saved that a run hands out, and which one it is. 0 if there is none."""
     try:
-        return int(read_arrays(run.policy).about["epochs"])
+        about = read_arrays(run.policy).about
+        return int(about["epochs"]), source_of(about).kind
     except (NoRun, KeyError, TypeError, ValueError):
-        return 0
+        return 0, "last"

@@ -5,10 +5,9 @@ else, and equal settings make equal agents, which share compiled programs.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -35,18 +34,11 @@ from ascpo.networks.shield import Shield, shielded
 from ascpo.surrogates.evidence import Constraint
 from ascpo.surrogates.target import SMOOTHING
 from ascpo.surrogates.timeouts import WithTimeouts
+from ascpo.training.recent import no_policies
 from ascpo.training.settings import Settings
 from ascpo.training.state import CriticState, LearnerState, PolicyState, ShieldState, Sizes
+from ascpo.training.structure import Networks, Structure, structure_of
 from ascpo.trust_region.signal import no_signal
-
-
-class Networks(NamedTuple):
-    """The networks of an agent, or parts of them."""
-
-    policy: Any
-    value: Any
-    cost: Any = None
-    shield: Any = None
 
 
 @dataclass(frozen=True)
@@ -182,21 +174,9 @@ class Agent:
         )
 
     @cached_property
-    def structure(self) -> "Structure":
+    def structure(self) -> Structure:
         """The networks without their parameters."""
-        params, static = eqx.partition(self._networks(*[jax.random.key(0)] * 3), eqx.is_inexact_array)
-        theta, unravel_policy = ravel_pytree(params.policy)
-        return Structure(static, unravel_policy, ravel_pytree(params.shield)[1], theta.size)
-
-
-@dataclass(frozen=True)
-class Structure:
-    """The networks of an agent without their parameters, and the way back from vectors of parameters to networks."""
-
-    static: Networks
-    unravel_policy: Callable[[Float[Array, " p"]], PyTree]
-    unravel_shield: Callable[[Float[Array, " s"]], PyTree]
-    policy_size: int
+        return structure_of(self._networks(*[jax.random.key(0)] * 3))
 
 
 @dataclass(frozen=True)
@@ -290,6 +270,7 @@ def _init(
         near_miss=near_miss,
         shield=shield,
         pool=vacant(settings.replay) if settings.replay.share else None,
+        recent=no_policies(settings.average_epochs, theta.size) if settings.average_epochs else None,
     )
 
 

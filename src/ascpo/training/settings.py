@@ -58,6 +58,9 @@ class Settings:
     """How large a step of the policy may be, and how it is computed."""
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     """Which scenes are played again."""
+    average_epochs: Annotated[int, Range(at_least=0, at_most=1000)] = 20
+    """The number of last epochs whose policies are kept: the mean of their parameters, or one of them, may be handed
+    out instead of the last policy (--hand-out). 0 keeps the last policy alone."""
 
     def __post_init__(self) -> None:
         check(self)

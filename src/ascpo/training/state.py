@@ -15,6 +15,7 @@ from ascpo.guard.layout import AnyArray
 from ascpo.networks.fit import FitBatch
 from ascpo.surrogates.evidence import Evidence
 from ascpo.surrogates.target import Integral
+from ascpo.training.recent import RecentPolicies
 from ascpo.trust_region.signal import SignalTrend
 from ascpo.trust_region.step import StepReport
 
@@ -85,6 +86,8 @@ class LearnerState:
     shield: ShieldState | None = None
     pool: ReplayPool | None = None
     """Scenes that are played again, where some are."""
+    recent: RecentPolicies | None = None
+    """The policies of the last epochs, if any are kept."""
 
 
 @jax.tree_util.register_dataclass

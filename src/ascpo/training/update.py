@@ -15,6 +15,7 @@ from ascpo.surrogates.reward import reward_loss
 from ascpo.surrogates.target import Demand, Measured
 from ascpo.surrogates.weights import Weights
 from ascpo.training.agent import Agent
+from ascpo.training.recent import remember
 from ascpo.training.state import Estimates, LearnerState, PolicyState
 from ascpo.trust_region.line_search import Evaluation
 from ascpo.trust_region.signal import Part, SignalTrend
@@ -26,7 +27,8 @@ def update(
 ) -> tuple[LearnerState, StepReport, Float[Array, ""]]:
     """The state after the step, what the step did, and the share of the region that the constraints could get."""
     policy, report, cap = _update(agent, state.policy, rollout.observation, rollout.action, estimates.evidence)
-    return replace(state, policy=policy), report, cap
+    recent = None if state.recent is None else remember(state.recent, policy.theta)
+    return replace(state, policy=policy, recent=recent), report, cap
 
 
 @partial(jax.jit, static_argnums=0)

@@ -9,6 +9,14 @@ from ascpo.runs.config import Config
 from ascpo.runs.presets import MEANINGS, replacements
 from ascpo.runs.tables import Row
 
+_HANDED_OUT = {
+    "last": "the policy after the last epoch",
+    "average": "the mean of the policies after the last {0.settings.average_epochs} epochs",
+    "selected": "the best of the last {0.settings.average_epochs} policies and their mean, by {0.validation_episodes} "
+    "validation episodes of each",
+}
+"""What a run hands out, with its config filled in."""
+
 
 @dataclass(frozen=True)
 class TrainingPlan:
@@ -39,6 +47,7 @@ class TrainingPlan:
             f"Method: {config.algo} {self.description}{margin}",
             *([f"Every step aims at: {self.target}"] if self.target else ()),
             *([f"Preset: {config.preset}, {MEANINGS[config.preset]}"] if config.preset else ()),
+            f"Hands out: {_HANDED_OUT[config.hand_out].format(config)}",
             f"Directory: {self.directory}",
             *([f"At the same time: {', '.join(path.name for path in self.other_runs)}"] if self.other_runs else ()),
             *(f"Note: {note}" for note in (*replacements(config), *self.notes)),

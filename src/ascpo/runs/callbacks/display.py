@@ -1,11 +1,19 @@
 """The progress of a training. A terminal shows the last epochs as a table, and a bar; a file gets a line per epoch."""
 
+import contextlib
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from ascpo.runs.callbacks.callback import EpochRecord, TrainingPlan
@@ -70,6 +78,17 @@ class Display:
         for row in self._rows:
             table.add_row(*(show(row) for show in _COLUMNS.values()))
         return Group(table, self._bar)
+
+
+@contextlib.contextmanager
+def counting(what: str, total: int, *, shown: bool = True) -> Iterator[Callable[[int], None]]:
+    """A progress bar. The function that it yields takes the number that are done."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    hidden = not (shown and console.is_terminal)
+    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+        bar = progress.add_task(what, total=total)
+        yield lambda done: progress.update(bar, completed=done)
 
 
 def _mean(rows: Sequence[Row]) -> Row:

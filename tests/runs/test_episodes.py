@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from ascpo.engines.actor import ScriptedActor
 from ascpo.engines.contract import Rollout, RunBatch
 from ascpo.engines.functional import FunctionalEngine
-from ascpo.evaluation.episodes import play
+from ascpo.runs.episodes import play
 from ascpo.seeding import SCHEMES
 from tests.actors import ToyActor
 from tests.toys import Corridor

@@ -1,0 +1,36 @@
+"""The policies that a training can hand out: those after each of its last epochs, and the mean of them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from ascpo.runs.source import Source
+from ascpo.training.agent import Agent
+from ascpo.training.recent import last_thetas, mean_theta
+from ascpo.training.state import TrainingState
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A policy, and where it comes from."""
+
+    theta: Float[np.ndarray, " q"]
+    """All that its actor goes by. A shielded policy has the last shield, whatever its epochs."""
+    source: Source
+
+
+def candidates_of(agent: Agent, state: TrainingState) -> list[Candidate]:
+    """The policies after each of the last epochs, the latest last, and then the mean of them."""
+    learner, end = state.learner, state.epochs
+    thetas = last_thetas(learner.recent, learner.policy.theta)
+    shield = np.asarray(agent.acting(learner))[thetas.shape[1] :]
+    first = end - len(thetas) + 1
+    sources = [*(_single(first + i, end) for i in range(len(thetas))), Source("average", first, end)]
+    every = [*thetas, mean_theta(thetas)]
+    return [Candidate(np.concatenate([theta, shield]), one) for theta, one in zip(every, sources, strict=True)]
+
+
+def _single(epochs: int, end: int) -> Source:
+    # One of the others is handed out only where it was selected.
+    return Source("last" if epochs == end else "selected", epochs, epochs)

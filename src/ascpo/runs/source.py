@@ -1,0 +1,49 @@
+"""Which policy of a training a file holds: the last one, the mean of the last ones, or one that was selected."""
+
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from ascpo.errors import BadSetting
+from ascpo.runs.serialization import Plain
+
+HandOut = Literal["last", "average", "selected"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a policy's parameters come from: they are the mean of those after so many epochs of training."""
+
+    kind: HandOut
+    first: int
+    """The first of these epochs."""
+    last: int
+    """The last of them. A single policy has the same number twice."""
+
+    @property
+    def description(self) -> str:
+        """For a person."""
+        if self.first == self.last:
+            what = f"the policy after {self.last} epochs"
+        else:
+            what = f"the mean of the policies after {self.first} to {self.last} epochs"
+        ends = {"last": ", the last one", "selected": ", selected on validation scenes"}
+        return what + ends.get(self.kind, "")
+
+    def plain(self) -> Plain:
+        """As a file says it."""
+        return {"kind": self.kind, "mean_of": [self.first, self.last]}
+
+    def selected(self) -> "Source":
+        return replace(self, kind="selected")
+
+
+def source_of(about: Plain) -> Source:
+    """What a policy's file says. Earlier versions wrote the last policy, and did not say so."""
+    kind, epochs = about.get("kind", "last"), about["epochs"]
+    first, last = about.get("mean_of", [epochs, epochs])
+    if kind not in get_args(HandOut):
+        raise BadSetting(f"kind={kind!r} must be one of {', '.join(get_args(HandOut))}.")
+    known = all(isinstance(one, int) for one in (first, last, epochs)) and min(1, epochs) <= first <= last <= epochs
+    if not known or (kind == "last" and (first, last) != (epochs, epochs)):
+        raise BadSetting(f"mean_of={[first, last]} does not fit a policy of {epochs} epochs.")
+    return Source(kind, first, last)

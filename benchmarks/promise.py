@@ -1,0 +1,226 @@
+"""The promise: with which settings do policies keep every state within its limits, as often as they are asked to?
+
+python -m benchmarks.promise list
+python -m benchmarks.promise train --out promise --envs Point-8-Hazard --variants control near-miss --seeds 0..7 \
+    --engine mjx-jax --set num_envs=240 --set horizon=125
+python -m benchmarks.promise judge promise --episodes 3000 --jobs 2
+python -m benchmarks.promise show promise
+
+`train` trains all variants and seeds of an environment side by side; what is finished is kept. `judge` plays the last
+policy of every run and the mean of its last ones on the host, on episodes that no training has seen, and keeps a row of
+each in judged.csv. `show` gives a row for each environment, variant and kind of policy, with the worst seed beside the
+mean; a policy is certified for p if the exact lower bound of its share of safe episodes, at 95 %, is at least p.
+"""
+
+import argparse
+import csv
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from ascpo.runs.config import Config, configure
+from ascpo.runs.directory import RunDirectory
+from ascpo.runs.tables import read_table
+from ascpo.sweep.estimate import Estimate
+from ascpo.sweep.executors import InProcess
+from ascpo.sweep.jobs import Job, run_batch
+from ascpo.sweep.overrides import nested, read_overrides
+from ascpo.sweep.progress import ConsoleProgress
+from ascpo.sweep.scheduler import run_sweep
+
+NEAR = {"near_miss": 0.1, "near_miss_end": 0.03}
+ON_TIME = {"target.timeout_limit": 0.01}
+REPLAY = {"replay.share": 0.4}
+ALL = NEAR | ON_TIME | REPLAY
+VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {
+    "control": ("ascpo", {}),
+    "near-miss": ("ascpo", NEAR),
+    "near-miss-wide": ("ascpo", {"near_miss": 0.2, "near_miss_end": 0.1}),
+    "near-miss-steady": ("ascpo", {"near_miss": 0.1, "near_miss_end": 0.1}),
+    "on-time": ("ascpo", ON_TIME),
+    "near-miss-on-time": ("ascpo", NEAR | ON_TIME),
+    "replay": ("ascpo", REPLAY),
+    "chernoff": ("ascpo", {"mode": "chernoff", "near_miss": 0.3, "near_miss_end": 0.3}),
+    "chernoff-on-time": ("ascpo", ON_TIME | {"mode": "chernoff", "near_miss": 0.3, "near_miss_end": 0.3}),
+    "momentum": ("ascpo", {"trust_region.cost_momentum": 0.8}),
+    "by-signal": ("ascpo", {"target.half_signal": 0.05}),
+    "wide": ("ascpo", {"hidden": (128, 128)}),
+    "small-steps": ("ascpo", {"trust_region.delta": 0.01}),
+    "all": ("ascpo", ALL),
+    "all-but-near-miss": ("ascpo", ON_TIME | REPLAY),
+    "all-but-on-time": ("ascpo", NEAR | REPLAY),
+    "all-with-momentum": ("ascpo", ALL | {"trust_region.cost_momentum": 0.8}),
+    "trpo": ("trpo", {}),
+    "cpo": ("cpo", {}),
+    "scpo": ("scpo", {}),
+    "pcpo": ("pcpo", {}),
+    "trpo-lagrangian": ("trpo-lagrangian", {}),
+    "cpo-all": ("cpo", ALL),
+    "scpo-all": ("scpo", ALL),
+    "pcpo-all": ("pcpo", ALL),
+    "trpo-lagrangian-all": ("trpo-lagrangian", NEAR | REPLAY),
+}
+"""Name → algorithm, and what it has that the defaults have not."""
+POLICIES = ("last", "average")
+KEY: tuple[str, ...] = ("env", "variant", "seed", "policy")
+FIGURES: tuple[str, ...] = ("violations", "timeouts", "J_r", "M_c", "certified", "signal")
+LAST = 50
+
+
+def config_of(env: str, variant: str, seed: int, shared: Mapping[str, Any], how: dict[str, Any]) -> Config:
+    algo, own = VARIANTS[variant]
+    chosen: dict[str, Any] = nested({**shared, **own}, algo)
+    return configure(env, algo, seed=seed, **how, **chosen)
+
+
+def train(args: argparse.Namespace) -> None:
+    shared, jobs = read_overrides(args.set), []
+    how = {"total_steps": args.total_steps, "engine": args.engine}
+    for env in args.envs:
+        for variant in args.variants or VARIANTS:
+            for seed in _seeds(args.seeds):
+                config = config_of(env, variant, seed, shared, how)
+                directory = args.out / env / f"{variant}-seed{seed}"
+                jobs.append(Job(config, directory, checkpoint_every=args.checkpoint_every))
+    console = Console()
+    progress = ConsoleProgress([job for job in jobs if not job.is_done()], Estimate(args.out), 1, console)
+    execute = InProcess(partial(run_batch, threads=args.threads, display=False, on_epoch=progress.update))
+    run_sweep(jobs, execute, progress, batched=True)
+
+
+def _seeds(text: str) -> list[int]:
+    first, _, last = text.partition("..")
+    return list(range(int(first), int(last or first) + 1))
+
+
+def judge(args: argparse.Namespace) -> None:
+    """Play what is not judged yet. Every policy of an environment plays the same scenes."""
+    known = {tuple(row[name] for name in KEY) for row in _judged(args.out)}
+    work = [one for one in _finished(args.out) if tuple(map(str, one[:4])) not in known]
+    print(f"{len(work)} policies to judge, {len(known)} are judged.", flush=True)
+    new = not (args.out / "judged.csv").exists()
+    with ProcessPoolExecutor(args.jobs) as pool, (args.out / "judged.csv").open("a", newline="") as file:
+        table = csv.DictWriter(file, (*KEY, "episodes", *FIGURES))
+        if new:
+            table.writeheader()
+        for row in pool.map(partial(_judge, args.episodes), work):
+            table.writerow(row)
+            file.flush()
+
+
+def _finished(out: Path) -> Iterator[tuple[str, str, int, str, Path]]:
+    for file in sorted(out.glob("*/*/policy.safetensors")):
+        run = RunDirectory(file.parent)
+        variant, _, seed = run.path.name.rpartition("-seed")
+        if len(read_table(run.metrics)["Epoch"]) >= run.config().epochs:
+            for kind in POLICIES:
+                yield run.path.parent.name, variant, int(seed), kind, run.path
+
+
+def _judge(episodes: int, work: tuple[str, str, int, str, Path]) -> dict[str, object]:
+    from ascpo.evaluation.bound import lower_bound
+    from ascpo.runs.environment import open_engine
+    from ascpo.runs.episodes import play
+    from ascpo.runs.trained_policy import read_policy
+    from ascpo.seeding import LATEST, SCHEMES
+
+    env, variant, seed, kind, path = work
+    run = RunDirectory(path)
+    policy = read_policy({"last": run.policy_last, "average": run.policy_average}[kind])
+    settings = policy.config.settings
+    engine = open_engine(env, 30, threads=1)
+    try:
+        origins = SCHEMES[LATEST].evaluation(0, episodes)
+        limits = settings.limits_for(policy.cost_names)
+        found = play(engine, policy.actor(), policy.theta, origins, limits=limits).episodes
+    finally:
+        engine.close()
+    violations = int((~found.safe).sum())
+    return {
+        "env": env,
+        "variant": variant,
+        "seed": seed,
+        "policy": kind,
+        "episodes": episodes,
+        "violations": violations,
+        "timeouts": int(found.time_limited.sum()),
+        "J_r": f"{found.reward.mean():.4f}",
+        "M_c": f"{found.cost.sum(axis=1).mean():.5f}",
+        "certified": f"{lower_bound(violations, episodes, 0.95):.4f}",
+        "signal": f"{_signal(run):.4f}",
+    }
+
+
+def _signal(run: RunDirectory) -> float:
+    """The mean share of the cost gradient that is no noise, over the last epochs in which it was measured."""
+    column = read_table(run.metrics).get("CostSignal")
+    known = np.array([]) if column is None else column[-LAST:][np.isfinite(column[-LAST:])]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _judged(out: Path) -> list[dict[str, str]]:
+    file = out / "judged.csv"
+    return list(csv.DictReader(file.open())) if file.exists() else []
+
+
+def show(args: argparse.Namespace) -> None:
+    groups: dict[tuple[str, str, str], list[dict[str, str]]] = defaultdict(list)
+    for row in _judged(args.out):
+        groups[row["env"], row["variant"], row["policy"]].append(row)
+    titles = ("environment", "variant", "policy", "seeds", "violations (worst)", "time-outs (worst)", "J_r (worst)")
+    titles += ("M_c", "certified p (worst)", f"seeds certified for {args.probability:g}", "signal")
+    print("| " + " | ".join(titles) + " |\n" + "|---" * len(titles) + "|")
+    for key, rows in sorted(groups.items()):
+        n = np.array([float(row["episodes"]) for row in rows])
+        of = {name: np.array([float(row[name]) for row in rows]) for name in FIGURES}
+        violations, late = 100 * of["violations"] / n, 100 * of["timeouts"] / n
+        cells = (
+            *key,
+            len(rows),
+            f"{violations.mean():.2f} % ({violations.max():.2f})",
+            f"{late.mean():.2f} % ({late.max():.2f})",
+            f"{of['J_r'].mean():.3f} ({of['J_r'].min():.3f})",
+            f"{of['M_c'].mean():.4f}",
+            f"{of['certified'].mean():.4f} ({of['certified'].min():.4f})",
+            int((of["certified"] >= args.probability).sum()),
+            f"{np.nanmean(of['signal']) if np.isfinite(of['signal']).any() else float('nan'):.3f}",
+        )
+        print("| " + " | ".join(map(str, cells)) + " |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verbs.add_parser("list")
+    training = verbs.add_parser("train")
+    training.add_argument("--out", type=Path, required=True)
+    training.add_argument("--envs", nargs="+", default=["Point-8-Hazard"])
+    training.add_argument("--variants", nargs="+", choices=VARIANTS)
+    training.add_argument("--seeds", default="0..7")
+    training.add_argument("--total-steps", type=float, default=6e6)
+    training.add_argument("--engine", default="native")
+    training.add_argument("--threads", type=int, default=0)
+    training.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    training.add_argument("--checkpoint-every", type=float, default=900.0)
+    judging, showing = verbs.add_parser("judge"), verbs.add_parser("show")
+    for verb in (judging, showing):
+        verb.add_argument("out", type=Path)
+    judging.add_argument("--episodes", type=int, default=3000)
+    judging.add_argument("--jobs", type=int, default=2)
+    showing.add_argument("--probability", type=float, default=0.98)
+    args = parser.parse_args()
+    if args.verb == "list":
+        for name, (algo, own) in VARIANTS.items():
+            print(f"{name:24} {algo:16} {own}")
+    else:
+        {"train": train, "judge": judge, "show": show}[args.verb](args)
+
+
+if __name__ == "__main__":
+    main()

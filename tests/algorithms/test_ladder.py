@@ -77,7 +77,7 @@ def climbed(name, world, epochs=75, limits=(0.0,)):
     return rows[-1].row, mean
 
 
-@pytest.mark.parametrize("name", some(ALGORITHMS))
+@pytest.mark.parametrize("name", always(ALGORITHMS))
 def test_reward_only_everyone_finds_the_best_action(name):
     row, mean = climbed(name, OneStep("reward"))
     assert mean[0] == pytest.approx(0.5, abs=0.1)
@@ -133,7 +133,7 @@ def test_variance_only_scpo_is_indifferent():
     assert mean[0] > narrow[0]
 
 
-@pytest.mark.parametrize("name", some(name for name in BOUNDING if name != "cpo-cvar"))
+@pytest.mark.parametrize("name", always(name for name in BOUNDING if name != "cpo-cvar"))
 def test_an_infeasible_start_is_recovered_from_against_the_reward(name):
     """Reward wants u = 1, where the first policy is, and the limit u ≤ 0. The spread's bounds take their time."""
     epochs, far = (100, 0.25) if name in OF_THE_SPREAD else (75, 0.1)

@@ -15,6 +15,7 @@ from ascpo.runs.config import configure, to_json
 from ascpo.runs.directory import runs_in
 from ascpo.runs.serialization import BadSetting
 from tests.runs.helpers import CART, EPOCH, POINT, words
+from tests.slow import slow
 
 QUICK = [*words(), "--evaluate", "3", "--checkpoint-every", "0"]
 
@@ -29,6 +30,7 @@ def run(tmp_path_factory):
     return out / "Point-1-Hazard-ascpo-seed0"
 
 
+@slow("tests/runs/test_hand_out.py tries each of them")
 def test_a_finished_training_may_hand_out_another_policy(run, ascpo, tmp_path):
     copies = [shutil.copytree(run, tmp_path / name) for name in ("a", "b")]
     quiet = ["--evaluate", "0", "--no-progress"]

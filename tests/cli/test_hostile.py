@@ -225,7 +225,8 @@ def test_it_is_refused_at_once_with_a_few_lines_and_nothing_is_left_behind(words
     "name", [name for name, value in flat(to_plain(configure("a"))).items() if isinstance(value, float)]
 )
 def test_no_flag_takes_nan(name, ascpo, place):
-    mode = ["--mode", "paper"] if name in ("k", "omega1", "omega2") else []
+    needs = {"paper": ("k", "omega1", "omega2"), "chernoff": ("tau", "cap")}
+    mode = [word for mode, names in needs.items() if name in names for word in ("--mode", mode)]
     with pytest.raises(SystemExit, match=rf"\b{name}=nan must be a number"):
         ascpo("train", f"--{name.replace('_', '-')}", "nan", *mode)
 

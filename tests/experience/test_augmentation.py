@@ -41,7 +41,7 @@ def test_augmentations_kept_step_by_step_are_those_worked_out_afterwards(C, ends
     for env in range(3):
         remembered = np.zeros(2, np.float32)
         for t in range(len(C)):
-            assert_allclose(M[t, env], remembered)
+            assert_allclose(M[t, env], remembered, rtol=1e-6)
             remembered = (
                 np.zeros(2, np.float32) if ends[t, env] else np.asarray(update(remembered, C[t, env], C[t, env]))
             )

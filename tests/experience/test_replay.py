@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.engines.replay import FRESH, ReplaySettings, Scene, SceneChoice
 from ascpo.experience.replay import SOLVED, Tally, fresh_part, step_weights, vacant
+from tests.slow import slow
 
 SETTINGS = ReplaySettings(share=0.4, pool=4)
 SMOOTHING = 0.5
@@ -201,6 +202,7 @@ def estimates(settings, theta, seed):
     return np.array(found)[50:], np.mean(q * (1 - q))
 
 
+@slow("with known probabilities it is exact")
 def test_the_gradient_of_the_violation_probability_is_nearly_unbiased_and_less_noisy():
     """Probabilities are estimated from the replays themselves. Unweighted, replays would count several times."""
     found, truth = estimates(ReplaySettings(share=0.4, pool=64), 0.0, seed=0)

@@ -152,6 +152,7 @@ def test_the_mean_distance_to_the_goal_at_the_start_agrees_with_the_one_measured
     assert d.mean() == pytest.approx(printed, abs=3 * standard_error + 0.005)
 
 
+@slow("a property of the drawn scenes")
 def test_the_arms_hazards_and_goal_are_within_reach():
     drawn = layouts("Arm3-8-Hazard")
     assert gaps(drawn.obstacles, np.zeros(3)).max() <= 2.0 + ROUNDING

@@ -32,6 +32,7 @@ from ascpo.runs.trained_policy import read_policy
 from ascpo.seeding import Purpose, seed_of
 from ascpo.training.state import TrainingState
 from tests.runs.helpers import CART, EPOCH, TINY
+from tests.slow import slow
 from tests.training.made import agent_of
 
 QUIET = TINY | {"progress": False, "checkpoint_every": 0.0}
@@ -243,6 +244,7 @@ def test_every_candidate_plays_the_same_validation_scenes_of_the_run(selecting, 
     assert played == [[(seed_of(Purpose.VALIDATION, 0), i) for i in range(6)]] * 4
 
 
+@slow("selects five times")
 def test_a_selection_that_is_known_is_not_played_again_unless_it_is_damaged_or_another_one(selecting, played):
     ascpo.resume(selecting, progress=False, **SELECTED)
     before = contents(selecting, "policy.safetensors", "selection.csv", "selection.csv.sha256")

@@ -23,7 +23,7 @@ from tests.own import Cart, WithNaN, WithoutCost
 from tests.own import make as make_cart
 from tests.runs.helpers import CART, EPOCH, POINT, TINY
 from tests.runs.test_tables import full_after
-from tests.slow import always
+from tests.slow import always, slow
 
 QUIET = TINY | {"progress": False, "checkpoint_every": 0.0}
 
@@ -84,6 +84,7 @@ def test_a_run_made_longer_equals_a_longer_one(whole, tmp_path):
     assert find(shorter).config().total_steps == 4 * EPOCH
 
 
+@slow("test_update.py shows what is carried on")
 def test_smoothed_gradients_and_the_signal_are_continued_too(whole, tmp_path):
     """Measured in the first and the third epoch; two runs of two epochs are one of four."""
     env, usual = whole
@@ -95,6 +96,7 @@ def test_smoothed_gradients_and_the_signal_are_continued_too(whole, tmp_path):
     assert np.isnan(longer.history["CostSignal"][[1, 3]]).all()
 
 
+@slow("test_replay.py goes on from a state")
 def test_a_run_that_plays_scenes_again_continues_with_its_pool(tmp_path):
     replay = {"share": 0.5, "pool": 8}
     undisturbed = train("tests/Ditch-v0", tmp_path / "whole", replay=replay)

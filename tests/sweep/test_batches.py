@@ -42,6 +42,7 @@ def metrics(jobs):
     return {one.name: one.run.metrics.read_bytes() for one in jobs}
 
 
+@slow("engines and groups of runs are tried alone and in company")
 def test_two_algorithms_and_two_seeds_in_a_batch_have_the_bytes_that_they_have_alone(alone, tmp_path):
     jobs, progress = jobs_in(tmp_path), Recorder()
     assert [one.status for one in train_in_batches(jobs, progress)] == ["trained"] * 4

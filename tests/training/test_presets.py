@@ -35,7 +35,7 @@ def test_an_epoch_can_be_traced_and_leaves_a_state_of_the_same_shape(algo, prese
     assert report.divergence.shape == ()
 
 
-@pytest.mark.parametrize("algo", always(["ascpo", "pascpo"], "pascpo"))
+@pytest.mark.parametrize("algo", always(["ascpo", "pascpo"]))
 def test_a_short_training_as_the_released_code_does_it_stays_finite(algo):
     few = {"iterations": 4}
     config = configure(

@@ -181,7 +181,9 @@ def cases():
         own = {name: value for name, value in leaves(kind).items() if everything or not name.startswith("target.")}
         for name, value in {**(leaves(Settings) if everything else {}), **own}.items():
             if name not in IN_THE_LOOP and (name not in JUDGED_BY or kind().build(0.98).target is not None):
-                marks = [slow("in the long run")] if name.startswith(("value_fit.", "cost_fit.")) else []
+                marks = (
+                    [slow("in the long run")] if name.startswith(("value_fit.", "cost_fit.", "trust_region.")) else []
+                )
                 yield pytest.param(algo, name, value, id=f"{algo}-{name}", marks=marks)
 
 

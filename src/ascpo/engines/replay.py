@@ -84,9 +84,15 @@ def vacant_pool(settings: ReplaySettings) -> Int[np.ndarray, "slot 2"]:
 
 @jax.jit
 def choose_slots(rule: Rule, begun: Int[Array, " env"], pool: Int[Array, "slot 2"]) -> Int[Array, " env"]:
-    """The slots that the next episodes play, or `FRESH`. So many episodes have begun so far, of either kind."""
+    """The slots that the next episodes play, or `FRESH`. So many episodes have begun so far, of either kind.
+
+    Even environments choose even slots, odd ones odd slots: the two halves of a batch, which are held against each
+    other to tell signal from noise, have no scene in common.
+    """
     which, place = hashed(keys_of(jnp.asarray(rule.seeds), begun), jnp.zeros_like(begun))
-    slot = (place % jnp.asarray(rule.slots, jnp.uint32)).astype(jnp.int32)
+    slots, odd = jnp.asarray(rule.slots, jnp.uint32), jnp.arange(len(begun), dtype=jnp.uint32) % 2
+    mine = jnp.maximum((slots + 1 - odd) // 2, 1)
+    slot = jnp.minimum(2 * (place % mine) + odd, slots - 1).astype(jnp.int32)
     again = (which >> (32 - _BITS)) < jnp.asarray(rule.threshold, jnp.uint32)
     return jnp.where(again & (pool[slot, 0] >= 0), slot, FRESH)
 

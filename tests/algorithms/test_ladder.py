@@ -51,6 +51,7 @@ def agent_for(algorithm, sizes, limits):
         fit = replace(built.shield.fit, iterations=SMALL.iterations, batch_size=SMALL.batch_size)
         built = replace(built, shield=replace(built.shield, fit=fit))
     clipped = isinstance(built.step, ClippedStep)
+    region = TrustRegion(fisher_stride=1, cg_iterations=10)
     settings = Settings(
         num_envs=sizes.num_envs,
         horizon=20,
@@ -59,7 +60,7 @@ def agent_for(algorithm, sizes, limits):
         limits=limits,
         value_fit=SMALL,
         cost_fit=SMALL_OF_COSTS if built.cost_critics else CostFitSettings(),
-        trust_region=TrustRegion() if clipped else TrustRegion(fisher_stride=1, cg_iterations=10),
+        trust_region=TrustRegion() if clipped else replace(region, signal_every=0) if built.constraint else region,
     )
     return Agent(built, settings, sizes, limits * sizes.m)
 

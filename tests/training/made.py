@@ -12,6 +12,7 @@ from ascpo.networks.fit import CostFitSettings, FitSettings
 from ascpo.training.agent import Agent
 from ascpo.training.settings import Settings
 from ascpo.training.state import Sizes
+from ascpo.trust_region.step import TrustRegion
 
 TIME, ENVS, OBS, ACT = 7, 3, 2, 2
 NAMES = ("left", "right")
@@ -24,9 +25,14 @@ def agent_of(algorithm, sizes=None, limits=LIMITS, **settings):
     if built.shield:
         built = replace(built, shield=replace(built.shield, fit=FitSettings(2, 8)))
     of_costs = {"cost_fit": CostFitSettings(2, 8, window=2)} if built.cost_critics else {}
+    # Half of the batch would have a program of its own.
+    region = {"trust_region": TrustRegion(signal_every=0)} if built.constraint else {}
     usual = {"num_envs": ENVS, "horizon": TIME, "hidden": (4,), "limits": limits, "value_fit": FitSettings(2, 8)}
     return Agent(
-        built, Settings(**(usual | of_costs | settings)), sizes or Sizes(ENVS, OBS, ACT, len(limits)), tuple(limits)
+        built,
+        Settings(**(usual | of_costs | region | settings)),
+        sizes or Sizes(ENVS, OBS, ACT, len(limits)),
+        tuple(limits),
     )
 
 

@@ -18,6 +18,8 @@ from ascpo.trust_region.signal import no_signal
 from ascpo.trust_region.step import TrustRegion
 from tests.training.made import TIME, agent_of, rollout_of
 
+EVERY_SECOND = TrustRegion(signal_every=2)
+
 
 def an_epoch(agent, **given):
     state, rollout = agent.init(0), rollout_of(agent, **given)
@@ -85,7 +87,7 @@ def test_the_cap_of_a_target_is_reported():
 @pytest.mark.parametrize("mode", ["chance", "moment", "reference"])
 def test_the_gradient_of_every_second_environment_and_that_of_the_others_are_the_whole(mode):
     """The constraint where the others' steps stay what they were: two of three environments follow."""
-    agent = agent_of(ASCPO(mode=mode))
+    agent = agent_of(ASCPO(mode=mode), trust_region=EVERY_SECOND)
     state, rollout, estimates = an_epoch(agent)
     problem = problem_of(agent, state, rollout, estimates, Demand(jnp.zeros(2)))
     theta = away(state.policy.theta)
@@ -104,7 +106,7 @@ def test_the_gradient_of_every_second_environment_and_that_of_the_others_are_the
 
 
 def test_the_signal_is_measured_every_so_many_epochs_and_carried_on():
-    agent = agent_of("ascpo", trust_region=TrustRegion(signal_every=2))
+    agent = agent_of("ascpo", trust_region=EVERY_SECOND)
     state, rollout, estimates = an_epoch(agent)
     assert_array_equal(state.policy.signal.share, [1.0, 1.0])
     first, report, _ = update(agent, state, rollout, estimates)
@@ -117,7 +119,7 @@ def test_the_signal_is_measured_every_so_many_epochs_and_carried_on():
 
 
 def test_measuring_the_signal_changes_no_step():
-    usual = agent_of("ascpo")
+    usual = agent_of("ascpo", trust_region=EVERY_SECOND)
     state, rollout, estimates = an_epoch(usual)
     after, report, _ = update(usual, state, rollout, estimates)
     silent = agent_of("ascpo", trust_region=TrustRegion(signal_every=0))
@@ -138,7 +140,7 @@ def test_without_constraints_there_is_no_signal(algorithm):
 
 
 def test_a_single_environment_has_no_halves():
-    agent = agent_of("ascpo", Sizes(1, 2, 2, 2), num_envs=1)
+    agent = agent_of("ascpo", Sizes(1, 2, 2, 2), num_envs=1, trust_region=EVERY_SECOND)
     state, rollout, estimates = an_epoch(agent)
     assert np.isnan(update(agent, state, rollout, estimates)[1].signal).all()
 
@@ -146,7 +148,7 @@ def test_a_single_environment_has_no_halves():
 def test_feedback_asks_by_the_signal_of_earlier_epochs():
     """A signal of 0.1 on average, which is what half is asked for."""
     target = TargetSettings(half_signal=0.1)
-    agent = agent_of(ASCPO(target=target))
+    agent = agent_of(ASCPO(target=target), trust_region=EVERY_SECOND)
     state, rollout, estimates = an_epoch(agent, truncated=jnp.zeros((TIME, 3), bool))
     trend = no_signal(2).after(jnp.full(2, 0.1))
     _, asked, _ = update(agent, replace(state, policy=replace(state.policy, signal=trend)), rollout, estimates)
@@ -156,7 +158,7 @@ def test_feedback_asks_by_the_signal_of_earlier_epochs():
 
 
 def test_momentum_is_carried_from_step_to_step():
-    agent = agent_of("ascpo", trust_region=TrustRegion(cost_momentum=0.5))
+    agent = agent_of("ascpo", trust_region=TrustRegion(cost_momentum=0.5, signal_every=0))
     state, rollout, estimates = an_epoch(agent)
     b = problem_of(agent, state, rollout, estimates, Demand(jnp.zeros(2))).gradients()[1:]
     after, _, _ = update(agent, state, rollout, estimates)

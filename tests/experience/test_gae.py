@@ -125,6 +125,6 @@ def test_small_spreads_are_explained_too():
     assert_allclose(explained_variance(target, target, jnp.ones((2, 1), bool)), 1.0)
 
 
-def test_where_the_truth_is_nothing_the_bias_is_against_a_billionth():
+def test_where_the_truth_is_nothing_there_is_no_bias_to_speak_of():
     nothing, known = jnp.zeros((2, 1, 1)), jnp.ones((2, 1), bool)
-    assert_allclose(relative_bias(nothing + 1e-9, nothing, known), [1.0], rtol=1e-4)
+    assert np.isnan(relative_bias(nothing + 1e-9, nothing, known)).all()

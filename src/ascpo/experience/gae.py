@@ -84,9 +84,10 @@ def explained_variance(
 def relative_bias(
     prediction: Float[Array, "time env k"], target: Float[Array, "time env k"], where: Bool[Array, "time env"]
 ) -> Float[Array, " k"]:
-    """By how much predictions are too large in the mean, as a multiple of the truth."""
+    """By how much predictions are too large in the mean, as a multiple of the truth; NaN where the truth is 0."""
 
     def total(x: Float[Array, "time env k"]) -> Float[Array, " k"]:
         return jnp.sum(jnp.where(where[..., None], x, 0.0), axis=(0, 1))
 
-    return total(prediction) / jnp.maximum(total(target), 1e-9) - 1.0
+    truth = total(target)
+    return jnp.where(truth > 0.0, total(prediction) / jnp.where(truth > 0.0, truth, 1.0) - 1.0, jnp.nan)

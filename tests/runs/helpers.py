@@ -9,6 +9,7 @@ TINY = {
     "hidden": (8, 8),
     "value_fit": {"iterations": 4, "batch_size": 32},
     "cost_fit": {"iterations": 4, "batch_size": 32, "window": 3},
+    "trust_region": {"signal_every": 0},
 }
 EPOCH = 100
 CART = "tests/Cart-v0"

@@ -20,7 +20,7 @@ from ascpo.report.document import write_report
 from ascpo.runs import selection
 from ascpo.runs.candidates import Candidate, candidates_of
 from ascpo.runs.config import Config, configure, configure_each
-from ascpo.runs.directory import find
+from ascpo.runs.directory import NoRun, find
 from ascpo.runs.errors import MENDABLE
 from ascpo.runs.sealed import read_arrays, sealed_arrays
 from ascpo.runs.selection import Outcome, best_of
@@ -125,6 +125,13 @@ def test_a_finished_run_may_hand_out_another_policy_and_is_the_same_run(run):
     assert read_policy(run).source.kind == "average", "a run remembers what it hands out"
     ascpo.resume(run, hand_out="last", progress=False)
     assert read_policy(run).source.kind == "last"
+
+
+def test_a_run_that_hands_out_the_last_policy_is_not_read_as_if_it_handed_out_the_mean(run):
+    shutil.copyfile(run / POLICIES[2], run / POLICIES[0])
+    with pytest.raises(NoRun, match=r"holds the mean of the policies after 1 to 3 epochs, but its run hands out 'last'"):
+        read_policy(run)
+    assert read_policy(run / POLICIES[0]).source.kind == "average", "the file itself is what it says"
 
 
 def test_the_digest_of_a_policy_does_not_depend_on_what_the_run_hands_out(whole, run):

@@ -121,6 +121,7 @@ def read_policy(path: Path) -> PolicyFile:
         source = source_of(about)
     if directory:
         _check_run(directory, header.config)
+        _check_handed_out(directory, config, source)
     return PolicyFile(
         config=config,
         plain_config=header.config,
@@ -141,6 +142,16 @@ def _check_run(directory: RunDirectory, plain: Plain) -> None:
         raise NoRun(
             f"{directory.policy} belongs to another run: its settings are not those of {directory.config_file}. Put "
             f"the run's own policy there, or name the file itself."
+        )
+
+
+def _check_handed_out(directory: RunDirectory, config: Config, source: Source) -> None:
+    """The policy that a run hands out must be the one that its settings ask for."""
+    kinds = ("last", "selected") if config.hand_out == "selected" else (config.hand_out,)  # At first, nothing is.
+    if source.kind not in kinds:
+        raise NoRun(
+            f"{directory.policy} holds {source.description}, but its run hands out {config.hand_out!r}. Put the run's "
+            f"own policy there, or name the file itself."
         )
 
 

@@ -35,19 +35,28 @@ from ascpo.sweep.progress import ConsoleProgress
 from ascpo.sweep.scheduler import run_sweep
 
 NEAR = {"near_miss": 0.1, "near_miss_end": 0.03}
+STEADY = {"near_miss": 0.1, "near_miss_end": 0.1}
 ON_TIME = {"target.timeout_limit": 0.01}
+CHERNOFF = {"mode": "chernoff", "near_miss": 0.3, "near_miss_end": 0.3}
 REPLAY = {"replay.share": 0.4}
 ALL = NEAR | ON_TIME | REPLAY
+
+
+def short(gae_lambda: float) -> dict[str, Any]:
+    """Advantages of costs that look less far ahead, and rely on the critic instead: λ is 0.95 by default."""
+    return {"cost_gae_lambda": gae_lambda}
+
+
 VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "control": ("ascpo", {}),
     "near-miss": ("ascpo", NEAR),
     "near-miss-wide": ("ascpo", {"near_miss": 0.2, "near_miss_end": 0.1}),
-    "near-miss-steady": ("ascpo", {"near_miss": 0.1, "near_miss_end": 0.1}),
+    "near-miss-steady": ("ascpo", STEADY),
     "on-time": ("ascpo", ON_TIME),
     "near-miss-on-time": ("ascpo", NEAR | ON_TIME),
     "replay": ("ascpo", REPLAY),
-    "chernoff": ("ascpo", {"mode": "chernoff", "near_miss": 0.3, "near_miss_end": 0.3}),
-    "chernoff-on-time": ("ascpo", ON_TIME | {"mode": "chernoff", "near_miss": 0.3, "near_miss_end": 0.3}),
+    "chernoff": ("ascpo", CHERNOFF),
+    "chernoff-on-time": ("ascpo", ON_TIME | CHERNOFF),
     "momentum": ("ascpo", {"trust_region.cost_momentum": 0.8}),
     "by-signal": ("ascpo", {"target.half_signal": 0.05}),
     "wide": ("ascpo", {"hidden": (128, 128)}),
@@ -56,6 +65,21 @@ VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "all-but-near-miss": ("ascpo", ON_TIME | REPLAY),
     "all-but-on-time": ("ascpo", NEAR | REPLAY),
     "all-with-momentum": ("ascpo", ALL | {"trust_region.cost_momentum": 0.8}),
+    "short": ("ascpo", short(0.5)),
+    "short-on-time": ("ascpo", ON_TIME | short(0.5)),
+    "steady-on-time": ("ascpo", STEADY | ON_TIME),
+    "steady-on-time-0.8": ("ascpo", STEADY | ON_TIME | short(0.8)),
+    "steady-on-time-0.5": ("ascpo", STEADY | ON_TIME | short(0.5)),
+    "steady-on-time-0": ("ascpo", STEADY | ON_TIME | short(0.0)),
+    "steady-on-time-momentum": ("ascpo", STEADY | ON_TIME | {"trust_region.cost_momentum": 0.8}),
+    "chernoff-on-time-0.8": ("ascpo", CHERNOFF | ON_TIME | short(0.8)),
+    "chernoff-on-time-0.5": ("ascpo", CHERNOFF | ON_TIME | short(0.5)),
+    "chernoff-on-time-0.9": ("ascpo", CHERNOFF | ON_TIME | short(0.9)),
+    "chernoff-on-time-0.8-even": ("ascpo", CHERNOFF | ON_TIME | short(0.8) | {"tau": 0.1, "cap": 1.0}),
+    "chernoff-on-time-0.8-few-iterations": (
+        "ascpo",
+        CHERNOFF | ON_TIME | short(0.8) | {"trust_region.cg_iterations": 10},
+    ),
     "trpo": ("trpo", {}),
     "cpo": ("cpo", {}),
     "scpo": ("scpo", {}),

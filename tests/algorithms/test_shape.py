@@ -30,3 +30,12 @@ def test_no_six_lines_stand_in_two_of_them():
 def test_an_algorithm_is_called_as_it_is_typed_and_has_a_page(name):
     assert ALGORITHMS[name]().build(0.98).name == name
     assert (FOLDER.parents[2] / "docs" / "algorithms" / f"{name}.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "head"),
+    [({}, "sigmoid"), ({"mode": "chernoff", "cap": 1.0}, "sigmoid"), ({"mode": "chernoff", "cap": 1.5}, "softplus"),
+     ({"mode": "moment"}, "softplus")],
+)  # fmt: skip
+def test_what_is_never_more_than_one_is_predicted_so(settings, head):
+    assert ALGORITHMS["ascpo"](**settings).build(0.98).cost_critics.head == head

@@ -54,6 +54,8 @@ class ASCPO:
         signals = {"chance": crossings, "moment": moments, "cantelli": moments}
         signal = ChernoffWeights(self.tau, self.cap) if self.mode == "chernoff" else signals.get(self.mode, increments)
         critics = largest_cost(signal, per_constraint=2 if signal is moments else 1)
+        if self.mode == "chance" or (self.mode == "chernoff" and self.cap == 1.0):
+            critics = replace(critics, head="sigmoid")  # What is still to come is never more than 1.
         bound, quantity = self._bound(probability)
         limit = f", at {1 - probability:g}" if self.mode in ("chance", "chernoff") else ""
         return Algorithm(
@@ -61,7 +63,7 @@ class ASCPO:
             description=f"bounds {quantity}{limit}; mode {self.mode}",
             quantity=quantity,
             augmentation=RunningMaximum(),
-            cost_critics=replace(critics, head="sigmoid") if self.mode == "chance" else critics,
+            cost_critics=critics,
             constraint=bound,
             target=self.target.build(probability),
         )

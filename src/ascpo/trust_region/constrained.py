@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, PyTree
 from ascpo.trust_region import conjugate_gradient, dual
 from ascpo.trust_region.dual import Case
 from ascpo.trust_region.line_search import Evaluation, backtrack
-from ascpo.trust_region.momentum import no_momentum, smoothed
+from ascpo.trust_region.momentum import no_momentum, smoothed, with_gradients
 from ascpo.trust_region.step import Problem, StepReport, TrustRegion, Vector, searched
 
 
@@ -41,7 +41,10 @@ class ConstrainedStep:
             better = (at.loss <= start.loss) | ~objective_must_fall
             return near & better & jnp.all(at.constraints - start.constraints <= allowed)
 
-        found = backtrack(problem.evaluate, accept, problem.theta, x, start, region.backtracking, region.backtracks)
+        evaluate = problem.evaluate
+        if state is not None:
+            evaluate = with_gradients(evaluate, problem.theta, batch, gradients)
+        found = backtrack(evaluate, accept, problem.theta, x, start, region.backtracking, region.backtracks)
         report = searched(
             found,
             start,

@@ -7,14 +7,21 @@ of i epochs ago: the mean is a/(1 − a) epochs old, and the policy has moved si
 is far larger than what a few steps change of the true gradient, that is a good bargain. Where a step is to undo what
 the last one did, it is not. Vectors of parameters are averaged as they are: that F has changed since is neglected.
 
-Only the linear model of the step has the mean. The line search judges the surrogate itself, on the batch of its epoch.
+The line search judges a step by the batch's surrogate X with the mean in place of its own gradient bⱼ:
+
+    X(θ) + (b − bⱼ)ᵀ(θ − θⱼ)
+
+By X itself, most of whose gradient is noise, it would shorten the very steps that the noise has been taken out of.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
+
+from ascpo.trust_region.line_search import Evaluation
 
 
 @jax.tree_util.register_dataclass
@@ -39,3 +46,19 @@ def smoothed(
         return gradients, None
     after = Momentum(a * before.total + gradients[1:], a * before.weight + 1.0)
     return jnp.concatenate([gradients[:1], after.total / after.weight]), after
+
+
+def with_gradients(
+    evaluate: Callable[[Float[Array, " p"]], Evaluation],
+    theta: Float[Array, " p"],
+    own: Float[Array, "rows p"],
+    gradients: Float[Array, "rows p"],
+) -> Callable[[Float[Array, " p"]], Evaluation]:
+    """The same functions, with other gradients of the constraints at θ than their own."""
+    change = gradients[1:] - own[1:]
+
+    def evaluated(point: Float[Array, " p"]) -> Evaluation:
+        at = evaluate(point)
+        return replace(at, constraints=at.constraints + change @ (point - theta))
+
+    return evaluated

@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, PyTree
 from ascpo.trust_region import conjugate_gradient
 from ascpo.trust_region.dual import Case
 from ascpo.trust_region.line_search import Evaluation, backtrack
-from ascpo.trust_region.momentum import no_momentum, smoothed
+from ascpo.trust_region.momentum import no_momentum, smoothed, with_gradients
 from ascpo.trust_region.step import Problem, StepReport, TrustRegion, Vector, searched
 
 _SMALL = 1e-12
@@ -52,7 +52,10 @@ class ProjectedStep:
         def accept(at: Evaluation) -> Bool[Array, ""]:
             return (at.divergence <= region.delta) | (not self.within_region)
 
-        found = backtrack(problem.evaluate, accept, problem.theta, x, start, region.backtracking, region.backtracks)
+        evaluate = problem.evaluate
+        if state is not None:
+            evaluate = with_gradients(evaluate, problem.theta, batch, gradients)
+        found = backtrack(evaluate, accept, problem.theta, x, start, region.backtracking, region.backtracks)
         report = searched(
             found,
             start,

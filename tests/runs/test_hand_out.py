@@ -129,7 +129,8 @@ def test_a_finished_run_may_hand_out_another_policy_and_is_the_same_run(run):
 
 def test_a_run_that_hands_out_the_last_policy_is_not_read_as_if_it_handed_out_the_mean(run):
     shutil.copyfile(run / POLICIES[2], run / POLICIES[0])
-    with pytest.raises(NoRun, match=r"holds the mean of the policies after 1 to 3 epochs, but its run hands out 'last'"):
+    sentence = "holds the mean of the policies after 1 to 3 epochs, but its run hands out .last."
+    with pytest.raises(NoRun, match=sentence):
         read_policy(run)
     assert read_policy(run / POLICIES[0]).source.kind == "average", "the file itself is what it says"
 

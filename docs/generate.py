@@ -33,8 +33,8 @@ With 0.02, and a predicted fall of the violation probability by 0.1, other episo
 of the step is a random walk. A single value scatters by several hundredths, so that many are below zero: take the mean
 over epochs and seeds before you compare runs.
 
-Larger epochs (`--num-envs`, `--horizon`) have less noise. Two settings help to live with it, and both are off by
-default: `--trust-region.cost-momentum 0.9` averages the gradients of about ten epochs, and `--target.half-signal 0.05`
+Larger epochs (`--num-envs`, `--horizon`) have less noise, and so have advantages of costs that look less far ahead
+(`--cost-gae-lambda 0.8`), as far as the critic can be relied on. `--target.half-signal 0.05`, which is off by default,
 asks less of a step while the signal is low. The measurement needs another solve, so only every tenth epoch has one.
 `--trust-region.signal-every 1` measures in every epoch."""
 """How to read the column CostSignal."""

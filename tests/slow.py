@@ -4,11 +4,15 @@ import os
 
 import pytest
 
+LONG = bool(os.environ.get("ASCPO_SLOW"))
+
 
 def slow(why):
-    return pytest.mark.skipif(not os.environ.get("ASCPO_SLOW"), reason=f"{why}: ASCPO_SLOW=1")
+    return pytest.mark.skipif(not LONG, reason=f"{why}: ASCPO_SLOW=1")
 
 
 def always(names, *chosen):
     """The names as parameters of a test: these of them always, and the others in the long run."""
-    return [name if name in chosen else pytest.param(name, marks=slow("in the long run")) for name in names]
+    values = {name: name if isinstance(name, tuple) else (name,) for name in names}
+    late = slow("in the long run")
+    return [pytest.param(*value, marks=() if name in chosen else late) for name, value in values.items()]

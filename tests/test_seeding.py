@@ -27,14 +27,14 @@ from ascpo.runs.serialization import BadSetting
 from ascpo.runs.trained_policy import read_policy
 from ascpo.seeding import LATEST, MAX_ENVS, SCHEMES, Purpose, reset_seed, seed_of, words
 from tests.own import Cart
-from tests.runs.helpers import CART, EPOCH, POINT, TINY
+from tests.runs.helpers import CART, EPOCH, POINT, tiny
 from tests.slow import always
 
 OLD, NEW = SCHEMES[1], SCHEMES[2]
 SUITE = "Point-8-Hazard"
 runs, envs, episodes = st.integers(0, 2**32 - 1), st.integers(0, MAX_ENVS - 1), st.integers(0, 2**31 - 1)
 purposes = st.sampled_from(Purpose)
-QUIET = TINY | {"progress": False, "checkpoint_every": 0.0}
+QUIET = tiny("trpo") | {"progress": False, "checkpoint_every": 0.0}
 
 
 def task():
@@ -244,7 +244,7 @@ def test_a_run_that_was_resumed_is_that_run_in_both_versions(tmp_path, env, seed
     def train(epochs, name):
         return ascpo.train(env, "trpo", total_steps=epochs * EPOCH, out=tmp_path, name=name, **settings).directory
 
-    settings = {name: value for name, value in QUIET.items() if name != "cost_fit"} | {"seeding": seeding}
+    settings = QUIET | {"seeding": seeding}
     whole, part = train(3, "whole"), train(1, "part")
     ascpo.resume(part, total_steps=3 * EPOCH, progress=False)
     assert find(part).config().seeding == seeding
@@ -270,10 +270,9 @@ def taken():
 
 
 def test_your_own_environments_are_trained_evaluated_and_certified_with_seeds_of_their_own(tmp_path):
-    settings = {name: value for name, value in QUIET.items() if name != "cost_fit"}
     taken()
     env = f"{__name__}:Recording"
-    run = ascpo.train(env, "trpo", total_steps=4 * EPOCH, out=tmp_path, **settings).directory
+    run = ascpo.train(env, "trpo", total_steps=4 * EPOCH, out=tmp_path, **QUIET).directory
     trained = taken()
     evaluate_run(run, 30, env=env)
     evaluated = taken()

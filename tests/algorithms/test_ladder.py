@@ -215,6 +215,7 @@ def test_the_price_of_the_tail_rises_too_slowly_for_so_short_a_training():
     assert row["EpMaxCost"] > 1
 
 
+@slow("TRPO is compiled")
 def test_a_walk_without_constraint_goes_all_the_way():
     row, _ = climbed("trpo", Corridor())
     assert row["EpRet"] > 2.0

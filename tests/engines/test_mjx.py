@@ -24,7 +24,7 @@ from ascpo.environments.spaces import make_task
 from ascpo.seeding import Purpose, seed_of
 from tests.actors import ToyActor
 from tests.engines.test_runs import ENVS, assert_same, shield
-from tests.slow import always, slow
+from tests.slow import slow
 
 LIMIT = 9
 """Steps of an episode. The motor that turns the robot switches back and forth between its ends: what rounding does to
@@ -217,7 +217,8 @@ def still(physics, mesh):
     return lambda moving, actions: moving, physics.reset
 
 
-@pytest.mark.parametrize("limit", always([1, 2], 2))
+@slow("episodes are those of the native engine always")
+@pytest.mark.parametrize("limit", [1, 2])
 def test_no_episode_is_missing_or_played_twice_however_many_end(monkeypatch, limit):
     """With episodes of one step, more end in a chunk than are left of those drawn ahead."""
     monkeypatch.setattr(module, "over_devices", still)

@@ -18,6 +18,7 @@ from ascpo.runs.trained_policy import read_policy
 from ascpo.seeding import Purpose, seed_of
 from tests.evaluation.untrained import untrained
 from tests.misbehaving import Misbehaving
+from tests.slow import slow
 
 
 def test_figures_episodes_and_the_worst_of_them_are_kept_with_the_run(tmp_path):
@@ -44,6 +45,7 @@ def test_the_same_seed_gives_the_same_episodes_and_another_gives_others(tmp_path
     assert not set(other) & set(read_table(run / "episodes-sampled.csv")["Seed"])
 
 
+@slow("test_seeding.py shows it of the seeds")
 def test_seeds_of_neighbouring_evaluations_share_no_episode_of_a_suite(tmp_path):
     run = untrained(tmp_path, env="Point-1-Hazard")
     seeds = []

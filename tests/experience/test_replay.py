@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.engines.replay import FRESH, ReplaySettings, Scene, SceneChoice
 from ascpo.experience.replay import SOLVED, Tally, fresh_part, step_weights, vacant
-from tests.slow import slow
+from tests.slow import always, slow
 
 SETTINGS = ReplaySettings(share=0.4, pool=4)
 SMOOTHING = 0.5
@@ -126,7 +126,7 @@ def known_pool(solved=0):
     return kinds, replace(pool, fresh=rates, again=rates, safe=jnp.array([0] * (22 - solved) + [SOLVED] * solved))
 
 
-@pytest.mark.parametrize(("share", "length"), [(0.4, 1), (0.7, 1), (0.4, 3)])
+@pytest.mark.parametrize(("share", "length"), always([(0.4, 1), (0.7, 1), (0.4, 3)], (0.4, 3)))
 def test_with_known_probabilities_the_weighted_mean_is_that_of_fresh_scenes(share, length):
     """Of any f that is 0 where nothing violates. Replays are `length` steps long, fresh episodes one."""
     kinds, pool = known_pool()

@@ -145,11 +145,10 @@ def test_a_checkpoint_of_an_earlier_version_is_read_by_the_earlier_names_of_its_
 def test_a_checkpoint_from_before_the_signal_was_measured_is_read_and_the_signal_begins_anew(tmp_path):
     saved = training_state(epochs=3, seed=5)
     policy = saved.learner.policy
-    earlier = dataclasses.replace(policy, signal=None)
-    Checkpoints(tmp_path, "me").save(
-        dataclasses.replace(saved, learner=dataclasses.replace(saved.learner, policy=earlier))
-    )
-    loaded = Checkpoints(tmp_path, "me").load(training_state()).learner.policy
+    assert policy.signal is None
+    Checkpoints(tmp_path, "me").save(saved)
+    measuring = training_state(trust_region={"signal_every": 10})
+    loaded = Checkpoints(tmp_path, "me").load(measuring).learner.policy
     np.testing.assert_array_equal(loaded.theta, policy.theta)
     np.testing.assert_array_equal(loaded.signal.share, 1.0)
     assert int(loaded.signal.epochs) == 0

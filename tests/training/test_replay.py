@@ -27,6 +27,7 @@ from ascpo.training.metrics import measure
 from ascpo.training.runs import HostMap, RunGroup, VectorMap
 from ascpo.training.settings import Settings
 from ascpo.training.update import update
+from tests.slow import slow
 from tests.toys import Corridor
 from tests.training.made import ENVS, TIME, agent_of, rollout_of
 
@@ -178,6 +179,7 @@ def assert_same_state(one, two):
         assert_array_equal(*(jax.random.key_data(x) if key else x for x, key in zip(pair, keys, strict=True)))
 
 
+@slow("engines go on from snapshots with their pools")
 def test_a_training_with_replays_goes_on_to_the_bit_and_is_the_same_alone():
     whole = trained((3, 8), 4)
     rows = [epoch.row for epoch in whole[-1]]
@@ -192,6 +194,7 @@ def test_a_training_with_replays_goes_on_to_the_bit_and_is_the_same_alone():
             assert_same_state(one.state.engine, two.state.engine)
 
 
+@slow("compiles a program of its own")
 @pytest.mark.usefixtures("unchecked_shapes")
 def test_side_by_side_in_one_program_runs_offer_their_own_scenes_and_expect_what_engines_give():
     engine = NativeEngine(TASK, 4, 1)
@@ -220,6 +223,7 @@ def test_an_engine_that_cannot_do_it_says_so_before_anything_is_trained():
         start(engine, [TrainingRun(agent, 0)])
 
 
+@slow("scenes enter by the limits always")
 def test_with_near_misses_the_scenes_of_near_misses_enter():
     sizes = replace(AGENT.sizes, margins=True)
     agent = agent_of("ascpo", sizes=sizes, replay=REPLAY, limits=(0.0, 0.0), near_miss=0.2)
@@ -231,6 +235,7 @@ def test_with_near_misses_the_scenes_of_near_misses_enter():
     assert float(estimate(agent, agent.init(0), near).episodes.violation_rate) == 0.0
 
 
+@slow("crossings are measured in fresh scenes always")
 def test_a_chernoff_bound_is_measured_and_time_outs_are_learned_in_fresh_scenes_alone():
     sizes, target = replace(AGENT.sizes, margins=True), {"limits": (0.0, 0.0), "near_miss": 0.5, "replay": REPLAY}
     agent = agent_of(ASCPO(mode="chernoff", target=TargetSettings(timeout_limit=0.1)), sizes=sizes, **target)

@@ -37,7 +37,6 @@ USUAL = {
     "trust_region.fisher_stride": 5,
     "trust_region.backtracking": 0.8,
     "trust_region.backtracks": 100,
-    "trust_region.cost_momentum": 0.0,
     "trust_region.signal_every": 10,
     "replay.share": 0.0,
     "replay.pool": 64,

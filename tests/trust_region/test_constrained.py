@@ -232,7 +232,6 @@ def test_constraints_that_ask_for_too_much_together_get_the_cap():
         {"fisher_stride": 1},
         {"backtracks": 1},
         {"backtracking": 0.999},
-        {"cost_momentum": 0.999},
         {"signal_every": 0},
         {"signal_every": 1},
     ],
@@ -253,8 +252,6 @@ def test_what_lies_on_the_edge_of_sense_is_allowed(edge):
         {"backtracks": 0},
         {"backtracking": 0.0},
         {"backtracking": 1.0},
-        {"cost_momentum": 1.0},
-        {"cost_momentum": -0.1},
         {"signal_every": -1},
     ],
 )
@@ -284,4 +281,4 @@ def test_the_defaults_are_those_that_the_results_were_measured_with():
     usual = TrustRegion()
     assert (usual.delta, usual.damping, usual.backtracking) == (0.02, 0.01, 0.8)
     assert (usual.cg_iterations, usual.fisher_stride, usual.backtracks) == (20, 5, 100)
-    assert (usual.cost_momentum, usual.signal_every) == (0.0, 10)
+    assert usual.signal_every == 10

@@ -14,8 +14,11 @@ from ascpo.training.settings import Settings
 
 RENAMED = {"decay": "gae_lambda", "cost_decay": "cost_gae_lambda"}
 """Shared settings: the earlier name → today's."""
-_DROPPED = {"value_fit": {"balance": "none", "monotone_weight": 0.0, "window": 1, "forget": 0.9}}
-"""Settings of the reward's critic that had no use there: their default may be dropped, another value may not."""
+_DROPPED = {
+    "value_fit": {"balance": "none", "monotone_weight": 0.0, "window": 1, "forget": 0.9},
+    "trust_region": {"cost_momentum": 0.0},
+}
+"""Settings that had no use there: their default may be dropped, another value may not."""
 _TARGET = {"share": "share", "relief": "timeout_relief", "patience": "timeout_share", "memory": "smoothing"}
 """Names within the shared setting `ask` → names within the algorithm's own setting `target`."""
 

@@ -94,10 +94,8 @@ def inert_settings(settings: Settings, algorithm: Algorithm) -> dict[str, str]:
         out["margin"] = f"{algorithm.name} does nothing about costs"
     if isinstance(algorithm.step, ClippedStep) and region != replace(TrustRegion(), delta=region.delta):
         out["trust_region"] = f"{algorithm.name} descends by Adam, and trust_region.delta alone ends that"
-    elif algorithm.constraint is None:
-        for name in ("cost_momentum", "signal_every"):
-            if getattr(region, name) != getattr(TrustRegion(), name):
-                out["trust_region"] = f"trust_region.{name} is for constraints, and {algorithm.name} has none"
+    elif algorithm.constraint is None and region.signal_every != TrustRegion().signal_every:
+        out["trust_region"] = f"trust_region.signal_every is for constraints, and {algorithm.name} has none"
     return {name: why for name, why in out.items() if getattr(settings, name) != getattr(Settings(), name)}
 
 

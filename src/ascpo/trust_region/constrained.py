@@ -8,7 +8,6 @@ from jaxtyping import Array, Bool, PyTree
 from ascpo.trust_region import conjugate_gradient, dual
 from ascpo.trust_region.dual import Case
 from ascpo.trust_region.line_search import Evaluation, backtrack
-from ascpo.trust_region.momentum import no_momentum, smoothed, with_gradients
 from ascpo.trust_region.step import Problem, StepReport, TrustRegion, Vector, searched
 
 
@@ -17,11 +16,11 @@ class ConstrainedStep:
     """The best step of the region that keeps the constraints, as far as linear models tell."""
 
     def init(self, theta: Vector, m: int, region: TrustRegion) -> PyTree:
-        return no_momentum(m, len(theta)) if m and region.cost_momentum else None
+        return None
 
     def take(self, problem: Problem, region: TrustRegion, state: PyTree) -> tuple[Vector, PyTree, StepReport]:
-        start, batch, product = problem.evaluate(problem.theta), problem.gradients(), problem.product(region.damping)
-        gradients, state = smoothed(state, batch, region.cost_momentum)
+        start, gradients = problem.evaluate(problem.theta), problem.gradients()
+        product = problem.product(region.damping)
         solved = conjugate_gradient.solve(product, gradients, iterations=region.cg_iterations)
         products = gradients @ solved.x.T
         products = (products + products.T) / 2
@@ -41,10 +40,7 @@ class ConstrainedStep:
             better = (at.loss <= start.loss) | ~objective_must_fall
             return near & better & jnp.all(at.constraints - start.constraints <= allowed)
 
-        evaluate = problem.evaluate
-        if state is not None:
-            evaluate = with_gradients(evaluate, problem.theta, batch, gradients)
-        found = backtrack(evaluate, accept, problem.theta, x, start, region.backtracking, region.backtracks)
+        found = backtrack(problem.evaluate, accept, problem.theta, x, start, region.backtracking, region.backtracks)
         report = searched(
             found,
             start,
@@ -54,6 +50,6 @@ class ConstrainedStep:
             asked=solution.asked,
             predicted=gradients[1:] @ found.taken(x, region.backtracking) if problem.m else jnp.zeros(0),
             residual=jnp.max(solved.residual),
-            signal=problem.signal(product, batch, solved.x, region),
+            signal=problem.signal(product, gradients, solved.x, region),
         )
         return found.theta, state, report

@@ -16,7 +16,6 @@ from jaxtyping import Array, Bool, Float, PyTree
 from ascpo.trust_region import conjugate_gradient
 from ascpo.trust_region.dual import Case
 from ascpo.trust_region.line_search import Evaluation, backtrack
-from ascpo.trust_region.momentum import no_momentum, smoothed, with_gradients
 from ascpo.trust_region.step import Problem, StepReport, TrustRegion, Vector, searched
 
 _SMALL = 1e-12
@@ -32,11 +31,11 @@ class ProjectedStep:
     """Shorten the step until it is within the trust region."""
 
     def init(self, theta: Vector, m: int, region: TrustRegion) -> PyTree:
-        return no_momentum(m, len(theta)) if m and region.cost_momentum else None
+        return None
 
     def take(self, problem: Problem, region: TrustRegion, state: PyTree) -> tuple[Vector, PyTree, StepReport]:
-        start, batch, product = problem.evaluate(problem.theta), problem.gradients(), problem.product(region.damping)
-        gradients, state = smoothed(state, batch, region.cost_momentum)
+        start, gradients = problem.evaluate(problem.theta), problem.gradients()
+        product = problem.product(region.damping)
         solved = conjugate_gradient.solve(product, gradients, iterations=region.cg_iterations)
         g, b = gradients[0], gradients[1:]
         q = jnp.maximum(g @ solved.x[0], 0.0)
@@ -52,10 +51,7 @@ class ProjectedStep:
         def accept(at: Evaluation) -> Bool[Array, ""]:
             return (at.divergence <= region.delta) | (not self.within_region)
 
-        evaluate = problem.evaluate
-        if state is not None:
-            evaluate = with_gradients(evaluate, problem.theta, batch, gradients)
-        found = backtrack(evaluate, accept, problem.theta, x, start, region.backtracking, region.backtracks)
+        found = backtrack(problem.evaluate, accept, problem.theta, x, start, region.backtracking, region.backtracks)
         report = searched(
             found,
             start,
@@ -65,7 +61,7 @@ class ProjectedStep:
             asked=c,
             predicted=b @ found.taken(x, region.backtracking),
             residual=jnp.max(solved.residual),
-            signal=problem.signal(product, batch, solved.x, region),
+            signal=problem.signal(product, gradients, solved.x, region),
         )
         return found.theta, state, report
 

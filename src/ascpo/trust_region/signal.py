@@ -53,10 +53,10 @@ def measure(
     theta: Vector,
     product: Callable[[Vector], Vector],
     b: Float[Array, "m p"],
-    Finv_b: Float[Array, "m p"] | None,
+    Finv_b: Float[Array, "m p"],
     iterations: int,
 ) -> Float[Array, " m"]:
-    """The signal of each constraint's gradient b; NaN where it is not measured. If F⁻¹b is None, it is solved for."""
+    """The signal of each constraint's gradient b; NaN where it is not measured."""
     unknown = jnp.full(len(b), jnp.nan)
     if part is None or not len(b):
         return unknown
@@ -65,12 +65,10 @@ def measure(
         of_part = jax.jacrev(part.constraints)(theta)
         of_part = jnp.where(jnp.all(jnp.isfinite(of_part), axis=1, keepdims=True), of_part, 0.0)
         rest = b - of_part
-        rows = rest if Finv_b is not None else jnp.concatenate([rest, b])
-        x = conjugate_gradient.solve(product, rows, iterations=iterations).x
-        whole = x[len(b) :] if Finv_b is None else Finv_b
+        x = conjugate_gradient.solve(product, rest, iterations=iterations).x
         # of_part is w₁b₁, and rest is w₂b₂.
-        agreeing = jnp.sum(of_part * x[: len(b)], axis=1) / (part.share * (1.0 - part.share))
-        return ratio(agreeing, jnp.sum(b * whole, axis=1))
+        agreeing = jnp.sum(of_part * x, axis=1) / (part.share * (1.0 - part.share))
+        return ratio(agreeing, jnp.sum(b * Finv_b, axis=1))
 
     return jax.lax.cond(part.due, measured, lambda: unknown)
 

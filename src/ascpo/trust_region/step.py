@@ -34,9 +34,6 @@ class TrustRegion:
     """Factor by which the line search shortens a step."""
     backtracks: Iterations = 100
     """Number of times that the line search tries before it gives the step up."""
-    cost_momentum: Annotated[float, Range(at_least=0.0, below=1.0)] = 0.0
-    """Weight of the epoch before in the gradients of the constraints, from 0 up to but not 1. With 0 they are those of
-    an epoch's own batch."""
     signal_every: Annotated[int, Range(at_least=0, at_most=10**6)] = 10
     """Number of epochs from one measurement of the cost gradients' signal (`CostSignal`) to the next. A policy's
     step that measures it takes almost half as long again. 0 measures nothing."""
@@ -77,14 +74,12 @@ class Problem:
     def signal(
         self,
         product: Callable[[Vector], Vector],
-        batch: Float[Array, "rows p"],
+        gradients: Float[Array, "rows p"],
         solved: Float[Array, "rows p"],
         region: TrustRegion,
     ) -> Float[Array, " m"]:
         """The signal of the constraints' gradients on this batch; NaN where this step does not measure it."""
-        # With momentum, the step has solved for other gradients than the batch's.
-        Finv_b = None if region.cost_momentum else solved[1:]
-        return measure(self.part, self.theta, product, batch[1:], Finv_b, region.cg_iterations)
+        return measure(self.part, self.theta, product, gradients[1:], solved[1:], region.cg_iterations)
 
     def gradients(self) -> Float[Array, "rows p"]:
         """Of the loss at θ, then of each constraint."""

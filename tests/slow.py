@@ -13,6 +13,8 @@ def slow(why):
 
 def always(names, *chosen):
     """The names as parameters of a test: these of them always, and the others in the long run."""
-    values = {name: name if isinstance(name, tuple) else (name,) for name in names}
-    late = slow("in the long run")
-    return [pytest.param(*value, marks=() if name in chosen else late) for name, value in values.items()]
+    return [name if name in chosen else pytest.param(*_values(name), marks=slow("in the long run")) for name in names]
+
+
+def _values(name):
+    return name if isinstance(name, tuple) else (name,)

@@ -6,6 +6,7 @@ import pytest
 
 from ascpo.cli import certify
 from tests.evaluation.untrained import untrained
+from tests.slow import slow
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,7 @@ def test_a_policy_that_is_not_safe_enough_ends_with_a_status_of_its_own(ascpo, t
     assert "NOT certified" in capsys.readouterr().out
 
 
+@slow("tests/evaluation/test_certify.py compares them always")
 def test_two_policies_are_compared(ascpo, tmp_path):
     runs = untrained(tmp_path), untrained(tmp_path, seed=1)
     said = " ".join(ascpo("certify", *runs, "--probability", 0.5, "--episodes", 40).split())

@@ -156,8 +156,8 @@ def faulty(monkeypatch, fault, at=130, where="step"):
 def test_a_training_whose_environment_fails_is_1_and_keeps_its_epochs(status, tmp_path, monkeypatch, fault):
     """Its fault comes after five epochs of 25 steps."""
     faulty(monkeypatch, fault)
-    typed = ["--env", FAULTY, "--total-steps", 9 * EPOCH, "--out", tmp_path, "--evaluate", 0]
-    code, _, err = status("train", *typed, *words())
+    typed = ["--env", FAULTY, "--algo", "trpo", "--total-steps", 9 * EPOCH, "--out", tmp_path, "--evaluate", 0]
+    code, _, err = status("train", *typed, *words(tiny("trpo")))
     assert code == 1
     assert f"Environment 0 of {FAULTY}, episode 6 (seed " in err
     assert "step 10: step raises " in err

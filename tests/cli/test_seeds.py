@@ -7,6 +7,7 @@ from ascpo.runs.directory import find
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import read_table
 from tests.runs.helpers import EPOCH, POINT, words
+from tests.slow import slow
 
 QUICK = [*words(), "--evaluate", 0, "--checkpoint-every", 0]
 
@@ -25,6 +26,7 @@ def test_what_is_not_a_list_of_seeds_is_answered_with_one(text):
         seeds_of(text)
 
 
+@slow("tests/runs/test_train_many.py shows it")
 def test_seeds_train_at_the_same_time_and_continue_at_the_same_time(ascpo, tmp_path):
     said = ascpo("train", "--env", POINT, "--seeds", "0..1", "--total-steps", EPOCH, "--out", tmp_path, *QUICK)
     runs = [tmp_path / f"Point-1-Hazard-ascpo-seed{seed}" for seed in (0, 1)]

@@ -159,6 +159,7 @@ def test_the_arms_hazards_and_goal_are_within_reach():
     assert np.linalg.norm(drawn.goal, axis=-1).max() <= 2.0 + ROUNDING
 
 
+@slow("compiles the arm's kinematics")
 def test_the_arms_hand_is_never_at_the_goal_at_the_start():
     assert_allclose(tracked_frames("Arm3-8-Hazard")[:, 2], 1.8, rtol=1e-6)
     assert 0.5 - ROUNDING <= start_distances("Arm3-8-Hazard").min() < 0.55

@@ -81,6 +81,7 @@ def test_what_is_measured_and_what_rewards_teach_comes_from_fresh_scenes_alone()
     assert_array_equal(measured.losses["value"], measured_other.losses["value"])
 
 
+@slow("what is measured is tested always")
 def test_statistics_with_replays_are_those_of_the_fresh_environments_alone():
     rollout, _ = replayed_beside(AGENT)
     found = estimate(AGENT, state_with_pool(AGENT), rollout)
@@ -96,6 +97,7 @@ def test_statistics_with_replays_are_those_of_the_fresh_environments_alone():
     assert_allclose(found.quality.value, expected.quality.value, rtol=1e-3, atol=1e-5)
 
 
+@slow("replay is off by default")
 def test_where_no_fresh_episode_finished_the_running_fresh_ones_stand_in():
     rollout, _ = replayed_beside(AGENT)
     ends = jnp.zeros((TIME, ENVS), bool).at[2, 2].set(True)
@@ -123,6 +125,7 @@ def test_costs_learn_from_replays_by_their_weights():
     assert_allclose(found, expected, rtol=1e-5, atol=1e-8)
 
 
+@slow("replay is off by default")
 def test_scenes_enter_by_the_limits_that_learning_sees():
     agent = agent_of("ascpo", replay=REPLAY, limits=(10.0, 10.0))
     rollout, _ = replayed_beside(agent)

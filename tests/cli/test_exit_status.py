@@ -16,7 +16,7 @@ from ascpo.engines.gymnasium.errors import Faulty
 from ascpo.runs.directory import runs_in
 from tests.evaluation.untrained import untrained
 from tests.misbehaving import Misbehaving
-from tests.runs.helpers import CART, EPOCH, words
+from tests.runs.helpers import CART, EPOCH, tiny, words
 from tests.slow import always, slow
 
 VERBS = pytest.mark.parametrize("verb", _COMMANDS)

@@ -5,11 +5,13 @@ python -m benchmarks.promise train --out promise --envs Point-8-Hazard --variant
     --engine mjx-jax --set num_envs=240 --set horizon=125
 python -m benchmarks.promise judge promise --episodes 3000 --jobs 2
 python -m benchmarks.promise show promise
+python -m benchmarks.promise log promise
 
 `train` trains all variants and seeds of an environment side by side; what is finished is kept. `judge` plays the last
 policy of every run and the mean of its last ones on the host, on episodes that no training has seen, and keeps a row of
 each in judged.csv. `show` gives a row for each environment, variant and kind of policy, with the worst seed beside the
-mean; a policy is certified for p if the exact lower bound of its share of safe episodes, at 95 %, is at least p.
+mean; a policy is certified for p if the exact lower bound of its share of safe episodes, at 95 %, is at least p. `log`
+gives such a table of the last fifty epochs of the trainings themselves, and keeps a row of each run in trained.csv.
 """
 
 import argparse
@@ -200,19 +202,59 @@ def show(args: argparse.Namespace) -> None:
     for key, rows in sorted(groups.items()):
         n = np.array([float(row["episodes"]) for row in rows])
         of = {name: np.array([float(row[name]) for row in rows]) for name in FIGURES}
-        violations, late = 100 * of["violations"] / n, 100 * of["timeouts"] / n
         cells = (
             *key,
             len(rows),
-            f"{violations.mean():.2f} % ({violations.max():.2f})",
-            f"{late.mean():.2f} % ({late.max():.2f})",
-            f"{of['J_r'].mean():.3f} ({of['J_r'].min():.3f})",
-            f"{of['M_c'].mean():.4f}",
+            *_common_cells(of["violations"] / n, of["timeouts"] / n, of["J_r"], of["M_c"]),
             f"{of['certified'].mean():.4f} ({of['certified'].min():.4f})",
             int((of["certified"] >= args.probability).sum()),
             f"{np.nanmean(of['signal']) if np.isfinite(of['signal']).any() else float('nan'):.3f}",
         )
         print("| " + " | ".join(map(str, cells)) + " |")
+
+
+def _common_cells(violations: np.ndarray, late: np.ndarray, reward: np.ndarray, cost: np.ndarray) -> tuple[str, ...]:
+    return (
+        f"{100 * violations.mean():.2f} % ({100 * violations.max():.2f})",
+        f"{100 * late.mean():.2f} % ({100 * late.max():.2f})",
+        f"{reward.mean():.3f} ({reward.min():.3f})",
+        f"{cost.mean():.4f}",
+    )
+
+
+def log(args: argparse.Namespace) -> None:
+    groups: dict[tuple[str, str], list[tuple[float, ...]]] = defaultdict(list)
+    with (args.out / "trained.csv").open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(("env", "variant", "seed", "epochs", "violations", "timeouts", "J_r", "M_c", "signal"))
+        for env, variant, seed, kind, path in _finished(args.out):
+            if kind == "last":
+                figures = _of_last_epochs(RunDirectory(path))
+                groups[env, variant].append(figures)
+                table.writerow((env, variant, seed, LAST, *(f"{x:.5g}" for x in figures)))
+    titles = (
+        "environment",
+        "variant",
+        "seeds",
+        "violations (worst)",
+        "time-outs (worst)",
+        "J_r (worst)",
+        "M_c",
+        "signal",
+    )
+    print("| " + " | ".join(titles) + " |\n" + "|---" * len(titles) + "|")
+    for key, rows in sorted(groups.items()):
+        *common, signal = np.array(rows).T
+        cells = (*key, len(rows), *_common_cells(*common), f"{np.nanmean(signal):.3f}")
+        print("| " + " | ".join(map(str, cells)) + " |")
+
+
+def _of_last_epochs(run: RunDirectory) -> tuple[float, ...]:
+    """Violations, time-outs, J_r and M_c over the episodes of the last epochs, and the mean signal."""
+    table = {name: column[-LAST:] for name, column in read_table(run.metrics).items()}
+    n = table["Episodes"]
+    columns = (1.0 - table["SafeRate"], table["TimeoutRate"], table["EpRet"], table["EpCost"])
+    return (*(float(np.sum(n * x) / np.sum(n)) for x in columns), _signal(run))
 
 
 def main() -> None:
@@ -229,8 +271,8 @@ def main() -> None:
     training.add_argument("--threads", type=int, default=0)
     training.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     training.add_argument("--checkpoint-every", type=float, default=900.0)
-    judging, showing = verbs.add_parser("judge"), verbs.add_parser("show")
-    for verb in (judging, showing):
+    judging, showing, logging = (verbs.add_parser(name) for name in ("judge", "show", "log"))
+    for verb in (judging, showing, logging):
         verb.add_argument("out", type=Path)
     judging.add_argument("--episodes", type=int, default=3000)
     judging.add_argument("--jobs", type=int, default=2)
@@ -240,7 +282,7 @@ def main() -> None:
         for name, (algo, own) in VARIANTS.items():
             print(f"{name:24} {algo:16} {own}")
     else:
-        {"train": train, "judge": judge, "show": show}[args.verb](args)
+        {"train": train, "judge": judge, "show": show, "log": log}[args.verb](args)
 
 
 if __name__ == "__main__":

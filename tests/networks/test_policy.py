@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from ascpo.networks.policy import LOG_STD_BOUNDS, Gaussian, Policy, mlp
+from tests.slow import slow
 
 OLD = Gaussian(jnp.array([[0.1, -0.3], [0.0, 2.0]]), jnp.array([-0.5, 0.2]))
 NEW = Gaussian(jnp.array([[0.3, -0.1], [0.5, 1.0]]), jnp.array([-0.2, 0.1]))
@@ -24,6 +25,7 @@ def test_the_divergence_is_the_mean_log_ratio_under_the_old_policy():
     assert_allclose(OLD.divergence(OLD), 0.0, atol=1e-7)
 
 
+@slow("tests/trust_region/test_fisher.py shows it of a policy's parameters")
 def test_the_metric_is_the_hessian_of_the_mean_divergence():
     def mean_divergence(flat):
         return jnp.mean(OLD.divergence(Gaussian(flat[:4].reshape(2, 2), flat[4:])))

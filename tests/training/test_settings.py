@@ -57,6 +57,7 @@ NEEDS = {name: {"mode": "paper"} for name in ("k", "omega1", "omega2")}
 NEEDS |= {name: {"mode": "chernoff", "near_miss": 0.2} for name in ("tau", "cap")}
 NEEDS |= {"margin": {"limits": (0.5,)}, "near_miss_end": {"near_miss": 0.2}}
 NEEDS["replay.pool"] = {"replay": {"share": 0.25}}
+NEEDS["target.half_signal"] = {"trust_region": {"signal_every": 10}}
 """Settings that act with certain others."""
 
 
@@ -80,7 +81,9 @@ def nested(name, value):
 
 
 def agent_with(algo, chosen):
-    config = configure("corridor", algo, **chosen)
+    """Unless that is chosen, it measures no signal: programs are smaller."""
+    quiet = {"trust_region": {"signal_every": 0}} if ALGORITHMS[algo]().build(0.98).constraint else {}
+    config = configure("corridor", algo, **(quiet | chosen))
     settings = config.settings
     sizes = Sizes(settings.num_envs, 2, 2, len(NAMES), margins=True)
     return Agent(config.algorithm(), settings, sizes, settings.limits_for(NAMES))

@@ -117,10 +117,12 @@ class NativeEngine(TaskSizes):
             results.append(np.empty((len(lanes), horizon + 1, self.envs_per_run, width), np.float32))
             runs += zip(lanes, map(jnp.asarray, np.asarray(theta)), np.asarray(noise), results[-1], strict=True)
         scenes: list[list[np.ndarray]] = []
+        again = any(isinstance(lane.schedule, ReplaySchedule) for lane in self._lanes)
         for lane, theta, noise, rows in runs:
             rows[0] = lane.first_action(theta, noise[0])
         for t in range(horizon):
-            scenes.append([lane.scenes.copy() for lane in self._lanes])
+            if again:
+                scenes.append([lane.scenes.copy() for lane in self._lanes])
             actions = np.concatenate([rows[t, :, lane.policy.executed] for lane, _, _, rows in runs])
             reasons = self._simulator.step(actions)
             if self.after_physics is not None:
@@ -132,7 +134,7 @@ class NativeEngine(TaskSizes):
                 rows[t + 1] = now
                 self.divergences.report(lane.end(rows[t + 1], reasons))
         rollouts = [lanes[0].policy.rollout(rows) for lanes, rows in zip(self._batches, results, strict=True)]
-        return self._with_scenes(rollouts, np.array(scenes))
+        return self._with_scenes(rollouts, np.array(scenes)) if again else rollouts
 
     def snapshots(self) -> Callable[[int], Snapshot]:
         return [lane.snapshot() for lane in self._lanes].__getitem__

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.engines.actor import ScriptedActor
 from ascpo.engines.contract import Rollout, RunBatch
+from ascpo.engines.divergence import Divergence, Divergences
 from ascpo.engines.functional import FunctionalEngine
 from ascpo.runs.episodes import play
 from ascpo.seeding import SCHEMES
@@ -129,6 +130,31 @@ def test_every_episode_of_the_list_is_played_to_its_end_by_whoever_is_free():
     found = play(Scripted(), ACTOR, jnp.zeros(1), seeded(0, 9), limits=(0.0,), mean_action=True).episodes
     assert_array_equal(found.length, [1, 2, 3, 1, 2, 3, 1, 1, 2])
     assert_array_equal(found.reward, [0, 0 + 1, 0 + 1 + 2, 1, 2 + 3, 3 + 4 + 5, 2, 3, 4 + 5])
+
+
+class Breaking(Scripted):
+    """Some of its simulations break down."""
+
+    def __init__(self, *places):
+        self.places, self.divergences = places, Divergences()
+        self.divergences.append(broken(8))
+
+    def collect(self, thetas, noises):
+        self.divergences.extend(map(broken, self.places))
+        return super().collect(thetas, noises)
+
+
+def broken(place):
+    return Divergence(0, *seeded(0, 9)[place], step=1, reason="a test says so")
+
+
+@pytest.mark.parametrize("limits_on", ["state", "episode"])
+def test_an_episode_whose_simulation_broke_down_keeps_no_limit_however_high_it_is(limits_on):
+    """What broke down before does not count: the engine may have played for others."""
+    how = {"limits": (25.0,), "limits_on": limits_on}
+    found = play(Breaking(2, 3), ACTOR, jnp.zeros(1), seeded(0, 9), **how).episodes
+    assert_array_equal(found.first_violation[:, 0], [-1, -1, 2, 0, -1, -1, -1, -1, -1])
+    assert_array_equal(np.flatnonzero(~found.safe), [2, 3])
 
 
 def test_a_shields_interventions_are_counted():

@@ -4,6 +4,7 @@ import logging
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 NOT_FINITE = "a sensor reads NaN or infinity"
 _log = logging.getLogger(__name__)
@@ -36,3 +37,10 @@ class Divergences(deque[Divergence]):
         for divergence in found:
             _log.warning("%s", divergence)
             self.append(divergence)
+
+
+@runtime_checkable
+class Simulating(Protocol):
+    """An engine whose simulations may break down."""
+
+    divergences: Divergences

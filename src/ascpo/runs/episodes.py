@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from ascpo.engines.actor import Actor
 from ascpo.engines.contract import EpisodeId, EpisodePlayer, Rollout
+from ascpo.engines.divergence import Divergence, Simulating
 from ascpo.engines.playlist import Playlist
 from ascpo.experience.episodes import LimitKind, over_limit
 from ascpo.guard.layout import AnyArray
@@ -89,8 +90,12 @@ def play(
     keep: int = 0,
     report: Report = say_nothing,
 ) -> Played:
-    """Play a list of episodes, fixed before the first step, and keep the actions of the worst."""
+    """Play a list of episodes, fixed before the first step, and keep the actions of the worst.
+
+    An episode whose simulation broke down kept no limit, however high the limits are.
+    """
     engine.start_at(actor, origins)
+    earlier, broken = _divergences(engine), set[EpisodeId]()
     score = _Score(len(origins), engine.envs_per_run, engine.action_size, np.array(limits, float), limits_on, keep)
     parameters = np.asarray(theta)[None]
     rng, chunk = np.random.default_rng(origins[0][0]), 25
@@ -101,8 +106,13 @@ def play(
         noise = rng.standard_normal((chunk, engine.envs_per_run, engine.action_size)).astype(np.float32)
         (rollout,) = engine.collect([parameters], [(np.zeros_like(noise) if mean_action else noise)[None]])
         score.add(jax.tree.map(lambda x: np.asarray(x)[0], rollout))
+        broken |= {(one.seed, one.episode) for one in _divergences(engine) if not any(one is e for e in earlier)}
     report(len(origins))
-    return score.played()
+    return score.played([row for row, origin in enumerate(origins) if origin in broken])
+
+
+def _divergences(engine: EpisodePlayer) -> list[Divergence]:
+    return list(engine.divergences) if isinstance(engine, Simulating) else []
 
 
 class _Waiting:
@@ -161,7 +171,10 @@ class _Score:
         counting = self._playlist.current < self._wanted
         return int(counting.sum()), int(self._running.length[counting].max(initial=0))
 
-    def played(self) -> Played:
+    def played(self, broken: list[int]) -> Played:
+        """With the last step of these rows, whose simulations broke down, over every limit."""
+        first, end = self._rows.first_violation, self._rows.length[:, None] - 1
+        first[broken] = np.where(first < 0, end, first)[broken]
         worst = sorted(self._worst, key=lambda item: item[0], reverse=True)
         return Played(self._rows, tuple(Kept(row, actions) for _, row, actions in worst))
 

@@ -25,9 +25,11 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float
 
+from ascpo.experience import scans
 from ascpo.runs.directory import find
 from ascpo.runs.environment import open_engine
 from ascpo.runs.trained_policy import read_policy
+from ascpo.theory.chernoff import chernoff_weight
 from ascpo.training.agent import Agent, agent_for
 from ascpo.training.loop import TrainingRun, start
 from ascpo.trust_region import conjugate_gradient
@@ -43,8 +45,8 @@ def crossing(h: float) -> Signal:
     return lambda m: (m > -h).astype(np.float32)
 
 
-def chernoff(tau: float, cap: float, h: float = 0.3) -> Signal:
-    return lambda m: np.where(m > -h, np.minimum(np.exp(np.minimum(m / tau, np.log(cap))), cap), 0.0).astype(np.float32)
+def chernoff(tau: float, cap: float) -> Signal:
+    return lambda m: chernoff_weight(m, 0.0, tau=tau, cap=cap, h=0.3).astype(np.float32)
 
 
 SIGNALS: dict[str, tuple[Signal, tuple[float, ...]]] = {
@@ -112,10 +114,7 @@ def _stream(out: Path, seed: int) -> Stream:
 
 def backwards(x: Numbers, done: Numbers, factor: float) -> Numbers:
     """xₜ + factor·xₜ₊₁ + … to the end of the episode."""
-    out, follows = np.empty_like(x), np.zeros(ENVS, np.float32)
-    for t in range(len(x) - 1, -1, -1):
-        out[t] = follows = x[t] + factor * np.where(done[t], 0.0, follows)
-    return out
+    return np.asarray(scans.backwards(jnp.asarray(x), jnp.zeros_like(x), jnp.asarray(done), factor))
 
 
 def fit(x: Numbers, y: Numbers, iterations: int, width: int = 128) -> Callable[[Numbers], Numbers]:

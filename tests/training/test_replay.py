@@ -226,7 +226,7 @@ def test_an_engine_that_cannot_do_it_says_so_before_anything_is_trained():
         start(engine, [TrainingRun(agent, 0)])
 
 
-@slow("scenes enter by the limits always")
+@slow("replay is off by default")
 def test_with_near_misses_the_scenes_of_near_misses_enter():
     sizes = replace(AGENT.sizes, margins=True)
     agent = agent_of("ascpo", sizes=sizes, replay=REPLAY, limits=(0.0, 0.0), near_miss=0.2)

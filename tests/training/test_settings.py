@@ -6,7 +6,6 @@ traced and compared as text with their constants, which takes no compilation.
 
 import functools
 import json
-import os
 
 import equinox as eqx
 import jax
@@ -27,7 +26,7 @@ from ascpo.training.fit import fit_critics
 from ascpo.training.settings import Settings
 from ascpo.training.state import Sizes
 from ascpo.training.update import update
-from tests.slow import slow
+from tests.slow import LONG, slow
 
 pytestmark = pytest.mark.usefixtures("unchecked_shapes")
 NAMES = ("left", "right")
@@ -178,7 +177,7 @@ def usually(observed, algo, needs):
 def cases():
     for algo, kind in ALGORITHMS.items():
         # With ASCPO all settings are tried always, with some others their own, and in the long run all with all.
-        everything = algo == "ascpo" or os.environ.get("ASCPO_SLOW")
+        everything = algo == "ascpo" or LONG
         if not everything and algo != "pascpo":
             continue
         own = {name: value for name, value in leaves(kind).items() if everything or not name.startswith("target.")}

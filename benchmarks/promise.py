@@ -79,6 +79,7 @@ VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {
         "ascpo",
         CHERNOFF | ON_TIME | short(0.8) | {"trust_region.cg_iterations": 10},
     ),
+    "chernoff-on-time-0.8-for-0.99": ("ascpo", CHERNOFF | ON_TIME | short(0.8) | {"probability": 0.99}),
     "trpo": ("trpo", {}),
     "cpo": ("cpo", {}),
     "scpo": ("scpo", {}),
@@ -88,6 +89,10 @@ VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "scpo-all": ("scpo", ALL),
     "pcpo-all": ("pcpo", ALL),
     "trpo-lagrangian-all": ("trpo-lagrangian", NEAR | REPLAY),
+    "cpo-steady-on-time": ("cpo", STEADY | ON_TIME),
+    "scpo-steady-on-time": ("scpo", STEADY | ON_TIME),
+    "pcpo-steady-on-time": ("pcpo", STEADY | ON_TIME),
+    "trpo-lagrangian-steady": ("trpo-lagrangian", STEADY),
 }
 """Name → algorithm, and what it has that the defaults have not."""
 POLICIES = ("last", "average")
@@ -125,7 +130,8 @@ def _seeds(text: str) -> list[int]:
 def judge(args: argparse.Namespace) -> None:
     """Play what is not judged yet. Every policy of an environment plays the same scenes."""
     known = {tuple(row[name] for name in KEY) for row in _judged(args.out)}
-    work = [one for one in _finished(args.out) if tuple(map(str, one[:4])) not in known]
+    wanted = [one for one in _finished(args.out) if one[1] in args.variants and one[3] in args.policies]
+    work = [one for one in wanted if one[2] in _seeds(args.seeds) and tuple(map(str, one[:4])) not in known]
     print(f"{len(work)} policies to judge, {len(known)} are judged.", flush=True)
     new = not (args.out / "judged.csv").exists()
     with ProcessPoolExecutor(args.jobs) as pool, (args.out / "judged.csv").open("a", newline="") as file:
@@ -276,6 +282,9 @@ def main() -> None:
         verb.add_argument("out", type=Path)
     judging.add_argument("--episodes", type=int, default=3000)
     judging.add_argument("--jobs", type=int, default=2)
+    judging.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
+    judging.add_argument("--policies", nargs="+", choices=POLICIES, default=list(POLICIES))
+    judging.add_argument("--seeds", default="0..99")
     showing.add_argument("--probability", type=float, default=0.98)
     args = parser.parse_args()
     if args.verb == "list":

@@ -1,6 +1,8 @@
 """Pictures, and what happens where none can be drawn."""
 
 import builtins
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -13,8 +15,10 @@ SCENE = {"robot": [0.0, 0.0, 0.0], "goal": [-1.2, 0.3], "obstacles": [[0.5, 0.0]
 
 @pytest.fixture
 def env():
+    made = ascpo.make("Point-1-Hazard", render_mode="rgb_array", width=200, height=160)
+    made.reset(seed=0)
     try:
-        made = ascpo.make("Point-1-Hazard", render_mode="rgb_array", width=200, height=160)
+        made.render()
     except RenderingUnavailable as missing:
         pytest.skip(str(missing))
     yield made
@@ -70,5 +74,20 @@ def test_where_opengl_is_missing_the_error_says_what_to_install(monkeypatch):
         return ordinary(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without_opengl)
+    env = ascpo.make("Point-1-Hazard", render_mode="rgb_array")
+    env.reset(seed=0)
     with pytest.raises(RenderingUnavailable, match="apt install"):
-        ascpo.make("Point-1-Hazard", render_mode="rgb_array")
+        env.render()
+
+
+def test_opengl_starts_with_the_first_picture_and_leaves_without_a_word(env):
+    """Libraries that are imported after OpenGL has started may crash: Stable-Baselines3 imports torch late."""
+    code = """
+import sys, gymnasium, ascpo
+env = gymnasium.make("ascpo/Point-1-Hazard-v0", render_mode="rgb_array", width=64, height=64)
+env.reset(seed=0)
+assert not [name for name in sys.modules if name.startswith("OpenGL")]
+env.render()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""

@@ -87,7 +87,11 @@ class Painter:
             self._open = False
 
     def __del__(self) -> None:
-        self.close()
+        # At the end of the program the libraries that free it may be gone, and the system frees it anyway.
+        try:
+            self.close()
+        except Exception:
+            self._open = False
 
     def _add_regions(self, layout: Layout) -> None:
         """Goal, hazards and ghosts: they are in no model, so they are drawn here."""

@@ -1,10 +1,13 @@
 """One environment: `gymnasium.make("ascpo/Point-8-Hazard-v0")`."""
 
+from functools import cached_property
+
 import gymnasium
 import jax
 import numpy as np
 
 from ascpo.engines.native.environments import NativeEnvironments
+from ascpo.environments.forking import refuse_forked
 from ascpo.environments.render import Painter
 from ascpo.environments.spaces import Info, OfTask, action_space, checked_actions, info_of, make_task, observation_space
 from ascpo.guard.costs import Overlap
@@ -39,11 +42,17 @@ class GuardEnv(OfTask, gymnasium.Env[np.ndarray, np.ndarray]):
         if render_mode not in (None, "rgb_array"):
             raise ValueError(f"render_mode={render_mode!r} is not known. Use 'rgb_array', or None for no pictures.")
         self.render_mode = render_mode
-        self._envs = NativeEnvironments(self.task, num_envs=1, num_threads=1)
-        self._painter = Painter(self.task, width, height) if render_mode else None
+        self._size = width, height
+        self._painter: Painter | None = None
         self._started, self._over, self._violated = False, True, False
         self._already_next = False
         """The engine has begun the next episode by itself, at the end of the last."""
+
+    @cached_property
+    def _envs(self) -> NativeEnvironments:
+        """Made when it is first needed: JAX must not start before processes of this environment are forked."""
+        refuse_forked()
+        return NativeEnvironments(self.task, num_envs=1, num_threads=1)
 
     @property
     def layout(self) -> Layout:
@@ -54,15 +63,16 @@ class GuardEnv(OfTask, gymnasium.Env[np.ndarray, np.ndarray]):
         """Begin an episode: of a seed, the next one of the last seed, or in a scene given by `options`."""
         super().reset(seed=seed)
         scene = read_scene(self.task, options) if options else None
+        envs = self._envs
         if seed is not None or not self._started:
             fresh = seed if seed is not None else int(self.np_random.integers(2**32))
-            observation = self._envs.reset(np.array([fresh % 2**32]))
+            observation = envs.reset(np.array([fresh % 2**32]))
         elif self._already_next:
-            observation = self._envs.memory.observation.copy()
+            observation = envs.memory.observation.copy()
         else:
-            observation = self._envs.next_episode(np.ones(1, bool))
+            observation = envs.next_episode(np.ones(1, bool))
         if scene is not None:
-            observation = self._envs.place(scene)
+            observation = envs.place(scene)
         self._started, self._over, self._already_next, self._violated = True, False, False, False
         return observation[0], {}
 
@@ -82,11 +92,15 @@ class GuardEnv(OfTask, gymnasium.Env[np.ndarray, np.ndarray]):
 
     def render(self) -> np.ndarray | None:
         """A picture from above, tinted red while a cost is being paid."""
-        if self._painter is None:
+        if self.render_mode is None:
             gymnasium.logger.warn("There is no picture: make the environment with render_mode='rgb_array'.")
             return None
+        if self._painter is None:
+            # Not before: other libraries crash if they are imported after OpenGL has started.
+            self._painter = Painter(self.task, *self._size)
         return self._painter.paint(self._envs.data(0), self.layout, violated=self._violated)
 
     def close(self) -> None:
         if self._painter is not None:
             self._painter.close()
+            self._painter = None

@@ -1,0 +1,34 @@
+"""Processes that were forked after JAX had started its threads: there, JAX waits forever for them."""
+
+import os
+from typing import Any
+
+_forked: list[int] = []
+"""The process in which JAX cannot run."""
+SENTENCE = (
+    "This environment cannot run here: its process was forked from one that had used JAX before, whose threads are "
+    "missing here. Use gymnasium.make_vec(..., vectorization_mode='vector_entry_point'), which is faster as well, or "
+    "start the processes anew: vector_kwargs={'context': 'spawn'}."
+)
+
+
+class ForkedFromJax(RuntimeError):
+    """A process in which JAX would wait forever."""
+
+
+def refuse_forked() -> None:
+    """Raise where JAX would wait forever."""
+    if os.getpid() in _forked:
+        raise ForkedFromJax(SENTENCE)
+
+
+def _after_fork() -> None:
+    from jax._src import xla_bridge  # No public function says it without starting the threads.
+
+    started: Any = getattr(xla_bridge, "backends_are_initialized", None)
+    if started is not None and started():
+        _forked[:] = [os.getpid()]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,18 @@
+"""Environments in processes that Gymnasium forks."""
+
+import gymnasium
+import pytest
+
+import ascpo
+from ascpo.environments.forking import ForkedFromJax
+
+
+def test_forked_after_jax_has_started_an_environment_refuses_instead_of_waiting_forever():
+    ascpo.make("Point-1-Hazard").reset(seed=0)
+    with pytest.warns(RuntimeWarning, match="fork"):
+        envs = gymnasium.make_vec("ascpo/Point-1-Hazard-v0", num_envs=1, vectorization_mode="async")
+    try:
+        with pytest.raises(ForkedFromJax, match="spawn"):
+            envs.reset(seed=0)
+    finally:
+        envs.close(terminate=True)

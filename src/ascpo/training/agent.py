@@ -270,7 +270,7 @@ def _init(
         near_miss=near_miss,
         shield=shield,
         pool=vacant(settings.replay) if settings.replay.share else None,
-        recent=no_policies(settings.average_epochs, theta.size) if settings.average_epochs else None,
+        recent=no_policies(settings.kept_policies, theta.size) if settings.kept_policies else None,
     )
 
 

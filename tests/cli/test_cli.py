@@ -64,7 +64,7 @@ def test_a_run_opens_by_saying_what_is_constrained(ascpo, tmp_path):
     said = " ".join(out.split())
     assert "the largest cost of any state in an episode stays within its limit (hazard at or under 0) in 98 %" in said
     assert "mode chance" in said
-    assert re.search(r"1/1 .*J_r .*M_c .*worst state .*within limits .*steps/s .*left", said)
+    assert re.search(r"1/1 .*EpRet .*EpCost .*WorstCost .*SafeRate .*steps/s .*left", said)
     assert "metrics.csv" in said
 
 

@@ -221,7 +221,7 @@ def test_ctrl_c_to_a_training_and_its_processes_is_one_line(tmp_path):
     ]
     training = command("train", *typed)
     for line in training.stdout:
-        if "J_r" in line:
+        if "EpRet" in line:
             break
     os.killpg(training.pid, signal.SIGINT)
     out, err = training.communicate(timeout=60)

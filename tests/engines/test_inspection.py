@@ -212,6 +212,25 @@ def test_four_values_of_a_step_are_refused(make):
     assert "step does not return five values" in fault
 
 
+class Six(Toy):
+    """The six values of Safety-Gymnasium."""
+
+    def step(self, action):
+        observation, reward, *rest = super().step(action)
+        return observation, reward, 0.0, *rest
+
+
+@pytest.mark.parametrize("make", [Six, lambda: TimeLimit(Six(), 20)])
+def test_of_six_values_of_a_step_the_cost_belongs_into_info(make):
+    (fault,) = faults_of(make)
+    assert "with the cost in info['cost']" in fault
+
+
+def test_a_file_is_named_by_its_module():
+    with pytest.raises(Unsuitable, match=r"envs/mine.py is a file. Name its module: envs.mine:make"):
+        resolve("envs/mine.py:make")
+
+
 class NoSeed(Toy):
     def reset(self):
         return super().reset()

@@ -39,13 +39,13 @@ def test_notes_about_the_environment_are_shown():
 def test_elsewhere_than_on_a_terminal_an_epoch_is_a_line():
     line = shown(terminal=False).splitlines()[-1]
     # Epochs take three seconds; seven are left.
-    expected = "3/10 J_r 1.500 M_c 1.2500 largest 0.2500 worst state 0.750 within limits 90.0% time-outs 10.0% "
+    expected = "3/10 EpRet 1.500 EpCost 1.2500 EpMaxCost 0.2500 WorstCost 0.750 SafeRate 90.0% TimeoutRate 10.0% "
     assert " ".join(line.split()) == expected + "steps/s 10,000 0:21 left"
 
 
 def test_on_a_terminal_the_last_epochs_are_a_table_above_a_bar():
     said = shown(terminal=True, epochs=3)
-    for word in ("worst state", "within limits", "90.0%", "3/10", "0:21 left"):
+    for word in ("WorstCost", "SafeRate", "90.0%", "3/10", "0:21 left"):
         assert word in said
 
 

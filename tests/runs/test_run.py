@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import warnings
 from pathlib import Path
 
 import jax
@@ -303,5 +304,6 @@ def test_files_are_on_the_disk_before_a_checkpoint_counts(tmp_path, monkeypatch)
 
 
 def test_what_tensorboard_is_told_is_what_the_table_says(tmp_path):
-    result = train(CART, tmp_path, epochs=2, tensorboard=True)
+    with warnings.catch_warnings(action="error", category=UserWarning):
+        result = train(CART, tmp_path, epochs=2, tensorboard=True)
     assert list((result.directory / "tensorboard").iterdir())

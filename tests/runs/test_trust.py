@@ -1,5 +1,7 @@
 import pytest
 
+from ascpo.guard.suites import UnknownSuite
+from ascpo.runs.environment import name_of
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.trust import flag_for, trusted
 from tests.own import Cart
@@ -40,3 +42,16 @@ def test_what_has_no_name_is_given_in_python():
         with pytest.raises(BadSetting, match=r"ascpo\.resume\(run, env="):
             trusted("tests.own:test.<locals>.make", trust_env=trust)
     assert trusted("tests.own:test.<locals>.make", Cart) is Cart
+
+
+def test_what_a_script_or_a_notebook_defined_is_found_in_a_module_or_passed_again():
+    for env in (None, "__main__:Cart", "tests.own:Other"):
+        with pytest.raises(BadSetting, match=r"--env MODULE:Cart.*ascpo\.resume\(run, env=Cart\)"):
+            trusted("__main__:Cart", env, trust_env=True)
+    assert trusted("__main__:Cart", "tests.own:Cart") == "tests.own:Cart"
+    assert trusted("__main__:Cart", Cart) is Cart
+
+
+def test_an_environment_of_safety_gymnasium_is_named_by_the_id_that_returns_five_values():
+    with pytest.raises(UnknownSuite, match="safety_gymnasium:SafetyPointGoal1Gymnasium-v0"):
+        name_of("SafetyPointGoal1-v0")

@@ -96,7 +96,7 @@ def _print(lines: list[str]) -> None:
 def _show_theory(certificate: Certificate) -> None:
     """What mean and variance guarantee, beside what was counted."""
     k = certificate.plan.k
-    table = plain_table("theory", "E", "V", f"E + {k:g}V", "Cantelli's p", "within", "at the limit", "held")
+    table = plain_table("theory", "E", "V", f"E + {k:g}V", "Cantelli's p", "within", "at limit", "held")
     for one in certificate.constraints:
         found = one.theory
         figures = (found.mean, found.variance, found.bound, found.promised, found.within, found.at_the_limit)

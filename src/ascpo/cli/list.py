@@ -90,7 +90,7 @@ def _runs(table: Table, directory: Path) -> list[str]:
     remarks = [remark for *_, remark in rows if remark]
     if all(epochs.startswith("?") for _, epochs, *_ in rows):
         raise NoRun(" ".join(remark.removeprefix("BAD: ") for remark in remarks[:_REASONS]))
-    for title in ("run", "epochs", "J_r", "M_c", "within limits", *([""] if remarks else [])):
+    for title in ("run", "epochs", "EpRet", "EpCost", "SafeRate", *([""] if remarks else [])):
         table.add_column(title, justify="left" if title in ("run", "") else "right", overflow="fold")
     for *cells, remark in rows:
         # A mark in the table, and the sentence below it, which would be too long here.

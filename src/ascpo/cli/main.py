@@ -13,6 +13,7 @@ from importlib import import_module
 from types import FrameType
 from typing import Any, NoReturn, TypeAlias
 
+from ascpo.cli.hints import refuse_foreign
 from ascpo.cli.output import lasting_output
 from ascpo.cli.printable import printable
 from ascpo.cli.usage import WrongUsage
@@ -60,6 +61,8 @@ def main() -> None:
 def _run(command: str, rest: list[str]) -> None:
     before = _answer_signals(stop)
     try:
+        if command == "train":
+            refuse_foreign(rest)
         import_module(f"ascpo.cli.{command}").main(rest)
         # Here rather than at the very end, where a full disk would be no error.
         if sys.stdout is not None:

@@ -15,6 +15,8 @@ from ascpo.runs.trained_policy import read_policy
 
 _WIDE = 120
 """From this width on a terminal has room for what the figures mean."""
+_ROOM = 96
+"""From this width on it has room for two columns of figures with four digits."""
 
 
 def show_evaluation(run: Path, episodes: int, *, actions: Actions = "sampled", **options: Any) -> None:
@@ -23,14 +25,17 @@ def show_evaluation(run: Path, episodes: int, *, actions: Actions = "sampled", *
         found = evaluate_run(run, episodes, actions=actions, report=report, **options)
     ways = {way: found[way] for way in ("sampled", "mean") if actions in (way, "both")}
     console = Console(highlight=False, markup=False)
-    table = plain_table(f"{episodes} fresh episodes", *(f"{way} actions" for way in ways))
-    wide = console.width >= _WIDE
+    fresh = "fresh " if len(ways) == 1 else ""
+    table = plain_table(f"{episodes} {fresh}episodes", *(f"{way} actions" for way in ways))
+    wide, digits = console.width >= _WIDE, 4 if console.width >= _ROOM or len(ways) == 1 else 3
     if wide:
         table.add_column("", style="dim")
     for name in next(iter(ways.values())):
         if name != "intervals":
             meaning = (MEANINGS.get(name, ""),) if wide else ()
-            table.add_row(printable(name), *(_with_interval(figures, name) for figures in ways.values()), *meaning)
+            table.add_row(
+                printable(name), *(_with_interval(figures, name, digits) for figures in ways.values()), *meaning
+            )
     console.print(table)
     if not read_policy(run).verified:
         console.print(f"The policy is {UNVERIFIED}.")
@@ -45,9 +50,10 @@ def plain_table(first: str, *others: str) -> Table:
     return table
 
 
-def _with_interval(figures: Figures, name: str) -> str:
+def _with_interval(figures: Figures, name: str, digits: int) -> str:
     value = figures[name]
     if value is None:
         return "none"
     low, high = figures["intervals"].get(name, (None, None))
-    return f"{value:.4g}" + ("" if low is None else f" [{low:.4g}, {high:.4g}]")
+    text = f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+    return text if low is None else f"{text} [{low:.{digits}g}, {high:.{digits}g}]"

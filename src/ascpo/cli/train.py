@@ -14,6 +14,7 @@ import tyro
 from ascpo.algorithms import Method
 from ascpo.algorithms.presets import PresetName
 from ascpo.algorithms.suite_defaults import DECIDING
+from ascpo.cli.notices import evaluated_episodes, say_length
 from ascpo.cli.parsing import parsed, plain_number
 from ascpo.cli.settings import show_settings
 from ascpo.cli.show import show_evaluation
@@ -156,6 +157,7 @@ def main(words: list[str]) -> None:
             results = relaunch(runs, configs[0].env, asked.options)
         else:
             acting = [config.refuse_inert() for config in configs]
+            say_length(acting[0])
             results = launch(acting, asked.env, asked.options, out=asked.out, names=names)
     except (Stopped, Faulty) as stopped:
         paths = [run.path for run in directories] or [asked.out / name for name in names]
@@ -167,8 +169,10 @@ def main(words: list[str]) -> None:
             raise Faulty(f"{stopped} {saved}") from stopped.__cause__
         print(f"Stopped by {stopped}. {saved}")
         sys.exit(128 + stopped.number)
+    chosen = any(word.split("=")[0] == "--evaluate" for word in words)
     for result in results:
-        _finish(result, asked.evaluate, configs[0].env, asked.options)
+        kept = 0 if chosen or not directories else evaluated_episodes(result.directory)
+        _finish(result, asked.evaluate, configs[0].env, asked.options, kept)
 
 
 def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
@@ -254,14 +258,20 @@ def _continued(config: Config, asked: Config, words: Sequence[str]) -> Config:
     return dataclasses.replace(config, **{name: getattr(asked, name) for name in changed})
 
 
-def _finish(result: Result, episodes: int, env: str, options: Options) -> None:
-    """Evaluate the policy, write the report, and say where everything is."""
+def _finish(result: Result, episodes: int, env: str, options: Options, kept: int = 0) -> None:
+    """Evaluate the policy, write the report, and say where everything is.
+
+    An evaluation of as many episodes or more, which the run has already, is kept.
+    """
     run = result.directory
     print(f"Log: {run / 'metrics.csv'}")
     print(f"Policy: {run / 'policy.safetensors'}, {read_policy(run).source.description}")
     if episodes:
         from ascpo.report.document import write_report
 
-        show_evaluation(run, episodes, env=env, threads=options.threads, hosting=options)
+        if kept > episodes:
+            print(f"Evaluation: {run / 'evaluation.json'} of {kept} episodes is kept. --evaluate N replaces it.")
+        else:
+            show_evaluation(run, episodes, env=env, threads=options.threads, hosting=options)
         print(f"Report: {write_report([run])}")
         print(f"Replay of the worst episodes: ascpo replay {run}{flag_for(env)}")

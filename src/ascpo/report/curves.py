@@ -62,7 +62,7 @@ LEARNING = (
         more_is_better=True, from_zero=False,
     ),
     Quantity(
-        "EpCost", "Cost of an episode, M_c", "The mean sum of the costs of a finished episode, over all constraints",
+        "EpCost", "Cost of an episode", "The mean sum of the costs of a finished episode, over all constraints",
         logarithmic=True,
     ),
     Quantity(
@@ -74,7 +74,7 @@ LEARNING = (
         more_is_better=True, share=True, from_zero=False,
         reference=lambda group, _: (group.first.probability, f"target: {group.first.probability:.4g}"),
     ),
-    Quantity("CostRate", "Cost rate, ρ_c", "The cost per step since the training began", smooth=False),
+    Quantity("CostRate", "Cost rate", "The cost per step since the training began", smooth=False),
 )  # fmt: skip
 OPTIMISER = (
     Quantity(

@@ -33,11 +33,11 @@ class Statistic:
 
 TRAINING = (
     Statistic("EpRet", "return", "mean return of an episode"),
-    Statistic("EpCost", "cost", "mean sum of the costs of an episode, M_c"),
+    Statistic("EpCost", "cost", "mean sum of the costs of an episode"),
     Statistic("EpMaxCost", "largest cost", "mean largest cost of an episode"),
     Statistic("SafeRate", "within limits", "share of episodes that keep every limit", share=True),
     Statistic("TimeoutRate", "time-outs", "share of episodes that the time limit ends", share=True),
-    Statistic("CostRate", "cost rate", "cost per step since the training began, ρ_c"),
+    Statistic("CostRate", "cost rate", "cost per step since the training began"),
 )
 FRESH = (
     Statistic("Episodes", "episodes", "number of episodes"),

@@ -2,6 +2,7 @@
 
 import difflib
 import importlib.util
+import re
 from collections.abc import Callable
 
 import gymnasium
@@ -31,10 +32,21 @@ def name_of(env: Environment) -> str:
     except UnknownSuite as no_suite:
         if resolve(env) is not None:
             return env
+        if re.fullmatch(r"Safety\w+-v\d+", env):
+            raise UnknownSuite(_of_safety_gymnasium(env)) from None
         others = [name for name in gymnasium.registry if not name.startswith("ascpo/")]
         close = difflib.get_close_matches(env, others, n=2, cutoff=0.75)
         also = f" Or the Gymnasium environment {' or '.join(close)}?" if close else ""
         raise UnknownSuite(f"{no_suite}{also}") from None
+
+
+def _of_safety_gymnasium(env: str) -> str:
+    """Its plain environments return six values. Those that end in Gymnasium return five, with the cost in `info`."""
+    name, _, version = env.rpartition("-")
+    return (
+        f"{env} is an environment of Safety-Gymnasium, whose steps return six values. With the package "
+        f"safety-gymnasium installed, name the one that returns five: safety_gymnasium:{name}Gymnasium-{version}"
+    )
 
 
 def engine_name(wanted: str, env: Environment) -> EngineName:

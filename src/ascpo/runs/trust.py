@@ -23,6 +23,8 @@ def trusted(named: str, env: Environment | None = None, *, trust_env: bool = Fal
             f"This run was trained on {_shown(named)}, which cannot be found by its name. Give the function that makes "
             f"it in Python, such as ascpo.resume(run, env=...)."
         )
+    if named.startswith("__main__:"):
+        return _from_main(named, env)
     if env is not None and _suite_name(env) != _suite_name(named):
         raise BadSetting(
             f"This run names {_shown(named)} as its environment, and you named {_shown(env)}. Name the same one."
@@ -34,6 +36,18 @@ def trusted(named: str, env: Environment | None = None, *, trust_env: bool = Fal
             f"--trust-env (in Python: env=... or trust_env=True)."
         )
     return named
+
+
+def _from_main(named: str, env: str | None) -> str:
+    """What was defined in a script or a notebook has another name in every other program."""
+    if env is not None and env.rpartition(":")[2] == named.rpartition(":")[2] and not env.startswith("__main__:"):
+        return env
+    function = _shown(named.rpartition(":")[2])
+    raise BadSetting(
+        f"This run was trained on {function} of a script or a notebook, which other programs cannot import by its "
+        f"name. Write it into a module, and type --env MODULE:{function}. Or pass it again where it is defined: "
+        f"ascpo.resume(run, env={function})."
+    )
 
 
 def names_code(named: str) -> bool:

@@ -14,11 +14,12 @@ from jaxtyping import Bool, Float
 from ascpo.engines.gymnasium.errors import FAILURES, Faulty, described
 from ascpo.engines.gymnasium.naming import AnyEnv, MakeEnv
 from ascpo.engines.gymnasium.trial import (
-    FIVE_VALUES,
     Info,
+    amount,
     costs_of,
     decided,
     margins_of,
+    not_five,
     short,
     wrong_number_of_values,
 )
@@ -116,14 +117,14 @@ class CheckedEnv:
         self._steps = 0
         result: object = _call(lambda: self._env.reset(seed=seed, options={}), "reset")
         if not isinstance(result, tuple) or len(result) != 2:
-            raise Faulty(f"reset returns {_amount(result)}. Return (observation, info).")
+            raise Faulty(f"reset returns {amount(result)}. Return (observation, info).")
         return self._observed(result[0], "reset")
 
     def step(self, action: np.ndarray) -> Step:
         self._steps += 1
         result: object = _call(lambda: self._env.step(action), "step")
         if not isinstance(result, tuple) or len(result) != 5:
-            raise Faulty(f"step returns {_amount(result)}. {FIVE_VALUES}")
+            raise Faulty(not_five(amount(result), more=isinstance(result, tuple) and len(result) > 5))
         observation, reward, terminated, truncated, info = result
         if not isinstance(info, dict):
             raise Faulty(f"The info of a step is a {type(info).__name__}. Return a dict, with the cost in it.")
@@ -190,10 +191,6 @@ def _call(work: Callable[[], T], name: str) -> T:
     except FAILURES as error:
         told = wrong_number_of_values(error) if name == "step" else ""
         raise Faulty(told or f"{name} raises {described(error)}.") from error
-
-
-def _amount(result: object) -> str:
-    return f"{len(result)} values" if isinstance(result, tuple) else f"a {type(result).__name__}"
 
 
 def _rewarded(reward: object) -> float:

@@ -34,6 +34,9 @@ def resolve(text: str) -> MakeEnv | None:
     module_name, colon, name = text.partition(":")
     if not colon:
         return _registered(text) if text in gymnasium.registry else None
+    if module_name.endswith(".py"):
+        module = module_name.removesuffix(".py").replace("/", ".").strip(".")
+        raise Unsuitable(f"{module_name} is a file. Name its module: {module}:{name or 'make'}")
     if not name or not all(part.isidentifier() for part in module_name.split(".")):
         return None
     module = _imported(module_name)

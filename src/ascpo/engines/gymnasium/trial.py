@@ -15,10 +15,18 @@ _STEPS = 50
 _FAR = 1e6
 """A margin beyond it, or an infinite one, says no more than this."""
 NEGATIVE = "A cost was negative. For the largest cost of an episode, costs below zero count as zero."
-FIVE_VALUES = (
-    "Return (observation, reward, terminated, truncated, info); the four values of the old gym had a single done for "
-    "the two ways to end."
-)
+_FIVE = "Return (observation, reward, terminated, truncated, info)"
+_OLD_GYM = "; the four values of the old gym had a single done for the two ways to end"
+_SAFETY_GYMNASIUM = ", with the cost in info['cost']; the six values of Safety-Gymnasium have it in the third place"
+
+
+def not_five(what: str, *, more: bool) -> str:
+    """The sentence about a step that returns less or more than five values."""
+    return f"step does not return five values but {what}. {_FIVE}{_SAFETY_GYMNASIUM if more else _OLD_GYM}."
+
+
+def amount(result: object) -> str:
+    return f"{len(result)} values" if isinstance(result, tuple) else f"a {type(result).__name__}"
 
 
 class Trial:
@@ -88,7 +96,7 @@ class Trial:
         except FAILURES as error:
             return self._fault(wrong_number_of_values(error) or f"step raises {described(error)}.", error)
         if not isinstance(result, tuple) or len(result) != 5:
-            return self._fault(f"step does not return five values. {FIVE_VALUES}")
+            return self._fault(not_five(amount(result), more=isinstance(result, tuple) and len(result) > 5))
         observation, reward, terminated, truncated, info = result
         self._look(seen, observation, "step")
         if np.asarray(reward).ndim or not _finite(reward):
@@ -203,9 +211,10 @@ def decided(end: object, name: str) -> bool:
 
 def wrong_number_of_values(error: BaseException) -> str:
     """The sentence about a wrapper that could not unpack the values of a step; "" about any other error."""
-    words = ("not enough values to unpack (expected 5", "too many values to unpack (expected 5")
-    found = isinstance(error, ValueError) and str(error).startswith(words)
-    return f"step does not return five values. {FIVE_VALUES}" if found else ""
+    text = str(error) if isinstance(error, ValueError) else ""
+    if text.startswith("too many values to unpack (expected 5"):
+        return not_five("more", more=True)
+    return not_five("fewer", more=False) if text.startswith("not enough values to unpack (expected 5") else ""
 
 
 def short(value: object) -> str:

@@ -100,15 +100,15 @@ _SHARED = ("TimeRollout", "TimeJudge", "TimePolicy", "TimeCritics", "TimeOther",
 """Runs share these: the table of each run holds its part."""
 _COLUMNS = {
     "epoch": lambda row: f"{row['Epoch'] + 1:.0f}",
-    "J_r": lambda row: f"{row['EpRet']:.3f}",
-    "M_c": lambda row: f"{row['EpCost']:.4f}",
-    "largest": lambda row: f"{row['EpMaxCost']:.4f}",
-    "worst state": lambda row: f"{row['WorstCost']:.3f}",
-    "within limits": lambda row: f"{row['SafeRate']:.1%}",
-    "time-outs": lambda row: f"{row['TimeoutRate']:.1%}",
+    "EpRet": lambda row: f"{row['EpRet']:.3f}",
+    "EpCost": lambda row: f"{row['EpCost']:.4f}",
+    "EpMaxCost": lambda row: f"{row['EpMaxCost']:.4f}",
+    "WorstCost": lambda row: f"{row['WorstCost']:.3f}",
+    "SafeRate": lambda row: f"{row['SafeRate']:.1%}",
+    "TimeoutRate": lambda row: f"{row['TimeoutRate']:.1%}",
     "steps/s": lambda row: f"{row['StepsPerSecond']:,.0f}",
 }
-"""Title → text of a row. J_r is the mean return of an episode, M_c its mean cost, `largest` its mean largest cost."""
+"""Title → text of a row. The titles are those of metrics.csv."""
 
 
 def _duration(seconds: float) -> str:

@@ -1,5 +1,6 @@
 """The metrics as files for TensorBoard: pip install 'ascpo[tensorboard]'."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,7 +33,8 @@ class TensorBoard:
         for epoch in epochs:
             if self._writer is not None and epoch.directory == self._directory:
                 for name, value in (epoch.metrics | epoch.timing).items():
-                    self._writer.add_scalar(name, value, int(epoch.metrics["TotalEnvInteracts"]))
+                    if math.isfinite(value):  # TensorBoard warns of every other number.
+                        self._writer.add_scalar(name, value, int(epoch.metrics["TotalEnvInteracts"]))
 
     def on_training_end(self) -> None:
         if self._writer is not None:

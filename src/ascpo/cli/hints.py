@@ -1,0 +1,73 @@
+"""Answers to words that people bring from other libraries, before anything heavy is imported."""
+
+import re
+from pathlib import Path
+
+from ascpo.cli.usage import WrongUsage
+
+_ADAM = "--value-fit.learning-rate and --cost-fit.learning-rate (the critics) or --trust-region.delta (the policy)"
+ELSEWHERE = {
+    "gamma": "--discount",
+    "lam": "--gae-lambda",
+    "lr": _ADAM,
+    "learning-rate": _ADAM,
+    "timesteps": "--total-steps",
+    "total-timesteps": "--total-steps",
+    "steps": "--total-steps",
+    "n-steps": "--horizon",
+    "steps-per-epoch": "--horizon, the steps of each of --num-envs environments in an epoch",
+    "epochs": "--total-steps: an epoch has --num-envs times --horizon steps",
+    "cost-limit": "--limits",
+    "limit": "--limits",
+    "target-kl": "--trust-region.delta",
+    "n-envs": "--num-envs",
+    "vector-env-nums": "--num-envs",
+    "parallel": "--num-envs",
+    "batch-size": "--value-fit.batch-size and --cost-fit.batch-size",
+    "env-id": "--env",
+    "algorithm": "--algo",
+    "agent": "--algo",
+    "exp-name": "--name",
+    "log-dir": "--out",
+    "logdir": "--out",
+    "output": "--out",
+    "hidden-sizes": "--hidden",
+    "device": "--engine, and --devices for an accelerator",
+}
+"""Flags of other libraries, and what they are called here."""
+NOWHERE = {
+    "wandb": "--tensorboard writes files that Weights & Biases can import: wandb sync RUN/tensorboard",
+    "track": "--tensorboard writes files that Weights & Biases can import: wandb sync RUN/tensorboard",
+    "mlflow": "The nearest flag is --tensorboard",
+    "clip-ratio": "Algorithms that clip have settings of their own: docs/settings.md",
+    "verbose": "The nearest flag is --no-progress",
+}
+"""Flags of other libraries that have no counterpart here."""
+_LISTS = ("hidden", "limits")
+"""Flags that take several numbers."""
+
+
+def refuse_foreign(words: list[str]) -> None:
+    """Refuse words of `ascpo train` that mean something in another library, and name the nearest flag."""
+    for i, word in enumerate(words):
+        if not word.startswith("--"):
+            continue
+        flag, _, value = word.partition("=")
+        name, after = flag.removeprefix("--").replace("_", "-"), words[i + 1] if i + 1 < len(words) else ""
+        if name in ELSEWHERE:
+            raise WrongUsage(f"there is no flag {flag}. Here it is {ELSEWHERE[name]}.")
+        if name in NOWHERE:
+            raise WrongUsage(f"there is no flag {flag}. {NOWHERE[name]}.")
+        given = value or after
+        if name in _LISTS and re.fullmatch(r"[\[(]?[-+.\de]+(\s*,\s*[-+.\de]+)+[\])]?", given):
+            numbers = " ".join(re.findall(r"[-+.\de]+", given))
+            raise WrongUsage(f"{flag} takes its numbers with spaces between them: {flag} {numbers}")
+        if name == "resume" and not value and (not after or after.startswith("--")):
+            raise WrongUsage(f"--resume needs the directory of a run. {_some_runs(Path('runs'))}")
+
+
+def _some_runs(directory: Path) -> str:
+    found = sorted(file.parent for file in directory.glob("*/config.json"))
+    if not found:
+        return f"There is none in {directory}."
+    return f"The latest is {max(found, key=lambda run: run.stat().st_mtime)}. `ascpo list runs` lists all of them."

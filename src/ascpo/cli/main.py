@@ -3,6 +3,7 @@
 docs/exit-status.md has the table of the exit statuses.
 """
 
+import contextlib
 import os
 import signal
 import sys
@@ -36,6 +37,26 @@ TRACEBACK = "ASCPO_TRACEBACK"
 Handler: TypeAlias = Callable[[int, FrameType | None], Any] | int | signal.Handlers | None
 _OURS = ("ascpo", "tyro", "argparse")
 """Packages that end this program with an exit status of their choice."""
+
+
+def program() -> NoReturn:
+    """The command line as a program of its own. Stopped by a signal, it ends without tidying up.
+
+    Python would, while threads of JAX still compile what nobody waits for any more, and these crash.
+    """
+    status: object = 0
+    try:
+        main()
+    except SystemExit as end:
+        status = end.code
+        if status not in (128 + signal.SIGINT, 128 + signal.SIGTERM):
+            raise
+    if isinstance(status, int) and status:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(status)
+    sys.exit(0)
 
 
 def main() -> None:
@@ -152,4 +173,4 @@ def _help() -> str:
 
 
 if __name__ == "__main__":
-    main()
+    program()

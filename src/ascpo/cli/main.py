@@ -28,6 +28,7 @@ _COMMANDS = {
     "journal": "describe what the optimiser did, epoch by epoch",
     "replay": "play the worst episodes in the browser",
     "video": "make a video of a bad episode",
+    "export": "write a policy for other programs: an ONNX graph, or a file that needs NumPy alone",
     "paper": "reproduce the paper's tables and figures",
     "check": "test whether an environment can be trained on",
     "list": "list algorithms, suites or runs",

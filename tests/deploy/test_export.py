@@ -1,0 +1,118 @@
+"""Exported policies take the actions of the policy that they were exported from."""
+
+import importlib.util
+import json
+
+import numpy as np
+import pytest
+
+import ascpo
+from ascpo.cli.export import main
+from ascpo.deploy.numpy_file import numpy_source, plain_data
+from ascpo.deploy.onnx_graph import onnx_content
+from ascpo.deploy.parts import parts_of
+from ascpo.deploy.standalone import Policy
+from tests.evaluation.untrained import untrained
+
+SUITE = "Point-1-Hazard"
+KINDS = {
+    "trpo": {},
+    "ascpo": {},
+    "cpo": {},
+    "trpo-sl": {"limits": (0.01,)},
+    "trpo-usl": {"threshold": 0.0},
+}
+"""Without a memory; with a maximum below zero; with a sum or none; with either shield."""
+ROUNDING = 1e-5
+"""Sums are taken in another order, and a safety layer divides by small numbers. Without shields it is below 2e-6."""
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def run(request, tmp_path_factory):
+    out = tmp_path_factory.mktemp("exported")
+    return untrained(out, env=SUITE, algo=request.param, shift=0.02, **KINDS[request.param])
+
+
+def episode(run, act, steps=40):
+    """Actions of the run's policy and of `act` on the same observations of a real episode."""
+    env, ours, rng = ascpo.make(SUITE), ascpo.load(run), np.random.default_rng(0)
+    hazard = {"robot": [0.0, 0.0, 0.0], "goal": [1.5, 1.5], "obstacles": [[0.25, 0.0]]}
+    observation, info = env.reset(seed=0, options=hazard)
+    rows = []
+    for _ in range(steps):
+        noise = rng.standard_normal(2).astype(np.float32)
+        rows.append((ours.act(observation, info, rng=_Fixed(noise)), act(observation, info, noise)))
+        observation, _, terminated, _, info = env.step(rng.uniform(-1.0, 1.0, 2).astype(np.float32))
+        assert not terminated
+    return map(np.array, zip(*rows, strict=True))
+
+
+class _Fixed:
+    """A generator of noise that is known."""
+
+    def __init__(self, noise):
+        self._noise = noise
+
+    def standard_normal(self, size):
+        return self._noise
+
+
+def test_the_numpy_file_acts_as_the_policy_does(run, tmp_path):
+    (tmp_path / "flies.py").write_text(numpy_source(parts_of(run)))
+    spec = importlib.util.spec_from_file_location("flies", tmp_path / "flies.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    policy = module.Policy()
+
+    def act(observation, info, noise):
+        return policy.act(observation, info.get("costs"), info.get("margins"), rng=_Fixed(noise))
+
+    ours, exported = episode(run, act)
+    np.testing.assert_allclose(exported, ours, atol=ROUNDING)
+    assert policy.about["limits"] == list(ascpo.load(run).config.settings.limits)
+
+
+def test_the_onnx_graph_acts_as_the_policy_does(run):
+    pytest.importorskip("onnx", reason="onnx is not installed: pip install 'ascpo[onnx]'")
+    onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install 'ascpo[onnx]'")
+    session = onnxruntime.InferenceSession(onnx_content(parts_of(run)), providers=["CPUExecutionProvider"])
+    names, state = [one.name for one in session.get_inputs()], None
+    about = json.loads(session.get_modelmeta().custom_metadata_map["ascpo"])
+    assert about["policy"] == parts_of(run).about["policy"]
+
+    def act(observation, info, noise):
+        nonlocal state
+        costs = info.get("costs", [0.0])
+        given = {
+            "observation": [observation],
+            "noise": [noise],
+            "state": [[0.0]] if state is None else state,
+            "costs": [costs],
+            "margins": [info.get("margins", costs)],
+        }
+        fed = {name: np.asarray(value, np.float32) for name, value in given.items() if name in names}
+        if "begin" in names:
+            fed["begin"] = np.array([[not info]])
+        outputs = dict(zip((one.name for one in session.get_outputs()), session.run(None, fed), strict=True))
+        state = outputs.get("state_after")
+        return outputs["action"][0]
+
+    ours, exported = episode(run, act)
+    np.testing.assert_allclose(exported, ours, atol=ROUNDING)
+
+
+def test_the_command_writes_a_file_and_says_that_a_certificate_is_missing(run, tmp_path, capsys):
+    main([str(run), "--format", "numpy", "--out", str(tmp_path / "mine.py")])
+    assert "It has no certificate" in capsys.readouterr().out
+    assert 'DATA = "{' in (tmp_path / "mine.py").read_text()
+
+
+def test_shields_are_exercised_by_the_episode(tmp_path):
+    """Without its shield, each of the two policies would act otherwise somewhere."""
+    for algo in ("trpo-sl", "trpo-usl"):
+        made = untrained(tmp_path, env=SUITE, algo=algo, shift=0.02, **KINDS[algo])
+        plain = json.loads(plain_data(parts_of(made)))
+        bare = Policy(json.dumps(plain | {"shield": None}))
+        ours, others = episode(made, lambda seen, info, noise, bare=bare: bare.act(
+            seen, info.get("costs"), info.get("margins"), rng=_Fixed(noise)))  # fmt: skip
+        assert np.abs(ours - others).max() > 1e-3

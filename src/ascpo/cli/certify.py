@@ -15,6 +15,8 @@ from ascpo.cli.printable import printable
 from ascpo.cli.show import counting, plain_table
 from ascpo.evaluation.certificate import Certificate
 from ascpo.evaluation.certify import Comparison, Request, certify, check
+from ascpo.evaluation.foreign import certify_foreign, where_of
+from ascpo.evaluation.foreign_policy import is_foreign
 from ascpo.evaluation.looks import FILE
 from ascpo.evaluation.statement import EARLIER_FORMAT, meaning
 from ascpo.ranges import Threads
@@ -34,7 +36,8 @@ class Certify:
     """
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """The runs' directories. With --check: certificates, or the directories that hold them."""
+    """The runs' directories. With --check: certificates, or the directories that hold them. Or, with --env, policies
+    from elsewhere: sb3:FILE.zip, onnx:FILE.onnx, python:MODULE:FUNCTION."""
     check: bool = False
     """Derive the certificates' plans again, repeat them from scratch, and compare all figures and the list of looks.
     Name all runs that were certified with one command, so that none of them is missing."""
@@ -58,6 +61,8 @@ def main(words: list[str]) -> None:
     if asked.policy and not asked.check:
         raise BadSetting("--policy is for --check. To certify a policy, name the directory of its run.")
     keep_compiled_programs()
+    if any(is_foreign(str(run)) for run in asked.runs):
+        return _certify_foreign(asked, words)
     if asked.check:
         for path in asked.runs:
             together = [] if asked.policy else [run if run.is_dir() else run.parent for run in asked.runs]
@@ -78,6 +83,29 @@ def main(words: list[str]) -> None:
         print(_compared(comparison))
     _print(meaning(asked.request.confidence))
     if not all(certificate.certified for certificate in certificates):
+        sys.exit(1)
+
+
+def _certify_foreign(asked: Certify, words: list[str]) -> None:
+    """Policies that no run of this package has trained."""
+    names = [str(run) for run in asked.runs]
+    where = where_of(names, asked.own_code.env, threads=asked.threads)
+    if not all(map(is_foreign, names)):
+        raise BadSetting("Runs and policies from elsewhere cannot be certified with one command.")
+    if asked.check:
+        raise BadSetting("--check is for certificates of runs. To repeat this one, type the same command again.")
+    if any(word.startswith("--actions") for word in words) and asked.request.actions != "mean":
+        raise BadSetting("Policies from elsewhere take the actions that they give. Leave --actions out.")
+    with counting("episodes", asked.request.episodes * len(names)) as report:
+        certificates, comparisons = certify_foreign(names, where, asked.request, report)
+    for name, (directory, certificate) in zip(names, certificates, strict=True):
+        _show(Path(name), certificate)
+        _show_theory(certificate)
+        print(printable(f"Certificate: {directory / FILE}\n"))
+    for comparison in comparisons:
+        print(_compared(comparison))
+    _print(meaning(asked.request.confidence))
+    if not all(certificate.certified for _, certificate in certificates):
         sys.exit(1)
 
 

@@ -8,11 +8,14 @@ import tyro
 
 from ascpo.cli.own_code import OwnCode
 from ascpo.cli.parsing import parsed
-from ascpo.cli.show import show_evaluation
+from ascpo.cli.show import counting, show_evaluation, show_figures
 from ascpo.evaluation.evaluate import Actions
+from ascpo.evaluation.foreign import evaluate_foreign, where_of
+from ascpo.evaluation.foreign_policy import is_foreign
 from ascpo.ranges import Episodes, EpisodeSteps, Range, Seed, Threads
 from ascpo.runs.compilation_cache import keep_compiled_programs
 from ascpo.runs.hosting import PLAIN, Hosting
+from ascpo.runs.serialization import BadSetting
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,8 @@ class Evaluate:
     """Evaluate a run's policy on fresh episodes. The run's directory keeps figures, episodes and the worst of them."""
 
     run: Annotated[Path, tyro.conf.Positional]
-    """The run's directory."""
+    """The run's directory. Or, with --env, a policy from elsewhere: sb3:FILE.zip, onnx:FILE.onnx or
+    python:MODULE:FUNCTION."""
     episodes: Episodes = 1000
     """The number of episodes."""
     actions: Actions = "sampled"
@@ -37,8 +41,25 @@ class Evaluate:
     hosting: Annotated[Hosting, tyro.conf.arg(name="")] = PLAIN
 
 
+def _evaluate_foreign(asked: Evaluate, words: list[str]) -> None:
+    if any(word.startswith("--actions") for word in words) and asked.actions != "mean":
+        raise BadSetting("Policies from elsewhere take the actions that they give. Leave --actions out.")
+    name, own = str(asked.run), asked.own_code
+    if asked.hosting != PLAIN:
+        raise BadSetting("--processes and what belongs to it are for runs. Leave them out.")
+    where = where_of([name], own.env, threads=asked.threads, max_episode_steps=asked.max_episode_steps)
+    with counting("episodes", asked.episodes) as report:
+        directory, figures = evaluate_foreign(
+            name, where, asked.episodes, seed=asked.seed, keep=asked.keep, report=report
+        )
+    show_figures({"its": figures}, asked.episodes)
+    print(f"Figures, episodes and the worst of them: {directory}")
+
+
 def main(words: list[str]) -> None:
     asked = parsed(Evaluate, words, "ascpo evaluate")
     keep_compiled_programs()
+    if is_foreign(str(asked.run)):
+        return _evaluate_foreign(asked, words)
     how = {name: value for name, value in vars(asked).items() if name != "own_code"}
     show_evaluation(**how, **vars(asked.own_code))

@@ -1,5 +1,6 @@
 """What several commands print in the same way."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,13 @@ def show_evaluation(run: Path, episodes: int, *, actions: Actions = "sampled", *
     with counting("episodes", episodes) as report:
         found = evaluate_run(run, episodes, actions=actions, report=report, **options)
     ways = {way: found[way] for way in ("sampled", "mean") if actions in (way, "both")}
+    show_figures(ways, episodes)
+    if not read_policy(run).verified:
+        Console(highlight=False, markup=False).print(f"The policy is {UNVERIFIED}.")
+
+
+def show_figures(ways: Mapping[str, Figures], episodes: int) -> None:
+    """A table with a column for each kind of actions."""
     console = Console(highlight=False, markup=False)
     fresh = "fresh " if len(ways) == 1 else ""
     table = plain_table(f"{episodes} {fresh}episodes", *(f"{way} actions" for way in ways))
@@ -37,8 +45,6 @@ def show_evaluation(run: Path, episodes: int, *, actions: Actions = "sampled", *
                 printable(name), *(_with_interval(figures, name, digits) for figures in ways.values()), *meaning
             )
     console.print(table)
-    if not read_policy(run).verified:
-        console.print(f"The policy is {UNVERIFIED}.")
 
 
 def plain_table(first: str, *others: str) -> Table:

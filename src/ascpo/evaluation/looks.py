@@ -42,14 +42,19 @@ def _numbered(plan: CertificatePlan, ledger: Ledger) -> CertificatePlan:
 
 def keep(directory: RunDirectory, policy: PolicyFile, certificate: Certificate) -> None:
     """Write the certificate of a look. That of an earlier look gets another name."""
-    place = directory.path / FILE
     with locked(directory.path):
         write_result(_ledger(directory, policy), certificate.plan.look, certificate.counts)
-        if place.exists():
-            before = read_certificate(place)
-            if (before.plan.experiment, before.plan.look) != (certificate.plan.experiment, certificate.plan.look):
-                place.rename(directory.path / _kept_name(before))
-        write_whole(place, certificate.to_json())
+        replace_certificate(directory.path, certificate)
+
+
+def replace_certificate(directory: Path, certificate: Certificate) -> None:
+    """Write certificate.json. That of an earlier look gets another name. The caller holds the lock."""
+    place = directory / FILE
+    if place.exists():
+        before = read_certificate(place)
+        if (before.plan.experiment, before.plan.look) != (certificate.plan.experiment, certificate.plan.look):
+            place.rename(directory / _kept_name(before))
+    write_whole(place, certificate.to_json())
 
 
 def _kept_name(certificate: Certificate) -> str:

@@ -39,7 +39,7 @@ def resolve(text: str) -> MakeEnv | None:
         raise Unsuitable(f"{module_name} is a file. Name its module: {module}:{name or 'make'}")
     if not name or not all(part.isidentifier() for part in module_name.split(".")):
         return None
-    module = _imported(module_name)
+    module = imported(module_name)
     if name in gymnasium.registry:
         return _registered(name)
     if not hasattr(module, name):
@@ -58,7 +58,8 @@ def _registered(name: str) -> MakeEnv:
     return functools.partial(gymnasium.make, gymnasium.spec(name))
 
 
-def _imported(name: str) -> ModuleType:
+def imported(name: str) -> ModuleType:
+    """A module that a person names. The current directory is searched too."""
     here = os.getcwd()
     if here not in sys.path and "" not in sys.path:
         sys.path.insert(0, here)

@@ -1,0 +1,114 @@
+"""Policies from elsewhere: a function, an ONNX graph, a file of Stable-Baselines3."""
+
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+import ascpo
+from ascpo.cli import certify, evaluate
+from ascpo.deploy.onnx_graph import onnx_content
+from ascpo.deploy.parts import parts_of
+from ascpo.engines.contract import scaled
+from ascpo.evaluation.bound import lower_bound
+from ascpo.evaluation.certify import Request
+from ascpo.evaluation.foreign import Where, certify_foreign, evaluate_foreign
+from ascpo.evaluation.foreign_policy import actor_for, read_foreign
+from ascpo.runs.environment import open_engine
+from ascpo.runs.files import NoRun
+from ascpo.runs.serialization import BadSetting
+from tests.evaluation.untrained import untrained
+from tests.runs.helpers import CART
+
+SUITE = "Point-1-Hazard"
+STILL = f"python:{__name__}:still"
+
+
+def still(observation):
+    return np.zeros(1)
+
+
+def wise(observation):
+    return [1.5 * np.sin(observation.sum())]
+
+
+def three_actions(observation):
+    return np.zeros(3)
+
+
+def gives_up(observation):
+    if observation.any():
+        raise ArithmeticError("no idea")
+    return np.zeros(1)
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_cart_that_stands_still_is_certified_with_the_bound_of_no_violation():
+    ((directory, certificate),), _ = certify_foreign([STILL], Where(CART), Request(episodes=8, probability=0.2))
+    assert certificate.violations == 0
+    assert certificate.bound == lower_bound(0, 8, certificate.plan.each)
+    ((_, again),), _ = certify_foreign([STILL], Where(CART), Request(episodes=8, probability=0.2))
+    assert again == certificate, "the same look, not another one"
+    ((_, other),), _ = certify_foreign([STILL], Where(CART), Request(episodes=9, probability=0.2))
+    assert other.plan.look == 2
+    assert (directory / "certificates.jsonl").exists()
+
+
+def test_in_an_engine_it_takes_the_actions_that_it_gives():
+    policy = read_foreign(f"python:{__name__}:wise")
+    with closing(open_engine(CART, 3)) as engine:
+        engine.start_at(actor_for(policy, engine), [(0, 0), (0, 1), (0, 2)])
+        (rollout,) = engine.collect([np.zeros((1, 1), np.float32)], [np.zeros((1, 5, 3, engine.action_size))])
+        taken = scaled(np.asarray(rollout.action)[0], *engine.action_bounds)
+    seen = np.asarray(rollout.observation)[0]
+    expected = np.array([[wise(row) for row in rows] for rows in seen])
+    np.testing.assert_allclose(taken, np.clip(expected, *engine.action_bounds), atol=1e-6)
+    assert np.ptp(taken) > 0.1
+
+
+def test_an_exported_graph_acts_as_its_run_does(tmp_path):
+    pytest.importorskip("onnx", reason="onnx is not installed: pip install 'ascpo[onnx]'")
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install 'ascpo[onnx]'")
+    run = untrained(tmp_path, env=SUITE, algo="trpo")
+    (tmp_path / "policy.onnx").write_bytes(onnx_content(parts_of(run)))
+    rows, ours = np.random.default_rng(0).standard_normal((5, 79)).astype(np.float32), ascpo.load(run)
+    expected = [ours.act(row) for row in rows]
+    np.testing.assert_allclose(read_foreign("onnx:policy.onnx").act(rows), expected, atol=2e-6)
+
+
+def test_a_policy_of_stable_baselines_is_evaluated(capsys):
+    sb3 = pytest.importorskip("stable_baselines3", reason="stable-baselines3 is not installed")
+    sb3.PPO("MlpPolicy", "ascpo/Point-1-Hazard-v0", n_steps=8, seed=0, device="cpu").save("ppo.zip")
+    evaluate.main(["sb3:ppo.zip", "--env", SUITE, "--episodes", "2"])
+    assert "SafeRate" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        (f"python:{__name__}:three_actions", r"shape \(2, 3\) instead of \(2, 1\)"),
+        (f"python:{__name__}:nothing", "is no function"),
+    ],
+)
+def test_a_policy_that_does_not_fit_is_refused_before_a_look_is_spent(name, answer, tmp_path):
+    with pytest.raises(BadSetting, match=answer):
+        certify_foreign([name], Where(CART), Request(episodes=8, probability=0.2))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_policy_that_fails_in_an_episode_is_named():
+    with pytest.raises(BadSetting, match="gives_up failed while it acted: ArithmeticError: no idea"):
+        evaluate_foreign(f"python:{__name__}:gives_up", Where(CART), 20)
+
+
+def test_commands_say_what_they_need():
+    with pytest.raises(BadSetting, match="--env Point-8-Hazard"):
+        certify.main([STILL])
+    with pytest.raises(NoRun, match=r"missing\.zip does not exist"):
+        certify.main(["sb3:missing.zip", "--env", CART])
+    with pytest.raises(BadSetting, match="Leave --actions out"):
+        evaluate.main([STILL, "--env", CART, "--actions", "sampled"])

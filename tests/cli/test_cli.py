@@ -193,6 +193,25 @@ def test_help_needs_no_heavy_import():
     assert not {"jax", "mujoco", "matplotlib", "orbax", "tyro"} & set(out.split())
 
 
+def test_what_a_mistyped_word_needs_is_no_heavy_import(tmp_path):
+    """Its answer is to come at once."""
+    typed = [[verb, "nowhere"] for verb in ("certify", "evaluate", "report", "replay", "video", "export")]
+    typed += [["check", "Pont-8-Hazard"], ["train", "--env", "Pont-8-Hazard"], ["train", "--gamma", "1"]]
+    code = f"""
+import sys
+from ascpo.cli.main import main
+for words in {typed}:
+    sys.argv = ["ascpo", *words]
+    try:
+        main()
+    except SystemExit as end:
+        assert end.code in (1, 2), words
+    assert not {{"jax", "matplotlib", "orbax"}} & set(sys.modules), words
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stderr.count("\n") == len(typed)
+
+
 def test_the_help_of_train_shows_the_settings_of_the_algorithm_that_is_meant(ascpo, capsys):
     for algo, shown in (("ascpo", True), ("trpo", False)):
         with pytest.raises(SystemExit):

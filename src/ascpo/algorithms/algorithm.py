@@ -4,9 +4,9 @@ from dataclasses import Field, dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
+from ascpo.choices import LimitKind
 from ascpo.errors import InertSetting
 from ascpo.experience.augmentation import Augmentation, NoAugmentation
-from ascpo.experience.episodes import LimitKind
 from ascpo.experience.signals import Signal, excesses, expected_cost
 from ascpo.networks.critics import Head
 from ascpo.networks.shield import Shield

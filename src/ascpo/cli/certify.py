@@ -1,28 +1,17 @@
 """`ascpo certify RUN …`: certify that a policy is safe, or repeat a certificate."""
 
-import sys
-import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 
 from ascpo.cli.own_code import OwnCode
 from ascpo.cli.parsing import parsed
-from ascpo.cli.printable import printable
-from ascpo.cli.show import counting, plain_table
-from ascpo.evaluation.certificate import Certificate
-from ascpo.evaluation.certify import Comparison, Request, certify, check
-from ascpo.evaluation.foreign import certify_foreign, where_of
-from ascpo.evaluation.foreign_policy import is_foreign
-from ascpo.evaluation.looks import FILE
-from ascpo.evaluation.statement import EARLIER_FORMAT, meaning
+from ascpo.evaluation.request import Request
 from ascpo.ranges import Threads
-from ascpo.runs.compilation_cache import keep_compiled_programs
+from ascpo.runs.places import is_foreign, run_place
 from ascpo.runs.serialization import BadSetting
-from ascpo.runs.trust import flag_for
 
 
 @dataclass(frozen=True)
@@ -60,80 +49,9 @@ def main(words: list[str]) -> None:
         raise BadSetting("Name the directory of a run.")
     if asked.policy and not asked.check:
         raise BadSetting("--policy is for --check. To certify a policy, name the directory of its run.")
-    keep_compiled_programs()
-    if any(is_foreign(str(run)) for run in asked.runs):
-        return _certify_foreign(asked, words)
-    if asked.check:
-        for path in asked.runs:
-            together = [] if asked.policy else [run if run.is_dir() else run.parent for run in asked.runs]
-            checked = check(path, asked.policy, threads=asked.threads, together=together, **vars(asked.own_code))
-            _show(path, checked.certificate)
-            _print([f"Not confirmed: {sentence}" for sentence in checked.unseen])
-            print("Confirmed: the repeated episodes give the same figures.\n")
-        return
-    with counting("episodes", asked.request.episodes * len(asked.runs)) as report:
-        how = {"threads": asked.threads, **vars(asked.own_code)}
-        certificates, comparisons = certify(asked.runs, asked.request, report=report, **how)
-    for run, certificate in zip(asked.runs, certificates, strict=True):
-        _show(run, certificate)
-        _show_theory(certificate)
-        again = f"ascpo certify --check {run / FILE}{flag_for(certificate.plan.env)}"
-        print(printable(f"Certificate: {run / FILE}\nRepeat it: {again}\n"))
-    for comparison in comparisons:
-        print(_compared(comparison))
-    _print(meaning(asked.request.confidence))
-    if not all(certificate.certified for certificate in certificates):
-        sys.exit(1)
+    for run in asked.runs:
+        if not asked.check and not is_foreign(str(run)):
+            run_place(run)
+    from ascpo.cli.certified import certify_all
 
-
-def _certify_foreign(asked: Certify, words: list[str]) -> None:
-    """Policies that no run of this package has trained."""
-    names = [str(run) for run in asked.runs]
-    where = where_of(names, asked.own_code.env, threads=asked.threads)
-    if not all(map(is_foreign, names)):
-        raise BadSetting("Runs and policies from elsewhere cannot be certified with one command.")
-    if asked.check:
-        raise BadSetting("--check is for certificates of runs. To repeat this one, type the same command again.")
-    if any(word.startswith("--actions") for word in words) and asked.request.actions != "mean":
-        raise BadSetting("Policies from elsewhere take the actions that they give. Leave --actions out.")
-    with counting("episodes", asked.request.episodes * len(names)) as report:
-        certificates, comparisons = certify_foreign(names, where, asked.request, report)
-    for name, (directory, certificate) in zip(names, certificates, strict=True):
-        _show(Path(name), certificate)
-        _show_theory(certificate)
-        print(printable(f"Certificate: {directory / FILE}\n"))
-    for comparison in comparisons:
-        print(_compared(comparison))
-    _print(meaning(asked.request.confidence))
-    if not all(certificate.certified for _, certificate in certificates):
-        sys.exit(1)
-
-
-def _show(path: Path, certificate: Certificate) -> None:
-    Console(highlight=False, markup=False).print(str(path), style="bold")
-    _print(certificate.findings)
-    if certificate.plan.format == 1:
-        _print([EARLIER_FORMAT])
-
-
-def _print(lines: list[str]) -> None:
-    for line in lines:
-        print(textwrap.fill(printable(line), 110, subsequent_indent="  "))
-
-
-def _show_theory(certificate: Certificate) -> None:
-    """What mean and variance guarantee, beside what was counted."""
-    k = certificate.plan.k
-    table = plain_table("theory", "E", "V", f"E + {k:g}V", "Cantelli's p", "within", "at limit", "held")
-    for one in certificate.constraints:
-        found = one.theory
-        figures = (found.mean, found.variance, found.bound, found.promised, found.within, found.at_the_limit)
-        table.add_row(one.name, *(f"{figure:.4g}" for figure in figures), "yes" if found.held else "NO")
-    Console(highlight=False, markup=False).print(table)
-
-
-def _compared(found: Comparison) -> str:
-    counts = f"only {found.first} violates a limit in {found.only_first} scenes, only {found.second} in "
-    end = f"{found.only_second} (p = {found.p_value:.3g}, tested at {found.level:.3g})."
-    verdict = f"{found.safer} is safer" if found.safer else "No difference is shown"
-    return textwrap.fill(f"{verdict}: {counts}{end}", 110, subsequent_indent="  ")
+    certify_all(asked, words)

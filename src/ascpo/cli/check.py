@@ -8,7 +8,7 @@ import tyro
 from ascpo.cli.parsing import parsed
 from ascpo.engines.gymnasium.inspection import inspect
 from ascpo.engines.gymnasium.naming import resolve
-from ascpo.runs.environment import name_of
+from ascpo.runs.environment_name import name_of
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,12 @@ from typing import Annotated
 
 import tyro
 
+from ascpo.choices import EvaluatedActions
 from ascpo.cli.own_code import OwnCode
 from ascpo.cli.parsing import parsed
-from ascpo.cli.show import counting, show_evaluation, show_figures
-from ascpo.evaluation.evaluate import Actions
-from ascpo.evaluation.foreign import evaluate_foreign, where_of
-from ascpo.evaluation.foreign_policy import is_foreign
 from ascpo.ranges import Episodes, EpisodeSteps, Range, Seed, Threads
-from ascpo.runs.compilation_cache import keep_compiled_programs
 from ascpo.runs.hosting import PLAIN, Hosting
+from ascpo.runs.places import is_foreign, run_place
 from ascpo.runs.serialization import BadSetting
 
 
@@ -27,7 +24,7 @@ class Evaluate:
     python:MODULE:FUNCTION."""
     episodes: Episodes = 1000
     """The number of episodes."""
-    actions: Actions = "sampled"
+    actions: EvaluatedActions = "sampled"
     """Which actions the policy takes: those that it samples, its mean actions, or first the one and then the other."""
     seed: Seed = 0
     """The seed of the episodes. The same seed gives the same episodes. Training has seen none of them."""
@@ -44,6 +41,9 @@ class Evaluate:
 def _evaluate_foreign(asked: Evaluate, words: list[str]) -> None:
     if any(word.startswith("--actions") for word in words) and asked.actions != "mean":
         raise BadSetting("Policies from elsewhere take the actions that they give. Leave --actions out.")
+    from ascpo.cli.show import counting, show_figures
+    from ascpo.evaluation.foreign import evaluate_foreign, where_of
+
     name, own = str(asked.run), asked.own_code
     if asked.hosting != PLAIN:
         raise BadSetting("--processes and what belongs to it are for runs. Leave them out.")
@@ -58,8 +58,14 @@ def _evaluate_foreign(asked: Evaluate, words: list[str]) -> None:
 
 def main(words: list[str]) -> None:
     asked = parsed(Evaluate, words, "ascpo evaluate")
+    foreign = is_foreign(str(asked.run))
+    if not foreign:
+        run_place(asked.run)
+    from ascpo.cli.show import show_evaluation
+    from ascpo.runs.compilation_cache import keep_compiled_programs
+
     keep_compiled_programs()
-    if is_foreign(str(asked.run)):
+    if foreign:
         return _evaluate_foreign(asked, words)
     how = {name: value for name, value in vars(asked).items() if name != "own_code"}
     show_evaluation(**how, **vars(asked.own_code))

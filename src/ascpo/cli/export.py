@@ -7,10 +7,8 @@ from typing import Annotated, Literal
 import tyro
 
 from ascpo.cli.parsing import parsed
-from ascpo.deploy.numpy_file import numpy_source
-from ascpo.deploy.onnx_graph import onnx_content
-from ascpo.deploy.parts import parts_of
 from ascpo.runs.files import write_whole
+from ascpo.runs.places import run_place
 
 _NAMES = {"onnx": "policy.onnx", "numpy": "policy_numpy.py"}
 
@@ -29,6 +27,12 @@ class Export:
 
 def main(words: list[str]) -> None:
     asked = parsed(Export, words, "ascpo export")
+    if not asked.run.is_file():
+        run_place(asked.run)
+    from ascpo.deploy.numpy_file import numpy_source
+    from ascpo.deploy.onnx_graph import onnx_content
+    from ascpo.deploy.parts import parts_of
+
     parts = parts_of(asked.run)
     content = onnx_content(parts) if asked.format == "onnx" else numpy_source(parts).encode()
     beside = asked.run if asked.run.is_dir() else asked.run.parent

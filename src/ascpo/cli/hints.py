@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from ascpo.cli.usage import WrongUsage
+from ascpo.runs.environment_name import name_of
 
 _ADAM = "--value-fit.learning-rate and --cost-fit.learning-rate (the critics) or --trust-region.delta (the policy)"
 ELSEWHERE = {
@@ -62,6 +63,8 @@ def refuse_foreign(words: list[str]) -> None:
         if name in _LISTS and re.fullmatch(r"[\[(]?[-+.\de]+(\s*,\s*[-+.\de]+)+[\])]?", given):
             numbers = " ".join(re.findall(r"[-+.\de]+", given))
             raise WrongUsage(f"{flag} takes its numbers with spaces between them: {flag} {numbers}")
+        if name == "env" and given and ":" not in given:
+            name_of(given)
         if name == "resume" and not value and (not after or after.startswith("--")):
             raise WrongUsage(f"--resume needs the directory of a run. {_some_runs(Path('runs'))}")
 

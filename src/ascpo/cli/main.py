@@ -102,15 +102,21 @@ def _run(command: str, rest: list[str]) -> None:
         if (interrupt := _interrupt_of(error)) is not None:
             before = _leave_at_once(before)
             _stopped(command, interrupt)
-        # Imported here because it imports JAX, which some commands do not need.
-        from ascpo.runs.errors import MENDABLE
-
-        if not isinstance(error, MENDABLE):
+        if not _is_mendable(error):
             raise
         _fail(command, error, str(error))
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _is_mendable(error: Exception) -> bool:
+    """Whether its sentence says what to do. Most such errors are known without importing JAX."""
+    if isinstance(error, (ValueError, OSError)):
+        return True
+    from ascpo.runs.errors import MENDABLE
+
+    return isinstance(error, MENDABLE)
 
 
 def _answer_signals(handler: Handler) -> Mapping[signal.Signals, Handler]:

@@ -10,12 +10,11 @@ from typing import Annotated
 
 import tyro
 
+from ascpo.choices import Actions
 from ascpo.cli.own_code import OwnCode
 from ascpo.cli.parsing import parsed
 from ascpo.ranges import Range
-from ascpo.replay.episode import Actions, worst_records
-from ascpo.replay.serve import Replay
-from ascpo.runs.compilation_cache import keep_compiled_programs
+from ascpo.runs.places import run_place
 
 
 @dataclass(frozen=True)
@@ -35,6 +34,11 @@ class ReplayVerb:
 
 def main(arguments: list[str]) -> None:
     options = parsed(ReplayVerb, arguments, "ascpo replay")
+    run_place(options.run)
+    from ascpo.replay.episode import worst_records
+    from ascpo.replay.serve import Replay
+    from ascpo.runs.compilation_cache import keep_compiled_programs
+
     records = worst_records(options.run, options.actions)
     keep_compiled_programs()
     print("Playing the worst episode again ...", flush=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 import tyro
 
 from ascpo.cli.parsing import parsed
-from ascpo.report.document import write_report
+from ascpo.runs.places import run_place
 from ascpo.runs.serialization import BadSetting
 
 
@@ -29,5 +29,10 @@ def main(arguments: list[str]) -> None:
     options = parsed(Report, arguments, "ascpo report")
     if not options.runs:
         raise BadSetting("Name the directory of a run, or a directory that contains runs: ascpo report runs")
+    for path in options.runs:
+        if not path.exists():
+            run_place(path)
+    from ascpo.report.document import write_report
+
     page = write_report(options.runs, options.out)
     print(f"Report: {page}\nFigures: {page.parent / 'figures'}")

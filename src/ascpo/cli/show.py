@@ -7,8 +7,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from ascpo.choices import EvaluatedActions
 from ascpo.cli.printable import printable
-from ascpo.evaluation.evaluate import Actions, evaluate_run
+from ascpo.evaluation.evaluate import evaluate_run
 from ascpo.evaluation.metrics import MEANINGS, Figures
 from ascpo.runs.callbacks.display import counting
 from ascpo.runs.sealed import UNVERIFIED
@@ -20,7 +21,7 @@ _ROOM = 96
 """From this width on it has room for two columns of figures with four digits."""
 
 
-def show_evaluation(run: Path, episodes: int, *, actions: Actions = "sampled", **options: Any) -> None:
+def show_evaluation(run: Path, episodes: int, *, actions: EvaluatedActions = "sampled", **options: Any) -> None:
     """Evaluate a policy on fresh episodes, and print the figures. The options are those of `evaluate_run`."""
     with counting("episodes", episodes) as report:
         found = evaluate_run(run, episodes, actions=actions, report=report, **options)

@@ -6,14 +6,12 @@ from typing import Annotated
 
 import tyro
 
+from ascpo.choices import Actions
 from ascpo.cli.own_code import OwnCode
 from ascpo.cli.parsing import parsed
 from ascpo.cli.printable import printable
 from ascpo.ranges import Range
-from ascpo.replay.episode import Actions, title, worst_records
-from ascpo.replay.video import write_video
-from ascpo.runs.compilation_cache import keep_compiled_programs
-from ascpo.runs.directory import find
+from ascpo.runs.places import run_place
 from ascpo.runs.serialization import BadSetting
 
 
@@ -38,6 +36,12 @@ class Video:
 
 def main(arguments: list[str]) -> None:
     options = parsed(Video, arguments, "ascpo video")
+    run_place(options.run)
+    from ascpo.replay.episode import title, worst_records
+    from ascpo.replay.video import write_video
+    from ascpo.runs.compilation_cache import keep_compiled_programs
+    from ascpo.runs.directory import find
+
     records = worst_records(options.run, options.actions)
     if not 0 <= options.episode < len(records):
         raise BadSetting(f"--episode {options.episode}: choose an episode from 0 (the worst) to {len(records) - 1}.")

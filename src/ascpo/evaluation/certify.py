@@ -10,11 +10,10 @@ from pathlib import Path
 
 from ascpo.evaluation.certificate import BadCertificate, Certificate, certificate_of, read_certificate
 from ascpo.evaluation.looks import FILE, confirm_run, keep, refuse_look, refuse_other_plan, take
-from ascpo.evaluation.plan import SEEDING, Actions, CertificatePlan, Format
-from ascpo.experience.episodes import LimitKind
+from ascpo.evaluation.plan import SEEDING, CertificatePlan, Format
+from ascpo.evaluation.request import Request
 from ascpo.guard.model import SUBSTEPS, mjcf
 from ascpo.guard.suites import UnknownSuite, suite
-from ascpo.ranges import Probability
 from ascpo.runs.directory import find
 from ascpo.runs.environment import Environment, is_suite, name_of, open_engine, side_by_side
 from ascpo.runs.episodes import Episodes, Report, play, say_nothing
@@ -23,26 +22,6 @@ from ascpo.runs.trained_policy import PolicyFile, read_policy
 from ascpo.runs.trust import trusted
 from ascpo.seeding import Version
 from ascpo.theory.cantelli import PAPER_K
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a certificate should show."""
-
-    probability: Probability = 0.98
-    """The probability to show: that an episode keeps its limits."""
-    confidence: Probability = 0.95
-    """The confidence of all statements together: those about one run, however often you look at it, and those about all
-    policies of one command."""
-    episodes: int = 3000
-    """The number of episodes. It is fixed before the first one, whatever comes out."""
-    limits: tuple[float, ...] | None = None
-    """The limit of each constraint. The default is the limits of the training."""
-    limits_on: LimitKind | None = None
-    """Whether the limits bound the cost of every state, or the sum of an episode's costs. The default is what the
-    algorithm's limits bound; limits of zero bound every state."""
-    actions: Actions = "sampled"
-    """Which actions the policy takes: those that it samples, or its mean actions."""
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,12 @@ together or not at all.
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Literal
 
+from ascpo.choices import EvaluatedActions, LimitKind
 from ascpo.engines.contract import EpisodeId
 from ascpo.evaluation.kept import FILE, KINDS, episodes_file, kept_text, read_kept, worst_file
 from ascpo.evaluation.metrics import Figures, measure, table
 from ascpo.evaluation.records import Record, records_content
-from ascpo.experience.episodes import LimitKind
 from ascpo.runs.directory import find
 from ascpo.runs.environment import Environment, open_engine, side_by_side
 from ascpo.runs.episodes import Played, Report, play, say_nothing
@@ -30,8 +29,6 @@ from ascpo.runs.trained_policy import read_policy
 from ascpo.runs.trust import trusted
 from ascpo.seeding import SCHEMES
 
-Actions = Literal["sampled", "mean", "both"]
-
 
 def evaluate_run(
     run: Path,
@@ -41,7 +38,7 @@ def evaluate_run(
     trust_env: bool = False,
     seed: int = 0,
     threads: int = 0,
-    actions: Actions = "sampled",
+    actions: EvaluatedActions = "sampled",
     keep: int = 10,
     hosting: Hosting = PLAIN,
     max_episode_steps: int | None = None,

@@ -31,7 +31,6 @@ from ascpo.runs.serialization import BadSetting
 
 Act: TypeAlias = Callable[[np.ndarray], np.ndarray]
 """Observations of several environments → their actions."""
-KINDS = ("sb3", "onnx", "python")
 
 
 @dataclass(frozen=True)
@@ -112,10 +111,6 @@ def failures_of(policy: ForeignPolicy) -> Iterator[None]:
     except jax.errors.JaxRuntimeError as error:
         last = [line for line in str(error).splitlines() if line.strip()][-1].strip()
         raise BadSetting(f"{policy.name} failed while it acted: {last}") from error
-
-
-def is_foreign(name: str) -> bool:
-    return name.partition(":")[0] in KINDS and ":" in name
 
 
 def read_foreign(name: str) -> ForeignPolicy:

@@ -13,14 +13,13 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from ascpo.choices import Actions, LimitKind
 from ascpo.evaluation.bound import allowed_violations, each_of, episodes_needed, spent_error
-from ascpo.experience.episodes import LimitKind
 from ascpo.runs.serialization import BadSetting, Plain, from_plain, to_plain
 from ascpo.seeding import SCHEMES, EpisodeId, Version
 from ascpo.theory.cantelli import PAPER_K
 
 Format = Literal[1, 2]
-Actions = Literal["sampled", "mean"]
 SEEDING: Version = 2
 """The rules by which certificates of format 2 draw their scenes, whatever rules the training had."""
 _MOST = 2**20

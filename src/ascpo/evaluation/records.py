@@ -11,8 +11,8 @@ from typing import get_args
 import numpy as np
 from jaxtyping import Float
 
+from ascpo.choices import LimitKind
 from ascpo.engines.contract import EpisodeId
-from ascpo.experience.episodes import LimitKind
 from ascpo.runs.files import BadFile, NoRun, reading, write_whole
 from ascpo.runs.sealed import read_arrays, sealed_arrays
 from ascpo.runs.serialization import Plain

@@ -1,18 +1,15 @@
 """Episodes: their sums and maxima, over the borders of rollouts, and what the finished ones say."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from ascpo.choices import LimitKind
 from ascpo.engines.contract import Rollout
 from ascpo.experience.scans import accumulate
 from ascpo.guard.layout import AnyArray
-
-LimitKind = Literal["state", "episode"]
-"""What a limit bounds: the cost of every state, or the sum of an episode's costs."""
 
 
 def over_limit(cost: Float[AnyArray, "*axes m"], limits: Float[AnyArray, " m"]) -> Bool[AnyArray, "*axes m"]:

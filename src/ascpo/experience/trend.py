@@ -17,8 +17,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
+from ascpo.choices import LimitKind
 from ascpo.engines.contract import Rollout
-from ascpo.experience.episodes import EpisodeTotals, LimitKind
+from ascpo.experience.episodes import EpisodeTotals
 from ascpo.experience.signals import Costs, excesses, moments, passes
 
 

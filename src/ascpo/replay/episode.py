@@ -5,11 +5,12 @@ Steps are counted from 0, as in records: step t pays the cost of action t.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, UInt8
 
+from ascpo.choices import Actions
 from ascpo.evaluation.kept import check_kept, worst_file
 from ascpo.evaluation.records import Record, read_records
 from ascpo.evaluation.retrace import retrace
@@ -20,8 +21,6 @@ from ascpo.replay.poses import Poses, poses_of
 from ascpo.runs.directory import NoRun, find
 from ascpo.runs.environment import Environment
 from ascpo.runs.trust import trusted
-
-Actions = Literal["sampled", "mean"]
 
 _COLOURS = np.array([[[180, 182, 186], [250, 95, 85]], [[8, 8, 13], [242, 0, 0]]], np.uint8)
 """The colours of steps, by whether they are played and whether they violate a limit."""

@@ -28,11 +28,10 @@ from ascpo.runs import description
 from ascpo.runs.config import Config
 from ascpo.runs.files import BadFile, CannotWrite, NoRun, reading, reason_of, write_whole, writing
 from ascpo.runs.links import refuse_links
+from ascpo.runs.places import run_place
 from ascpo.runs.sealed import CHANGEABLE, Sealed, fingerprint_of, read_sealed, write_sealed
-from ascpo.runs.serialization import BadSetting, Plain, nearest
+from ascpo.runs.serialization import BadSetting, Plain
 
-_OFFERED = 20
-"""Runs that a message about a missing one names at most."""
 _LONGEST = 200
 """Letters of a run's name. Most file systems take 255."""
 _PACKAGES = ("ascpo", "equinox", "gymnasium", "jax", "jaxlib", "mujoco", "numpy", "optax", "orbax-checkpoint")
@@ -160,15 +159,7 @@ def config_in(file: Path) -> Config:
 
 def find(path: Path) -> RunDirectory:
     """The directory of an existing run."""
-    path = path.parent if path.is_file() else path
-    if (path / "config.json").exists():
-        return RunDirectory(path)
-    place = path if path.is_dir() else path.parent
-    # Not deeper: a mistyped path may lead to the root of the disk.
-    beside = sorted(file.parent for pattern in ("*/config.json", "*/*/config.json") for file in place.glob(pattern))
-    if not beside:
-        raise NoRun(f"{path} holds no run. `ascpo list runs DIRECTORY` lists the runs in a directory.")
-    raise NoRun(f"{path} holds no run. {nearest(path.name, map(str, beside[:_OFFERED]))}")
+    return RunDirectory(run_place(path))
 
 
 def runs_in(directory: Path) -> list[RunDirectory]:

@@ -10,11 +10,12 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from ascpo.choices import LimitKind
 from ascpo.engines.actor import Actor
 from ascpo.engines.contract import EpisodeId, EpisodePlayer, Rollout
 from ascpo.engines.divergence import Divergence, Simulating
 from ascpo.engines.playlist import Playlist
-from ascpo.experience.episodes import LimitKind, over_limit
+from ascpo.experience.episodes import over_limit
 from ascpo.guard.layout import AnyArray
 
 Report = Callable[[int], object]

@@ -8,7 +8,7 @@ factory, or `trust_env`.
 
 import shlex
 
-from ascpo.runs.environment import Environment, is_suite, name_of
+from ascpo.runs.environment_name import Environment, is_suite, name_of
 from ascpo.runs.serialization import BadSetting
 
 

@@ -1,0 +1,48 @@
+"""Which environment a name means. Nothing heavy is imported here: a mistyped name is answered at once."""
+
+import difflib
+import re
+from collections.abc import Callable
+
+import gymnasium
+
+from ascpo.engines.gymnasium.naming import resolve
+from ascpo.guard import suites
+from ascpo.guard.suites import UnknownSuite, suite
+
+Environment = str | Callable[[], gymnasium.Env]
+
+
+def name_of(env: Environment) -> str:
+    """The name that a run's config keeps. A resumed run finds its environment by it."""
+    if not isinstance(env, str):
+        return f"{getattr(env, '__module__', '?')}:{getattr(env, '__qualname__', type(env).__name__)}"
+    try:
+        return suite(_short(env)).name
+    except UnknownSuite as no_suite:
+        if resolve(env) is not None:
+            return env
+        if re.fullmatch(r"Safety\w+-v\d+", env):
+            raise UnknownSuite(_of_safety_gymnasium(env)) from None
+        others = [name for name in gymnasium.registry if not name.startswith("ascpo/")]
+        close = difflib.get_close_matches(env, others, n=2, cutoff=0.75)
+        also = f" Or the Gymnasium environment {' or '.join(close)}?" if close else ""
+        raise UnknownSuite(f"{no_suite}{also}") from None
+
+
+def _of_safety_gymnasium(env: str) -> str:
+    """Its plain environments return six values. Those that end in Gymnasium return five, with the cost in `info`."""
+    name, _, version = env.rpartition("-")
+    return (
+        f"{env} is an environment of Safety-Gymnasium, whose steps return six values. With the package "
+        f"safety-gymnasium installed, name the one that returns five: safety_gymnasium:{name}Gymnasium-{version}"
+    )
+
+
+def is_suite(env: Environment) -> bool:
+    return isinstance(env, str) and suites.is_suite(_short(env))
+
+
+def _short(env: str) -> str:
+    """A suite's Gymnasium id is its name with a namespace and a version."""
+    return env.removeprefix("ascpo/").removesuffix("-v0")

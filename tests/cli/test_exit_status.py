@@ -41,7 +41,7 @@ def status(monkeypatch, capsys):
 
 
 def verb_does(monkeypatch, verb, work):
-    monkeypatch.setattr(importlib.import_module(f"ascpo.cli.{verb}"), "main", lambda words: work())
+    monkeypatch.setattr(importlib.import_module(f"ascpo.cli.{verb.replace('-', '_')}"), "main", lambda words: work())
 
 
 @VERBS

@@ -31,6 +31,8 @@ _COMMANDS = {
     "export": "write a policy for other programs: an ONNX graph, or a file that needs NumPy alone",
     "paper": "reproduce the paper's tables and figures",
     "check": "test whether an environment can be trained on",
+    "new-env": "write an environment of your own to begin with, and its test",
+    "doctor": "look at this machine, and train for a moment",
     "list": "list algorithms, suites or runs",
 }
 TRACEBACK = "ASCPO_TRACEBACK"
@@ -85,7 +87,7 @@ def _run(command: str, rest: list[str]) -> None:
     try:
         if command == "train":
             refuse_foreign(rest)
-        import_module(f"ascpo.cli.{command}").main(rest)
+        import_module(f"ascpo.cli.{command.replace('-', '_')}").main(rest)
         # Here rather than at the very end, where a full disk would be no error.
         if sys.stdout is not None:
             sys.stdout.flush()

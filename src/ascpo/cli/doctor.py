@@ -1,0 +1,144 @@
+"""`ascpo doctor`: look at this machine, and train for a moment."""
+
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from ascpo.cli.parsing import parsed
+
+_PACKAGES = ("jax", "jaxlib", "mujoco", "gymnasium", "numpy", "equinox")
+_EXTRAS = {"mujoco-mjx": "mjx", "viser": "viewer", "mediapy": "video", "tensorboardX": "tensorboard", "onnx": "onnx"}
+_ROOM = 1.0
+"""Gigabytes that should be free: a run with its checkpoints is far smaller."""
+
+
+class Trouble(RuntimeError):
+    """What is wrong, and what to do about it."""
+
+
+@dataclass(frozen=True)
+class Doctor:
+    """Look at this machine: versions, cores, accelerator, pictures, cache, disk, and a training of some seconds.
+
+    The exit status is 1 if something needs care.
+    """
+
+    train: bool = True
+    """Also train for a moment."""
+    out: Annotated[Path, tyro.conf.arg(name="out")] = Path("runs")
+    """The directory whose disk is looked at."""
+
+
+def main(words: list[str]) -> None:
+    asked = parsed(Doctor, words, "ascpo doctor")
+    checks: dict[str, Callable[[], str]] = {
+        "python": lambda: f"{platform.python_version()} on {platform.platform(terse=True)}",
+        "packages": _packages,
+        "extras": _extras,
+        "cores": lambda: f"{len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()}",
+        "devices": _devices,
+        "pictures": _pictures,
+        "cache": _cache,
+        "disk": lambda: _disk(asked.out),
+    }
+    if asked.train:
+        checks["training"] = _training
+    troubles = [name for name, check in checks.items() if not _passes(name, check)]
+    if troubles:
+        print(f"Needs care: {', '.join(troubles)}.")
+        sys.exit(1)
+    print("All is well. Begin with: ascpo train --env Point-1-Hazard --total-steps 1e6")
+
+
+def _passes(name: str, check: Callable[[], str]) -> bool:
+    try:
+        print(f"  ok    {name:<9} {check()}", flush=True)
+    except Exception as error:  # Whatever it is, the other checks go on.
+        said = str(error) if isinstance(error, Trouble) else f"{type(error).__name__}: {error}"
+        print(f"  CARE  {name:<9} {said}", flush=True)
+        return False
+    return True
+
+
+def _packages() -> str:
+    return ", ".join(f"{name} {metadata.version(name)}" for name in ("ascpo", *_PACKAGES))
+
+
+def _extras() -> str:
+    found = {package: _installed(package) for package in _EXTRAS}
+    there = [extra for package, extra in _EXTRAS.items() if found[package]]
+    missing = [f"ascpo[{extra}]" for package, extra in _EXTRAS.items() if not found[package]]
+    return (", ".join(there) or "none") + (f"; not installed: {', '.join(missing)}" if missing else "")
+
+
+def _installed(package: str) -> bool:
+    try:
+        return bool(metadata.version(package))
+    except metadata.PackageNotFoundError:
+        return False
+
+
+def _devices() -> str:
+    import jax
+
+    found = jax.devices()
+    kinds = ", ".join(dict.fromkeys(device.device_kind for device in found))
+    has_card = Path("/dev/nvidia0").exists() or shutil.which("nvidia-smi") is not None
+    if has_card and found[0].platform == "cpu":
+        raise Trouble("there is a graphics card, and JAX does not use it: pip install 'ascpo[gpu]'")
+    return f"{len(found)} × {found[0].platform} ({kinds})"
+
+
+def _pictures() -> str:
+    from ascpo.environments.registration import make
+
+    env = make("Point-1-Hazard", render_mode="rgb_array", width=64, height=64)
+    env.reset(seed=0)
+    try:
+        env.render()
+    finally:
+        env.close()
+    return f"OpenGL draws (MUJOCO_GL={os.environ.get('MUJOCO_GL', 'not set')})"
+
+
+def _cache() -> str:
+    from ascpo.runs.compilation_cache import keep_compiled_programs
+
+    keep_compiled_programs()
+    import jax
+
+    place = jax.config.jax_compilation_cache_dir  # pyright: ignore[reportAttributeAccessIssue] (JAX makes it)
+    if not place:
+        return "compiled programs are not kept: every start compiles again"
+    size = sum(file.stat().st_size for file in Path(place).glob("**/*") if file.is_file()) / 1e6
+    return f"{place}, {size:.0f} MB of compiled programs"
+
+
+def _disk(out: Path) -> str:
+    place = next(one for one in (out.absolute(), *out.absolute().parents) if one.is_dir())
+    free = shutil.disk_usage(place).free / 1e9
+    if free < _ROOM:
+        raise Trouble(f"{free:.2f} GB are free in {place}. Make room, or choose another --out.")
+    if not os.access(place, os.W_OK):
+        raise Trouble(f"{place} cannot be written to. Choose another --out.")
+    return f"{free:.0f} GB free in {place}"
+
+
+def _training() -> str:
+    from ascpo.runs.api import train
+
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as place:
+        result = train("Point-1-Hazard", "trpo", num_envs=4, horizon=250, total_steps=2000, out=place, progress=False)
+        epochs = len(result.history["EpRet"])
+    return f"{epochs} epochs in {time.perf_counter() - began:.0f} s, with compiling"

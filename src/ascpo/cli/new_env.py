@@ -1,0 +1,47 @@
+"""`ascpo new-env NAME`: write an environment to begin with, and its test."""
+
+from dataclasses import dataclass
+from importlib import resources
+from keyword import iskeyword
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from ascpo.cli.parsing import parsed
+from ascpo.ranges import shown
+from ascpo.runs.files import write_together
+from ascpo.runs.serialization import BadSetting
+
+
+@dataclass(frozen=True)
+class NewEnv:
+    """Write NAME.py, a commented environment to begin with, and test_NAME.py."""
+
+    name: Annotated[str, tyro.conf.Positional]
+    """The name of the module: letters, digits and underscores."""
+    out: Path = Path(".")
+    """The directory of the two files."""
+
+
+def main(words: list[str]) -> None:
+    asked = parsed(NewEnv, words, "ascpo new-env")
+    name = asked.name
+    if not (name.isidentifier() and name.isascii()) or iskeyword(name):
+        raise BadSetting(f"{shown(name)} is no name of a Python module. Use letters, digits and underscores.")
+    title = "".join(part.capitalize() for part in name.split("_")) or "NewEnv"
+    files = {asked.out / f"{start}{name}.py": _text(start, name, title) for start in ("", "test_")}
+    for file in files:
+        if file.exists():
+            raise BadSetting(f"{file} exists already. Choose another name, or another --out.")
+    asked.out.mkdir(parents=True, exist_ok=True)
+    write_together(files)
+    first, second = files
+    print(f"Environment: {first}\nIts test: python -m pytest {second}")
+    print(f"Check it: ascpo check {name}:make\nTrain: ascpo train --env {name}:make --num-envs 8 --horizon 250")
+
+
+def _text(start: str, name: str, title: str) -> str:
+    ending = "txt" if start else "py"
+    source = resources.files("ascpo.templates").joinpath(f"{start}new_env.{ending}").read_text(encoding="utf-8")
+    return source.replace("new_env", name).replace("NewEnv", title)

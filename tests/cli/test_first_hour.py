@@ -1,0 +1,53 @@
+"""`ascpo new-env` and `ascpo doctor`."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ascpo.cli import doctor
+from tests.slow import slow
+
+
+def test_a_new_environment_passes_its_own_test_and_the_check(ascpo, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "ascpo check puddle:make" in ascpo("new-env", "puddle")
+    assert "puddle:make can be trained on" in ascpo("check", "puddle:make")
+    typed = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_puddle.py"]
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    subprocess.run(typed, check=True, capture_output=True, env=os.environ | {"PYTHONPATH": path})
+    assert "class Puddle(" in (tmp_path / "puddle.py").read_text()
+
+
+@pytest.mark.parametrize("name", ["my-env", "class", "1st", "ünlü"])
+def test_a_name_that_is_no_module_is_refused(ascpo, name):
+    with pytest.raises(SystemExit):
+        ascpo("new-env", name)
+
+
+def test_files_that_exist_are_left_alone(ascpo, tmp_path, capsys):
+    (tmp_path / "test_mine.py").write_text("mine")
+    with pytest.raises(SystemExit):
+        ascpo("new-env", "mine", "--out", tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["test_mine.py"]
+
+
+def test_the_doctor_goes_on_after_trouble_and_names_it(monkeypatch, capsys):
+    def broken():
+        raise doctor.Trouble("turn it on")
+
+    monkeypatch.setattr(doctor, "_devices", broken)
+    monkeypatch.setattr(doctor, "_pictures", lambda: "drawn")
+    with pytest.raises(SystemExit) as end:
+        doctor.main(["--no-train"])
+    out = capsys.readouterr().out
+    assert end.value.code == 1
+    assert "CARE  devices   turn it on" in out
+    assert "ok    disk" in out
+    assert "Needs care: devices." in out
+
+
+@slow("it trains")
+def test_the_doctor_trains():
+    assert doctor._training().startswith("2 epochs")

@@ -17,6 +17,11 @@ class InertSetting(BadSetting):
         self.name = name
 
 
+def to_install(extra: str) -> str:
+    """How to install an extra of this package: from an index, or from a checkout."""
+    return f"pip install 'ascpo[{extra}]', or in a checkout pip install '.[{extra}]'"
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """A sentence that offers the closest words, or lists all of them."""
     known = list(known)

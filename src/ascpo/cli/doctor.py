@@ -15,6 +15,7 @@ from typing import Annotated
 import tyro
 
 from ascpo.cli.parsing import parsed
+from ascpo.errors import to_install
 
 _PACKAGES = ("jax", "jaxlib", "mujoco", "gymnasium", "numpy", "equinox")
 _EXTRAS = {"mujoco-mjx": "mjx", "viser": "viewer", "mediapy": "video", "tensorboardX": "tensorboard", "onnx": "onnx"}
@@ -95,7 +96,7 @@ def _devices() -> str:
     kinds = ", ".join(dict.fromkeys(device.device_kind for device in found))
     has_card = Path("/dev/nvidia0").exists() or shutil.which("nvidia-smi") is not None
     if has_card and found[0].platform == "cpu":
-        raise Trouble("there is a graphics card, and JAX does not use it: pip install 'ascpo[gpu]'")
+        raise Trouble(f"there is a graphics card, and JAX does not use it: {to_install('gpu')}")
     return f"{len(found)} × {found[0].platform} ({kinds})"
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from ascpo.deploy.parts import Parts
 from ascpo.deploy.standalone import Layers, Shield
+from ascpo.errors import to_install
 from ascpo.runs.serialization import BadSetting
 
 _OPSET = 17
@@ -28,7 +29,7 @@ def onnx_content(parts: Parts) -> bytes:
     try:
         onnx: Any = import_module("onnx")
     except ImportError:
-        raise BadSetting("ONNX files need the package onnx: pip install onnx onnxruntime, or ascpo[onnx].") from None
+        raise BadSetting(f"ONNX files need the package onnx: {to_install('onnx')}.") from None
     graph = _Graph(onnx)
     _policy(graph, parts)
     content: bytes = graph.model(parts).SerializeToString()

@@ -9,6 +9,7 @@ import time
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from ascpo.errors import to_install
 from ascpo.evaluation.records import Record
 from ascpo.replay.access import Access
 from ascpo.replay.episode import play_again, title
@@ -98,7 +99,7 @@ def free_port(wanted: int) -> int:
 
 def _serve(port: int, access: Access) -> "viser.ViserServer":
     if find_spec("viser") is None or find_spec("mjviser") is None:
-        raise BadSetting("A replay needs viser and mjviser. Install them: pip install 'ascpo[viewer]'.")
+        raise BadSetting(f"A replay needs viser and mjviser. Install them: {to_install('viewer')}.")
     import viser
 
     with _quiet(), access.guarding():

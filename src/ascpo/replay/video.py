@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Bool, UInt8
 
 from ascpo.environments.render import Painter, RenderingUnavailable
+from ascpo.errors import to_install
 from ascpo.evaluation.records import Record
 from ascpo.evaluation.retrace import Path3D, retrace
 from ascpo.replay.episode import Episode, step_colours
@@ -123,7 +124,7 @@ def _mediapy() -> ModuleType:
     has_ffmpeg = shutil.which("ffmpeg") is not None
     for package, name in {"mediapy": "mediapy", "imageio_ffmpeg": "ffmpeg"}.items():
         if find_spec(package) is None and not (name == "ffmpeg" and has_ffmpeg):
-            raise BadSetting(f"A video needs {name}. Install it: pip install 'ascpo[video]'.")
+            raise BadSetting(f"A video needs {name}. Install it: {to_install('video')}.")
     import mediapy
 
     if not has_ffmpeg:

@@ -7,6 +7,7 @@ from ascpo.engines.gymnasium.engine import GymnasiumEngine
 from ascpo.engines.native.engine import NativeEngine
 from ascpo.environments.registration import MAX_EPISODE_STEPS
 from ascpo.environments.spaces import make_task
+from ascpo.errors import to_install
 from ascpo.guard.suites import UnknownSuite
 from ascpo.guard.task import Task
 from ascpo.runs.config import EngineName
@@ -28,7 +29,7 @@ def engine_name(wanted: str, env: Environment) -> EngineName:
 def _task(env: Environment) -> Task:
     """The task of a suite that MJX simulates."""
     if importlib.util.find_spec("mujoco.mjx") is None:
-        raise BadSetting("MJX is not installed: pip install 'ascpo[gpu]'. Or use --engine native.")
+        raise BadSetting(f"MJX is not installed: {to_install('gpu')}. Or use --engine native.")
     try:
         return make_task(name_of(env), "paper", "closest", MAX_EPISODE_STEPS)
     except UnknownSuite:

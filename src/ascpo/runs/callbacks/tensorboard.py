@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from ascpo.errors import to_install
 from ascpo.runs.callbacks.callback import EpochRecord, TrainingPlan
 from ascpo.runs.links import refuse_links
 
@@ -16,7 +17,7 @@ class TensorBoard:
             from tensorboardX import SummaryWriter
         except ImportError:
             raise ValueError(
-                "TensorBoard's files need the package tensorboardX: pip install 'ascpo[tensorboard]'."
+                f"TensorBoard's files need the package tensorboardX: {to_install('tensorboard')}."
             ) from None
         self._directory = directory
         self._open = SummaryWriter

@@ -166,10 +166,20 @@ def test_the_page_names_unfinished_runs_and_leaves_out_runs_without_an_epoch(tmp
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_certificate_of_the_earlier_format_is_shown_as_one(version):
-    run = SimpleNamespace(certificate=CERTIFICATE | {"format": f"ascpo certificate {version}", "look": 3}, doubts={})
+    certificate = CERTIFICATE | {"format": f"ascpo certificate {version}", "look": 3}
+    run = SimpleNamespace(certificate=certificate, doubts={}, probability=0.9)
     shown = document._certificate(run)
     assert any("has the earlier format 1" in sentence for sentence in shown["sentences"]) == (version == 1)
     assert shown["figures"]["look"] == "3"
+
+
+def test_a_certificate_for_less_than_the_target_is_not_shown_as_a_success():
+    for target, reached, verdict in (
+        (0.9, True, "certified"),
+        (0.98, False, "certified for 0.9, below the target of 0.98"),
+    ):
+        shown = document._certificate(SimpleNamespace(certificate=CERTIFICATE, doubts={}, probability=target))
+        assert (shown["reached"], shown["verdict"]) == (reached, verdict)
 
 
 def test_the_page_says_if_certificate_and_evaluation_belong_to_different_policies(tmp_path, monkeypatch):

@@ -28,6 +28,8 @@ class Quantity:
     title: str
     meaning: str
     """For the caption."""
+    meaning_of_one: str = ""
+    """For the caption of the curve of a single constraint, if that is another one."""
     more_is_better: bool = False
     smooth: bool = True
     share: bool = False
@@ -63,11 +65,11 @@ LEARNING = (
     ),
     Quantity(
         "EpCost", "Cost of an episode", "The mean sum of the costs of a finished episode, over all constraints",
-        logarithmic=True,
+        logarithmic=True, meaning_of_one="The mean sum of the costs of this constraint in a finished episode",
     ),
     Quantity(
         "EpMaxCost", "Largest cost of an episode", "The mean over finished episodes, for the worst constraint",
-        reference=_limit,
+        reference=_limit, meaning_of_one="The mean over finished episodes, for this constraint",
     ),
     Quantity(
         "SafeRate", "Episodes within all limits", "The share of finished episodes that keep every limit",
@@ -103,7 +105,11 @@ def learning_curves(groups: Sequence[Group]) -> list[Plot | MissingPlot]:
     """Learning curves over environment steps."""
     axis = _over_steps(groups)
     found = [_curve(groups, quantity, axis) for quantity in LEARNING]
-    per_constraint = [replace(quantity, per_constraint=True) for quantity in LEARNING if quantity.column in _OWN]
+    per_constraint = [
+        replace(quantity, per_constraint=True, meaning=quantity.meaning_of_one or quantity.meaning)
+        for quantity in LEARNING
+        if quantity.column in _OWN
+    ]
     for constraint, having in by_constraint(groups).items():
         # The columns of a single constraint are those of all constraints together.
         found += [_curve(having, quantity, axis, constraint) for quantity in per_constraint if constraint]

@@ -202,4 +202,9 @@ def _certificate(run: RunData) -> dict[str, object]:
 
         sentences.append(EARLIER_FORMAT)
     certified, doubt = bool(run.certificate.get("certified")), run.doubts.get(CERTIFICATE, "")
-    return {"certified": certified, "sentences": sentences, "figures": figures, "doubt": doubt}
+    asked = numbers.get("probability", run.probability)
+    verdict = "certified" if certified else "not certified"
+    if certified and asked < run.probability:
+        verdict = f"certified for {asked:g}, below the target of {run.probability:g}"
+    reached = certified and asked >= run.probability
+    return {"reached": reached, "verdict": verdict, "sentences": sentences, "figures": figures, "doubt": doubt}

@@ -11,18 +11,20 @@ from ascpo.cli.export import main
 from ascpo.deploy.numpy_file import numpy_source, plain_data
 from ascpo.deploy.onnx_graph import onnx_content
 from ascpo.deploy.parts import parts_of
-from ascpo.deploy.standalone import Policy
+from ascpo.deploy.standalone import FAR, Policy
+from ascpo.networks.normaliser import BOUND
 from tests.evaluation.untrained import untrained
 
 SUITE = "Point-1-Hazard"
 KINDS = {
     "trpo": {},
+    "scpo": {"normalise_observations": True},
     "ascpo": {},
     "cpo": {},
     "trpo-sl": {"limits": (0.01,)},
     "trpo-usl": {"threshold": 0.0},
 }
-"""Without a memory; with a maximum below zero; with a sum or none; with either shield."""
+"""Without a memory; with normalised observations; with a maximum below zero; with a sum or none; with either shield."""
 ROUNDING = 1e-5
 """Sums are taken in another order, and a safety layer divides by small numbers. Without shields it is below 2e-6."""
 
@@ -116,3 +118,7 @@ def test_shields_are_exercised_by_the_episode(tmp_path):
         ours, others = episode(made, lambda seen, info, noise, bare=bare: bare.act(
             seen, info.get("costs"), info.get("margins"), rng=_Fixed(noise)))  # fmt: skip
         assert np.abs(ours - others).max() > 1e-3
+
+
+def test_far_is_as_far_as_in_the_training():
+    assert FAR == BOUND

@@ -41,6 +41,7 @@ USUAL = {
     "replay.share": 0.0,
     "replay.pool": 64,
     "average_epochs": None,
+    "normalise_observations": False,
 }
 
 

@@ -29,6 +29,7 @@ def plain_data(parts: Parts) -> str:
             "layers": [[_array(weight), _array(bias)] for weight, bias in parts.layers],
             **{name: _array(getattr(parts, name)) for name in ("std", "low", "high")},
             **{name: getattr(parts, name) for name in ("augmentation", "initial", "signed", "costs")},
+            "units": parts.units and [_array(one) for one in parts.units],
             "shield": shield,
         }
     )

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ascpo.deploy.parts import Parts
-from ascpo.deploy.standalone import Layers, Shield
+from ascpo.deploy.standalone import FAR, Layers, Shield
 from ascpo.errors import to_install
 from ascpo.runs.serialization import BadSetting
 
@@ -75,6 +75,9 @@ def _policy(graph: _Graph, parts: Parts) -> None:
     act = len(parts.std)
     seen = graph.input("observation", parts.observation_size)
     noise = graph.input("noise", act)
+    if parts.units is not None:
+        mean, std = map(graph.constant, parts.units)
+        seen = graph("Clip", graph("Div", graph("Sub", seen, mean), std), *map(graph.constant, (-FAR, FAR)))
     if parts.initial:
         state = _state(graph, parts)
         seen = graph("Concat", seen, state, axis=1)

@@ -1,7 +1,8 @@
 """What a trained policy computes, taken apart: plain arrays and words, without JAX.
 
+seen     the observation in the policy's units
 state    from the last step's costs, or as an episode begins
-drawn    μ(observation, state) + σ · noise
+drawn    μ(seen, state) + σ · noise
 taken    the shield's correction of it
 action   scaled to the environment's bounds
 """
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -42,6 +44,8 @@ class Parts:
     """Whether costs below zero, the margins, count."""
     costs: int
     shield: Shield | None
+    units: tuple[Float[np.ndarray, " obs"], Float[np.ndarray, " obs"]] | None
+    """The mean and the deviation in which observations are seen; None as they are."""
     about: Plain
     """For people: the run, its limits, its certificate."""
 
@@ -54,14 +58,16 @@ def parts_of(run: Path) -> Parts:
     """The parts of a run's policy."""
     file = read_policy(run)
     agent = cast(AgentActor, file.actor()).agent
-    size, theta = agent.structure.policy_size, file.theta
-    policy, m = agent.policy(theta[:size]), len(file.cost_names)
+    raw = file.observation_size if agent.settings.normalise_observations else 0
+    cuts = agent.structure.policy_size + np.arange(3) * raw
+    policy_theta, mean, std, shield_theta = (jnp.asarray(part) for part in np.split(np.asarray(file.theta), cuts))
+    policy, m = agent.policy(policy_theta), len(file.cost_names)
     kind = _AUGMENTATIONS.get(type(agent.augmentation))
     if kind is None:
         raise BadSetting(f"A policy with {type(agent.augmentation).__name__} cannot be exported.")
     shield = None
-    if agent.algorithm.shield is not None and float(theta[-1]) > 0:
-        network = agent.shield_network(agent.structure.unravel_shield(theta[size:-1]))
+    if agent.algorithm.shield is not None and float(shield_theta[-1]) > 0:
+        network = agent.shield_network(agent.structure.unravel_shield(shield_theta[:-1]))
         limits = np.asarray(agent.learning_limits, np.float32)
         shield = _shield(agent.algorithm.shield, network, limits) | {"action_size": len(file.low)}
     return Parts(
@@ -74,6 +80,7 @@ def parts_of(run: Path) -> Parts:
         signed=bool(file.config.settings.near_miss) and kind == "maximum",
         costs=m,
         shield=shield,
+        units=(np.asarray(mean), np.asarray(std)) if raw else None,
         about=_about(run, file),
     )
 

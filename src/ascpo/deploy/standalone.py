@@ -21,6 +21,8 @@ DATA = ""
 Layers = list[tuple[np.ndarray, np.ndarray]]
 Shield = dict[str, Any]
 _SMALL = np.float32(1e-8)
+FAR = 10.0
+"""Deviations beyond which an observation is no farther."""
 
 
 class Policy:
@@ -34,6 +36,7 @@ class Policy:
         self._std, self._low, self._high = (_array(plain[name]) for name in ("std", "low", "high"))
         self._augmentation, self._signed, self._costs = plain["augmentation"], plain["signed"], plain["costs"]
         self._initial = np.array(plain["initial"], np.float32)
+        self._units = plain["units"] and [_array(one) for one in plain["units"]]
         self._shield: Shield | None = plain["shield"]
         if self._shield is not None:
             self._shield |= {"layers": _read(self._shield["layers"]), "limits": _array(self._shield["limits"])}
@@ -54,6 +57,8 @@ class Policy:
         seen = np.asarray(observation, np.float32).ravel()
         if seen.size != self.observation_size:
             raise ValueError(f"The policy knows observations of {self.observation_size} numbers, not {seen.size}.")
+        if self._units is not None:
+            seen = np.clip((seen - self._units[0]) / self._units[1], np.float32(-FAR), np.float32(FAR))
         if costs is not None:
             self._state = self._remember(self._vector("costs", costs), margins)
         seen = np.concatenate([seen, self._state])

@@ -44,7 +44,7 @@ _BEFORE = {
     "validation_episodes": VALIDATION_EPISODES,
 }
 """What a config means that does not name them."""
-_SETTINGS_BEFORE = {"replay": to_plain(Settings().replay)}
+_SETTINGS_BEFORE = {"replay": to_plain(Settings().replay), "normalise_observations": False}
 """The same of the shared settings."""
 
 

@@ -43,6 +43,9 @@ class Settings:
     """γ of the reward."""
     gae_lambda: Fraction = 0.97
     """λ of the reward's generalised advantage estimates."""
+    normalise_observations: bool = False
+    """Show every network the environment's observations less their mean, divided by their standard deviation, both
+    over the training so far. The policy's file keeps them."""
     hidden: Annotated[tuple[int, ...], Range(at_least=1, at_most=2**14)] = (64, 64)
     """Widths of the hidden layers of every network."""
     initial_log_std: Annotated[float, Range(LOG_STD_BOUNDS[0], LOG_STD_BOUNDS[1])] = -0.5

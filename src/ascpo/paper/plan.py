@@ -20,7 +20,7 @@ from ascpo.sweep.executors import Executor, InProcess, Processes
 from ascpo.sweep.jobs import Job, run_batch
 from ascpo.sweep.overrides import read_overrides
 from ascpo.sweep.progress import ConsoleProgress
-from ascpo.sweep.scheduler import Outcome, run_sweep
+from ascpo.sweep.scheduler import ALONE, TOGETHER, Outcome, run_sweep
 
 
 @dataclass(frozen=True)
@@ -88,14 +88,14 @@ def run_plan(plan: Plan, *, jobs: int = 1, threads: int = 0, together: bool = Fa
         console.print(sentence, markup=False)
     executor: Executor
     if experiment.isolated or slots > 1:
-        executor, batched = Processes(slots, threads, compile_afresh=experiment.isolated), False
+        executor, batches = Processes(slots, threads, compile_afresh=experiment.isolated), ALONE
     else:
         # On a terminal each training has a live display of its own.
         live = console.is_terminal
         on_epoch = None if live else progress.update
         executor = InProcess(partial(run_batch, threads=threads, display=live, on_epoch=on_epoch))
-        batched = together
-    return run_sweep(plan.jobs, executor, progress, batched=batched)
+        batches = TOGETHER if together else ALONE
+    return run_sweep(plan.jobs, executor, progress, batches=batches)
 
 
 def choose_engine(wanted: str, suite: str) -> tuple[EngineName, str]:

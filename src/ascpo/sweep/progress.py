@@ -66,6 +66,8 @@ class ConsoleProgress:
         error = outcomes[0].error
         self._print(batch, f"failed: {error.rstrip('.')}" if error else f"done in {duration(seconds)}")
 
+    def close(self) -> None: ...
+
     def _print(self, batch: Batch, event: str) -> None:
         numbers = sorted(self._number[job] for job in batch)
         which, what = str(numbers[0]), batch[0].name

@@ -8,6 +8,7 @@ A batch whose worker is lost is submitted again, as long as it makes progress: t
 count as a failure.
 """
 
+import signal
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from ascpo.runs.links import refuse_links
+from ascpo.runs.stopping import Stopped
 from ascpo.sweep.executors.contract import UNLIMITED, End, Executor, needs_gpu
 from ascpo.sweep.jobs import Batch, Job, can_share_engine
 from ascpo.sweep.store import failure_file
@@ -77,16 +79,20 @@ def run_sweep(
     progress: Progress,
     *,
     batches: BatchSizes = ALONE,
+    is_to_stop: Callable[[], bool] = lambda: False,
     patience: float = 60.0,
     pause: float = 0.2,
 ) -> list[Outcome]:
     """Run all jobs. Those that can share an engine are trained in batches of these sizes.
 
-    When nothing else is left, it waits `patience` seconds for jobs that another process trains.
+    It stops as soon as `is_to_stop`. When nothing else is left, it waits `patience` seconds for jobs that another
+    process trains.
     """
     queue, tasks = _Queue(jobs, batches, patience), Tasks(executor, progress.lose)
     try:
         while True:
+            if is_to_stop():
+                raise Stopped(signal.SIGTERM)
             chosen: list[Batch] = []
             while tasks.running + len(chosen) < executor.slots and (
                 batch := queue.next(wait=not (tasks.running or chosen), has_room=executor.has_room)

@@ -25,17 +25,19 @@ def main() -> None:
     if cores and hasattr(os, "sched_setaffinity"):
         # Before anything that counts cores is imported.
         os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
-    text = sys.stdin.buffer.readline()
+    text = _read_jobs()
     threading.Thread(target=_watch_lifeline, daemon=True).start()
     from ascpo.runs.compilation_cache import keep_compiled_programs
     from ascpo.runs.stopping import Stopped
+    from ascpo.sweep.claim import claimed
     from ascpo.sweep.jobs import Job, run_batch
 
     batch = tuple(map(Job.from_data, json.loads(text)))
     keep_compiled_programs()
     try:
-        _wait_for(batch)
-        run_batch(batch, threads=int(threads))
+        with claimed([job.directory for job in batch]):
+            _wait_for(batch)
+            run_batch(batch, threads=int(threads))
     except Stopped as stopped:
         sys.exit(128 + stopped.number)
     except Exception as error:
@@ -45,8 +47,18 @@ def main() -> None:
             _write_peaks(batch[0].directory)
 
 
+def _read_jobs() -> bytes:
+    """The first line, without a buffer: a thread that waits in one would keep Python from ending."""
+    parts = [b""]
+    while not parts[-1].endswith(b"\n"):
+        parts.append(os.read(sys.stdin.fileno(), 65536))
+        if not parts[-1]:
+            break
+    return b"".join(parts)
+
+
 def _watch_lifeline() -> None:
-    while sys.stdin.buffer.read(1024):
+    while os.read(sys.stdin.fileno(), 1024):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
 

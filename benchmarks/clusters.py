@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from ascpo.runs.config import configure
 from ascpo.sweep.board import LiveBoard
 from ascpo.sweep.estimate import Estimate
 from ascpo.sweep.executors import End, Resources
-from ascpo.sweep.jobs import Batch, Job
+from ascpo.sweep.jobs import Job
 from ascpo.sweep.scheduler import run_sweep
 
 

@@ -24,6 +24,9 @@ from ascpo.sweep.executors.choose import Placement
 from ascpo.sweep.jobs import Job
 from ascpo.sweep.scheduler import BatchSizes
 
+_LOOKED_AT = 1.0
+"""Seconds: whoever looks whether there is a driver holds its lock for a moment."""
+
 
 @dataclass(frozen=True)
 class Record:
@@ -59,7 +62,7 @@ class Record:
         self.folder.mkdir(parents=True, exist_ok=True)
         refuse_links(self.folder, self.folder / "driver.lock")
         try:
-            lock = filelock.FileLock(self.folder / "driver.lock").acquire(timeout=0)
+            lock = filelock.FileLock(self.folder / "driver.lock").acquire(timeout=_LOOKED_AT)
         except filelock.Timeout:
             raise NoRun(
                 f"Another process drives the sweep in {self.out}. See it with: ascpo sweep status {self.out}"

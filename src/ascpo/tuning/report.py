@@ -72,9 +72,9 @@ def _table(search: Search) -> str:
     lines = [f"| trial | J_r | certified | violations | {' | '.join(names)} |", "|---" * (4 + len(names)) + "|"]
     for trial in search.study.trials:
         values = [_cell(trial.params.get(name, "")) for name in names]
-        about = trial.user_attrs
-        mine = [_cell(trial.value), _cell(about["certified"]), f"{about['violations']} of {about['episodes']}"]
-        first = mine if trial.state.name == "COMPLETE" else [trial.state.name.lower(), "", ""]
+        about, first = trial.user_attrs, [trial.state.name.lower(), "", ""]
+        if trial.state.name == "COMPLETE":
+            first = [_cell(trial.value), _cell(about["certified"]), f"{about['violations']} of {about['episodes']}"]
         lines.append(f"| {' | '.join([str(trial.number), *first, *values])} |")
     return "\n".join(lines)
 

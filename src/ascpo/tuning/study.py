@@ -5,6 +5,7 @@ asked for. The two are never added up. The seeds of trials begin at a million, a
 of their own: what judges the settings at the end is not what chose them.
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -74,10 +75,13 @@ class Search:
 
         self.setup.out.mkdir(parents=True, exist_ok=True)
         storage = JournalStorage(JournalFileBackend(str(self.setup.out / "journal.log")))
-        sampler = optuna.samplers.TPESampler(seed=self.sampler_seed, multivariate=True)
-        self.study = optuna.create_study(
-            storage=storage, study_name="ascpo", direction="maximize", load_if_exists=True, sampler=sampler
-        )
+        how = {"study_name": "ascpo", "direction": "maximize", "load_if_exists": True}
+        self.study = optuna.create_study(storage=storage, **how)
+        # A search that goes on must not propose its first values again.
+        seed = self.sampler_seed + len(self.study.trials)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            self.study.sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True)
         self._check_same()
         if not self.study.trials and (usual := self.setup.defaults()):
             self.study.enqueue_trial(usual, user_attrs={"defaults": True})

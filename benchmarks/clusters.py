@@ -1,6 +1,6 @@
 """What a cluster costs and gives: `python -m benchmarks.clusters dry`, and `python -m benchmarks.clusters tune`.
 
-dry    a thousand jobs that train nothing, by Ray and by processes: milliseconds a job, memory of the driver
+dry    a thousand jobs that train nothing, by Ray: milliseconds a job, memory of the driver
 tune   twenty short trials on Point-1-Hazard. The search is killed once, and resumed
 """
 
@@ -9,64 +9,46 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 
 import tyro
 from rich.console import Console
 
 from ascpo.runs.config import configure
-from ascpo.sweep.board import LiveBoard
+from ascpo.sweep.board import LiveBoard, standing_of
 from ascpo.sweep.estimate import Estimate
 from ascpo.sweep.executors import End, Resources
+from ascpo.sweep.executors.ray import OnRay
 from ascpo.sweep.jobs import Job
 from ascpo.sweep.scheduler import run_sweep
 
 
-@dataclass
-class DryRay:
-    """Ray with tasks that do nothing, behind the executor's interface."""
-
-    cores: int = 2
-    slots: int = 10**6
-    _inner: object = field(init=False, default=None)
-
-    def open(self, folder: Path) -> object:
-        from ascpo.sweep.executors import ray as module
-
-        module._train = _nothing
-        sign = folder / "sign"
-        sign.touch()
-        return module.OnRay("ray", Resources(), sign)
+def dry(jobs: int = 1000) -> None:
+    """Schedule jobs that train nothing on a Ray cluster of this machine."""
+    with tempfile.TemporaryDirectory() as folder, Path(os.devnull).open("w") as nowhere:
+        out = Path(folder)
+        config = configure("Point-1-Hazard", "trpo", total_steps=30_000)
+        todo = [Job(replace(config, seed=seed), out / f"run-seed{seed}") for seed in range(jobs)]
+        (out / "sign").touch()
+        executor = OnRay("ray", Resources(), out / "sign", _nothing)
+        before = _memory()
+        board = LiveBoard(todo, Estimate(out), executor.side_by_side, Console(file=nowhere, force_terminal=True))
+        began = time.perf_counter()
+        outcomes = run_sweep(todo, executor, board)
+        seconds = time.perf_counter() - began
+        board.close()
+        executor.close()
+        Console(width=100).print(standing_of(todo[:200], Estimate(out)).picture())
+    assert [one.status for one in outcomes] == ["trained"] * jobs
+    print(f"{jobs} jobs in {seconds:.1f} s: {1000 * seconds / jobs:.1f} ms each.")
+    print(f"Memory of the driver: {before:.0f} MB before, {_memory():.0f} MB at most.")
 
 
 def _nothing(assignment: object, task: int, mailbox: object) -> End:
     return End()
-
-
-def dry(jobs: int = 1000) -> None:
-    """Schedule jobs that train nothing on a Ray cluster of this machine."""
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder)
-        config = configure("Point-1-Hazard", "trpo", total_steps=30_000)
-        from dataclasses import replace
-
-        todo = [Job(replace(config, seed=seed), out / f"run-seed{seed}") for seed in range(jobs)]
-        executor = DryRay().open(out)
-        before = _memory()
-        console = Console(width=100, force_terminal=True, file=open(os.devnull, "w"))  # noqa: SIM115
-        board = LiveBoard(todo, Estimate(out), 2, console)
-        began = time.perf_counter()
-        outcomes = run_sweep(todo, executor, board)  # pyright: ignore[reportArgumentType]
-        seconds = time.perf_counter() - began
-        board.close()
-        executor.close()  # pyright: ignore[reportAttributeAccessIssue]
-    assert [one.status for one in outcomes] == ["trained"] * jobs
-    print(f"{jobs} jobs in {seconds:.1f} s: {1000 * seconds / jobs:.1f} ms each.")
-    print(f"Memory of the driver: {before:.0f} MB before, {_memory():.0f} MB at most.")
 
 
 def tune(out: Path = Path("runs/tuning"), trials: int = 20, killed_after: int = 8) -> None:

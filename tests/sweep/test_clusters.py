@@ -57,7 +57,7 @@ def sign_in(path):
     return sign
 
 
-def workers_of(parent):
+def workers_of(parent, program=b"ascpo.sweep.worker"):
     """The processes that train below this one."""
     found = []
     for entry in os.listdir("/proc"):
@@ -69,7 +69,7 @@ def workers_of(parent):
                     environment = file.read()
             except OSError:
                 continue
-            if b"ascpo.sweep.worker" in command and parent.encode() in environment:
+            if program in command and parent.encode() in environment:
                 found.append(int(entry))
     return found
 

@@ -27,6 +27,7 @@ _COMMANDS = {
     "replay": "play the worst episodes in the browser",
     "video": "make a video of a bad episode",
     "sweep": "train a grid of environments, algorithms, settings and seeds, on this machine or on a cluster",
+    "hosts": "train one policy on the accelerators of several machines",
     "tune": "search for settings with a larger return that keep the limits",
     "paper": "reproduce the paper's tables and figures",
     "check": "test whether an environment can be trained on",

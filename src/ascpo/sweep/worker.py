@@ -25,8 +25,8 @@ def main() -> None:
     if cores and hasattr(os, "sched_setaffinity"):
         # Before anything that counts cores is imported.
         os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
-    text = _read_jobs()
-    threading.Thread(target=_watch_lifeline, daemon=True).start()
+    text = read_line()
+    threading.Thread(target=watch_lifeline, daemon=True).start()
     from ascpo.runs.compilation_cache import keep_compiled_programs
     from ascpo.runs.stopping import Stopped
     from ascpo.sweep.claim import claimed
@@ -47,7 +47,7 @@ def main() -> None:
             _write_peaks(batch[0].directory)
 
 
-def _read_jobs() -> bytes:
+def read_line() -> bytes:
     """The first line, without a buffer: a thread that waits in one would keep Python from ending."""
     parts = [b""]
     while not parts[-1].endswith(b"\n"):
@@ -57,7 +57,7 @@ def _read_jobs() -> bytes:
     return b"".join(parts)
 
 
-def _watch_lifeline() -> None:
+def watch_lifeline() -> None:
     while os.read(sys.stdin.fileno(), 1024):
         pass
     os.kill(os.getpid(), signal.SIGTERM)

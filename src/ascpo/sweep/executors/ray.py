@@ -7,7 +7,7 @@ files, and if Ray's worker is killed, the training notices, saves its runs and e
 import os
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ class Mailbox:
         return nodes, files
 
 
-def _train(assignment: Assignment, task: int, mailbox: Any) -> End:
+def train_task(assignment: Assignment, task: int, mailbox: Any) -> End:
     """What a worker of Ray does."""
     import ray
 
@@ -60,13 +60,15 @@ class OnRay:
 
     slots = UNLIMITED
 
-    def __init__(self, address: str, resources: Resources, sign: Path | None) -> None:
-        """`sign` is a file that every machine sees, if they share a file system."""
-        self._ray = _connected(address)
+    def __init__(
+        self, address: str, resources: Resources, sign: Path | None, train: Callable[..., End] = train_task
+    ) -> None:
+        """`sign` is a file that every machine sees, if they share a file system. `train` is what a worker does."""
+        self._ray = connected(address)
         self._resources, self._sign = resources, sign
         self._threads = resources.cores or 1
         self._mailbox: Any = self._ray.remote(Mailbox).options(num_cpus=0, max_restarts=-1).remote()
-        self._train: Any = self._ray.remote(_train)
+        self._train: Any = self._ray.remote(train)
         self._tasks: dict[int, tuple[Any, Path]] = {}
         self._nodes: dict[int, str] = {}
         self._count, self._asked, self._news = 0, 0.0, None
@@ -160,7 +162,7 @@ class OnRay:
                 unpack(content, self._tasks[task][1])
 
 
-def _connected(address: str) -> Any:
+def connected(address: str) -> Any:
     """Ray, connected to a cluster: the one at the address, that of this machine, or a new one of this machine alone."""
     try:
         import ray

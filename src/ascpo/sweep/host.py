@@ -6,6 +6,7 @@ The first line of its standard input says as JSON which one it is. The rest is a
 import json
 import sys
 import threading
+import traceback
 
 from ascpo.sweep.worker import read_line, watch_lifeline
 
@@ -23,6 +24,8 @@ def main() -> None:
             own = {name: told[name] for name in ("out", "name", "total_steps", "seed", "preset", "engine")}
             multihost.train(told["env"], told["algo"], **own, **told["settings"])
     except Exception as error:
+        # For the log: the error may be that of a machine that nobody sees.
+        traceback.print_exc()
         sys.exit(" ".join(str(error).split()) or type(error).__name__)
 
 

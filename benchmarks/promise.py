@@ -49,7 +49,38 @@ def short(gae_lambda: float) -> dict[str, Any]:
     return {"cost_gae_lambda": gae_lambda}
 
 
-VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {
+EARLIER: dict[str, Mapping[str, Any]] = {
+    "ascpo": {"mode": "chance", "near_miss": 0.0, "cost_gae_lambda": None, "target.timeout_limit": None},
+    "cpo": {"near_miss": 0.0, "target.timeout_limit": None},
+    "scpo": {"near_miss": 0.0, "target.timeout_limit": None},
+    "pcpo": {},
+    "trpo-lagrangian": {"near_miss": 0.0},
+    "trpo": {},
+}
+"""The defaults before there were any for suites. All variants start from them but `default` ones."""
+DEFAULTS: dict[str, tuple[str, Mapping[str, Any]]] = {
+    "default": ("ascpo", {}),
+    "default-for-0.99": ("ascpo", {"probability": 0.99}),
+    "default-3000": ("ascpo", {"target.episodes": 3000}),
+    "default-3000-for-0.99": ("ascpo", {"probability": 0.99, "target.episodes": 3000}),
+    "default-2000": ("ascpo", {"target.episodes": 2000}),
+    "default-raw": ("ascpo", {"normalise_observations": False}),
+    "default-normalised": ("ascpo", {"normalise_observations": True}),
+    "default-3000-normalised": ("ascpo", {"target.episodes": 3000, "normalise_observations": True}),
+    "default-window-30": ("ascpo", {"cost_fit.window": 30}),
+    "default-window-30-long": ("ascpo", {"cost_fit.window": 30, "cost_fit.iterations": 240}),
+    "default-slow-critic": ("ascpo", {"cost_fit.window": 30, "cost_fit.learning_rate": 3e-4}),
+    "default-0.9": ("ascpo", {"cost_gae_lambda": 0.9}),
+    "default-even": ("ascpo", {"tau": 0.1, "cap": 1.0}),
+    "default-even-normalised": ("ascpo", {"tau": 0.1, "cap": 1.0, "normalise_observations": True}),
+    "trpo-normalised": ("trpo", {"normalise_observations": True}),
+    "default-2000-for-0.99": ("ascpo", {"probability": 0.99, "target.episodes": 2000}),
+    "scpo-default": ("scpo", {}),
+    "cpo-default": ("cpo", {}),
+    "trpo-lagrangian-default": ("trpo-lagrangian", {}),
+}
+"""Our defaults for suites, with what is changed in them."""
+_ABLATION: dict[str, tuple[str, Mapping[str, Any]]] = {
     "control": ("ascpo", {}),
     "near-miss": ("ascpo", NEAR),
     "near-miss-wide": ("ascpo", {"near_miss": 0.2, "near_miss_end": 0.1}),
@@ -79,7 +110,6 @@ VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {
         "ascpo",
         CHERNOFF | ON_TIME | short(0.8) | {"trust_region.cg_iterations": 10},
     ),
-    "chernoff-on-time-0.8-for-0.99": ("ascpo", CHERNOFF | ON_TIME | short(0.8) | {"probability": 0.99}),
     "trpo": ("trpo", {}),
     "cpo": ("cpo", {}),
     "scpo": ("scpo", {}),
@@ -94,7 +124,12 @@ VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "pcpo-steady-on-time": ("pcpo", STEADY | ON_TIME),
     "trpo-lagrangian-steady": ("trpo-lagrangian", STEADY),
 }
-"""Name → algorithm, and what it has that the defaults have not."""
+"""Name → algorithm, and what it has that the earlier defaults had not."""
+OF_3000 = {"target.episodes": 3000}
+VARIANTS = DEFAULTS | {
+    name: (algo, {**EARLIER[algo], **(OF_3000 if algo in ("ascpo", "cpo", "scpo", "pcpo") else {}), **own})
+    for name, (algo, own) in _ABLATION.items()
+}
 POLICIES = ("last", "average")
 KEY: tuple[str, ...] = ("env", "variant", "seed", "policy")
 FIGURES: tuple[str, ...] = ("violations", "timeouts", "J_r", "M_c", "certified", "signal")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from ascpo.algorithms import ALGORITHMS
+from ascpo.algorithms.suite_defaults import SUITE_DEFAULTS
 from ascpo.cli.train import Train
 from ascpo.ranges import Declared, Range, declared
 from ascpo.runs.api import Options
@@ -53,8 +54,9 @@ def settings_page() -> str:
         "numbers are finite. A training that needs more memory than the machine has is refused as well.",
         "A setting that changes nothing for the chosen algorithm is an error, and the message says why. For example, "
         "`--cost-fit.window 5` is refused for `trpo`, which has no cost critics.",
-        "The defaults below are our own. [Presets](training.md#presets) have others: `--preset published` those of the "
-        "paper, `--preset released` those of its released code.",
+        "The defaults below are our own, for any environment. [Suites](training.md#defaults-for-suites) have some of "
+        "their own, at the end of this page. [Presets](training.md#presets) have others: `--preset published` those of "
+        "the paper, `--preset released` those of its released code.",
         "## The run",
         *_tables(Train, skip=("method", "options", "settings")),
         "## Options that change no number",
@@ -65,7 +67,17 @@ def settings_page() -> str:
     ]
     for name, kind in ALGORITHMS.items():
         parts += [f"### {name}", *(_tables(kind) if dataclasses.fields(kind) else ["It has no settings of its own."])]
+    parts += ["## Defaults for suites", _suite_table()]
     return "\n\n".join(parts) + "\n"
+
+
+def _suite_table() -> str:
+    rows = [
+        (f"`{algo}`", f"`--{name.replace('_', '-')}`", f"`{_shown(value)}`")
+        for algo, named in SUITE_DEFAULTS.items()
+        for name, value in named.items()
+    ]
+    return _table(("algorithm", "flag", "default in suites"), rows)
 
 
 def log_page() -> str:

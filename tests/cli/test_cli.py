@@ -63,7 +63,7 @@ def test_a_run_opens_by_saying_what_is_constrained(ascpo, tmp_path):
     out = ascpo("train", "--env", POINT, "--total-steps", EPOCH, "--out", tmp_path, *QUICK, "--evaluate", 0)
     said = " ".join(out.split())
     assert "the largest cost of any state in an episode stays within its limit (hazard at or under 0) in 98 %" in said
-    assert "mode chance" in said
+    assert "mode chernoff" in said
     assert re.search(r"1/1 .*J_r .*M_c .*worst state .*within limits .*steps/s .*left", said)
     assert "metrics.csv" in said
 

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from ascpo.algorithms import ALGORITHMS
-from ascpo.algorithms.presets import PRESETS, SOURCES
+from ascpo.algorithms.presets import SOURCES
+from ascpo.algorithms.suite_defaults import SUITE_DEFAULTS
 from ascpo.cli.train import parse
 from ascpo.runs.config import configure
 from ascpo.runs.directory import create
@@ -21,9 +22,10 @@ def rows(printed):
 def test_a_preset_is_shown_as_what_it_changes_and_why(ascpo, algo, tmp_path):
     found = rows(ascpo("train", "--algo", algo, "--preset", "released", "--show", "--out", tmp_path))
     assert found.pop("setting") == ["ours", "released", "why"]
-    assert found.keys() == PRESETS["released"][algo].keys()
+    preset, ours = SOURCES["released"][algo], SUITE_DEFAULTS.get(algo, {})
+    assert found.keys() == preset.keys() | ours.keys()
     assert {name: cells[2] for name, cells in found.items()} == {
-        name: entry.reason for name, entry in SOURCES["released"][algo].items()
+        name: preset[name].reason if name in preset else "Only our defaults for suites have it." for name in found
     }
     assert found["value_fit.batch_size"][:2] == ["4096", "0"]
     assert list(tmp_path.iterdir()) == [], "nothing is trained"
@@ -35,7 +37,7 @@ def test_what_is_given_is_shown_beside_what_the_preset_says(ascpo):
     found = rows(printed)
     assert found["trust_region.delta"] == ["0.02", "0.01", "You gave it."]
     assert found["cost_fit.window"] == ["10", "2", "You gave it instead of the preset's 1."]
-    assert found["mode"][:2] == ["chance", "paper"]
+    assert found["mode"][:2] == ["chernoff", "paper"]
     assert "Note: trust_region.delta=0.01 was given and replaces the preset's 0.02." in printed
 
 

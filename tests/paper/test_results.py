@@ -47,9 +47,9 @@ def test_an_experiment_with_episodes_has_a_run_when_they_were_played(store):
 def test_settings_that_differ_from_the_experiments_are_found(store):
     ascpo = Training("Point-8-Hazard", ASCPO, 0)
     write_run(store, Q1, POINT, horizon=500)
-    write_run(store, Q1, ascpo, horizon=500, mode="paper")
+    write_run(store, Q1, ascpo, horizon=500, tau=0.1)
     configs = configs_of(store, Q1, [POINT, ascpo])
     assert overridden(configs, store.scale) == {
         "horizon": (1000, 500),
-        "ascpo.mode": ("chance", "paper"),
+        "ascpo.tau": (0.05, 0.1),
     }

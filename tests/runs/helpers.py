@@ -19,7 +19,7 @@ POINT = "Point-1-Hazard"
 
 def tiny(algo):
     """The part of it that acts on an algorithm."""
-    return acting_settings(algo, TINY)
+    return acting_settings(CART, algo, TINY)
 
 
 def words(settings=TINY, prefix="--"):

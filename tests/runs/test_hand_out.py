@@ -35,7 +35,7 @@ from tests.runs.helpers import CART, EPOCH, TINY
 from tests.slow import slow
 from tests.training.made import agent_of
 
-QUIET = TINY | {"progress": False, "checkpoint_every": 0.0}
+QUIET = TINY | {"progress": False, "checkpoint_every": 0.0, "average_epochs": 20, "hand_out": "last"}
 SELECTED = {"hand_out": "selected", "validation_episodes": 6}
 POLICIES = ("policy.safetensors", "policy-last.safetensors", "policy-average.safetensors")
 
@@ -54,7 +54,7 @@ def contents(run, *names):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A run of three epochs that hands out its last policy, as by default."""
+    """A run of three epochs that hands out its last policy."""
     return train(tmp_path_factory.mktemp("whole"))
 
 
@@ -141,12 +141,13 @@ def test_the_digest_of_a_policy_does_not_depend_on_what_the_run_hands_out(whole,
 
 
 def test_a_config_says_what_is_handed_out_only_where_it_is_not_the_last(whole):
-    usual, other = configure(CART, **TINY), configure(CART, hand_out="average", **TINY)
+    usual, other = configure(CART, hand_out="last", **TINY), configure(CART, **TINY)
     assert not {"hand_out", "validation_episodes"} & usual.plain().keys()
     assert other.plain() == usual.plain() | {"hand_out": "average"}
     assert Config.from_plain(other.plain()) == other
     assert other.fingerprint == usual.fingerprint
-    assert configure_each(CART, ["ascpo"], [0], TINY | {"hand_out": "average"}) == [other]
+    assert configure_each(CART, ["ascpo"], [0], TINY) == [other]
+    assert configure(CART, preset="released", **TINY).hand_out == "last", "as the paper does"
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,8 @@ def test_the_trained_policy_acts_as_the_engine_does(whole):
         expected = 0.5 * (low + high) + 0.5 * (high - low) * np.clip(rollout.action[t, 0], -1, 1)
         np.testing.assert_allclose(policy.act(seen, info), expected, atol=1e-5)
         info = {"costs": np.asarray(rollout.cost[t, 0])}
+        if rollout.signed_cost is not None:
+            info["margins"] = np.asarray(rollout.signed_cost[t, 0])
 
 
 def test_a_trained_policy_refuses_what_it_was_not_trained_for(whole):

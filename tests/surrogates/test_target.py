@@ -153,7 +153,7 @@ def test_a_probability_that_so_few_episodes_cannot_show_is_aimed_at_with_as_many
 
 
 def test_feedback_aims_at_the_set_point_or_at_the_probability_itself():
-    assert TargetSettings().build(0.98).allowed == pytest.approx(0.01253, abs=1e-5)
+    assert TargetSettings().build(0.98).allowed == pytest.approx(0.00784, abs=1e-5)
     assert TargetSettings(episodes=0).build(0.98).allowed == pytest.approx(0.02)
     assert TargetSettings(episodes=300_000).build(0.98).allowed > 0.019
 
@@ -229,7 +229,7 @@ def test_the_defaults_are_those_that_the_results_were_measured_with():
     usual = TargetSettings()
     assert (usual.kind, usual.share) == ("feedback", 0.97)
     assert (usual.timeout_relief, usual.timeout_share, usual.smoothing) == (0.25, 0.1, 0.7)
-    assert (usual.gain, usual.episodes, usual.half_signal) == (0.1, 3000, 0.0)
+    assert (usual.gain, usual.episodes, usual.half_signal) == (0.1, 1000, 0.0)
 
 
 @pytest.mark.parametrize("edge", [{"share": 1.0}, {"smoothing": 0.0}, {"timeout_relief": 0.0}, {"timeout_share": 1e-3}])

@@ -18,7 +18,7 @@ TINY = {
 
 
 def job(store, algo="trpo", seed=0, env=SUITE, evaluation=None, seeding=LATEST, **settings):
-    chosen = acting_settings(algo, TINY | settings)
+    chosen = acting_settings(env, algo, TINY | settings)
     config = configure(env, algo, seed=seed, total_steps=EPOCHS * 40, seeding=seeding, **chosen)
     return Job(config, store / f"{env}-{algo}-seed{seed}", evaluation, checkpoint_every=0.0)
 

@@ -17,7 +17,7 @@ def one(tmp_path):
 
 
 def save_policy(run, epochs):
-    save_file({"theta": np.zeros(1)}, run.policy, {"ascpo": json.dumps({"epochs": epochs})})
+    save_file({"theta": np.zeros(1)}, run.policy, {"ascpo": json.dumps({"epochs": epochs, "kind": "average"})})
 
 
 def test_a_run_is_trained_when_its_last_policy_is_saved(one):
@@ -30,7 +30,7 @@ def test_a_run_is_trained_when_its_last_policy_is_saved(one):
     save_policy(run, one.config.epochs)
     assert one.is_trained()
     assert not replace(one, config=replace(one.config, total_steps=1000)).is_trained()
-    assert not replace(one, config=replace(one.config, hand_out="average")).is_trained()  # another one is handed out
+    assert not replace(one, config=replace(one.config, hand_out="last")).is_trained()  # another one is handed out
 
 
 def test_a_last_row_that_was_cut_off_does_not_count(one):

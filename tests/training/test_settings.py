@@ -49,6 +49,7 @@ OTHER = {
     "output_bias": None,
     "probability": 0.9,
     "near_miss_end": 0.01,
+    "average_epochs": 3,
     "target.timeout_limit": 0.01,
 }
 """Values that a rule would not find."""

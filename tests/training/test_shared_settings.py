@@ -40,7 +40,8 @@ USUAL = {
     "trust_region.signal_every": 10,
     "replay.share": 0.0,
     "replay.pool": 64,
-    "average_epochs": 20,
+    "average_epochs": None,
+    "normalise_observations": False,
 }
 
 

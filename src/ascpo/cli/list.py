@@ -56,12 +56,13 @@ def main(words: list[str]) -> None:
 def _algorithms(table: Table) -> list[str]:
     """Fill the table, and return what is said below it."""
     from ascpo.algorithms import ALGORITHMS
-    from ascpo.training.settings import Settings
+    from ascpo.guard.suites import PAPER_SUITES
+    from ascpo.runs.config import configure
 
     for title in ("algorithm", "what it does about costs"):
         table.add_column(title)
-    for name, kind in ALGORITHMS.items():
-        table.add_row(name, kind().build(Settings().probability).description)
+    for name in ALGORITHMS:
+        table.add_row(name, configure(PAPER_SUITES[0], name).algorithm().description)
     return [
         "Every algorithm of the paper has two presets beside our defaults, `published` and `released`. "
         "`ascpo train --algo NAME --preset released --show` lists what a preset changes."

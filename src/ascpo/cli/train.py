@@ -13,6 +13,7 @@ import tyro
 
 from ascpo.algorithms import Method
 from ascpo.algorithms.presets import PresetName
+from ascpo.algorithms.suite_defaults import DECIDING
 from ascpo.cli.parsing import parsed, plain_number
 from ascpo.cli.settings import show_settings
 from ascpo.cli.show import show_evaluation
@@ -20,7 +21,7 @@ from ascpo.engines.gymnasium.errors import Faulty
 from ascpo.ranges import EpisodeSteps, Range
 from ascpo.runs.active_run import Run
 from ascpo.runs.api import Options, Result, launch, relaunch
-from ascpo.runs.config import HAND_OUT, VALIDATION_EPISODES, Config, configure, method_class, whole
+from ascpo.runs.config import HAND_OUT, VALIDATION_EPISODES, Config, based_on, configure, defaults_for, whole
 from ascpo.runs.directory import NoRun, RunDirectory, config_in, find
 from ascpo.runs.environment import engine_name, name_of
 from ascpo.runs.sealed import CHANGEABLE
@@ -98,9 +99,10 @@ class Train(Generic[M]):
     """Truncate the episodes of your own environment after this many steps. By default the environment decides. The run
     keeps the number, also for its evaluations."""
     hand_out: HandOut = HAND_OUT
-    """The policy that the training hands out: `last` is the policy after the last epoch, `average` the mean of the
-    parameters over the last epochs (--average-epochs). `selected` is the best of these policies on validation scenes.
-    With --resume, this flag gives a run another policy, also after its end."""
+    """The policy that the training hands out: `average` is the mean of the parameters over the last epochs
+    (--average-epochs), `last` the policy after the last epoch, which presets hand out by default. `selected` is the
+    best of the last policies on validation scenes. With --resume, this flag gives a run another policy, also after its
+    end."""
     validation_episodes: Annotated[int, Range(at_least=1, at_most=10**6)] = VALIDATION_EPISODES
     """With --hand-out selected: the number of episodes that each of the last policies plays."""
     evaluate: Annotated[int, Range(at_least=0, at_most=10**7)] = 500
@@ -158,20 +160,18 @@ def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for flag in ("--algo", "--config", "--env", "--preset", "--hand-out"):
         early.add_argument(flag)
+    for name in DECIDING:
+        early.add_argument(f"--{name.replace('_', '-')}", f"--{name}", dest=name, default=argparse.SUPPRESS)
     early.add_argument("--resume", nargs="*", default=[])
     given, _ = early.parse_known_args(words)
     directories = [find(Path(path)) for path in given.resume]
-    base = Config("Point-8-Hazard")
     if directories:
         base = directories[0].config()
-    elif given.config:
-        base = _config_of(Path(given.config))
-    if given.algo and given.algo != base.algo and not directories:
-        base = dataclasses.replace(base, method=method_class(given.algo)(), preset=None)
-    if given.preset and not directories:
-        if given.config:
+    else:
+        if given.preset and given.config:
             raise BadSetting("--preset and --config both say what all settings are. Give one of them.")
-        base = configure(base.env, base.algo, preset=given.preset)
+        config = _config_of(Path(given.config)) if given.config else None
+        base = _begin(config, given)
     default = Train(
         base.method,
         env=base.env,
@@ -194,6 +194,17 @@ def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
     if directories:
         _refuse_changes(base, asked)
     return asked, directories
+
+
+def _begin(config: Config | None, given: argparse.Namespace) -> Config:
+    """What a new run begins with: the defaults or a preset, or another run's config."""
+    env, algo = given.env or "Point-8-Hazard", given.algo or "ascpo"
+    if config is not None:
+        return based_on(config, given.env or config.env, given.algo or config.algo)
+    if given.preset:
+        return configure(env, algo, preset=given.preset)
+    settings, method = defaults_for(env, algo, {name: vars(given)[name] for name in DECIDING if name in given})
+    return Config(env, settings=settings, method=method)
 
 
 def _config_of(path: Path) -> Config:

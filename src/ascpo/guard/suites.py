@@ -107,6 +107,14 @@ def suite(name: "str | Suite") -> Suite:
     return Suite(robot, obstacles, indicator=plain != name.strip())
 
 
+def is_suite(name: str) -> bool:
+    try:
+        suite(name)
+    except UnknownSuite:
+        return False
+    return True
+
+
 def _read(name: str) -> tuple[str, list[tuple[int, str]]]:
     """Robot, and (number, kind) pairs, of a name in either spelling."""
     text = name.strip()

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from ascpo.algorithms import TRPOLagrangian
-from ascpo.algorithms.presets import PRESETS
 from ascpo.guard.suites import PAPER_SUITES, suite
 from ascpo.paper.columns import COLUMNS, OURS, Column, preset_of, trained_as
 from ascpo.paper.printed import STEPS, printed
@@ -57,8 +56,7 @@ class Training:
         algo, preset = self.variant.algo, preset_of(trained_as(self.variant.algo, self.column))
         shared = {"probability": TARGET_PROBABILITY} if preset is None else {}
         chosen = _stacked(shared, overrides or {}, self.variant.overrides)
-        own = PRESETS[preset].get(algo, {}) if preset else {}
-        acting = acting_settings(algo, nested(_stacked(own, chosen), algo))
+        acting = acting_settings(self.suite, algo, nested(chosen, algo), preset)
         settings = {name: acting[name] for name in nested(chosen, algo) if name in acting}
         steps = steps_at(scale)
         return configure(self.suite, algo, seed=self.seed, total_steps=steps, engine=engine, preset=preset, **settings)

@@ -101,7 +101,7 @@ class ActiveRun:
         """Save the last policy and the mean of the last ones, and hand one of them out."""
         *_, last, average = candidates_of(self.training.agent, state)
         files = {self.directory.policy_last: self.content_of(last)}
-        if self.config.settings.average_epochs:
+        if self.config.settings.kept_policies:
             files[self.directory.policy_average] = self.content_of(average)
         # Whichever is to be selected: until then it is the last one.
         handed_out = average if self.config.hand_out == "average" else last

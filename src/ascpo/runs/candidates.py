@@ -1,4 +1,4 @@
-"""The policies that a training can hand out: those after each of its last epochs, and the mean of them."""
+"""The policies that a training can hand out: those after each of its last epochs, and the mean of some of them."""
 
 from dataclasses import dataclass
 
@@ -16,19 +16,20 @@ class Candidate:
     """A policy, and where it comes from."""
 
     theta: Float[np.ndarray, " q"]
-    """All that its actor goes by. A shielded policy has the last shield, whatever its epochs."""
+    """All that its actor goes by. The units of its observations, and its shield, are the last ones, whatever its
+    epochs."""
     source: Source
 
 
 def candidates_of(agent: Agent, state: TrainingState) -> list[Candidate]:
-    """The policies after each of the last epochs, the latest last, and then the mean of them."""
+    """The policies after each of the last epochs, the latest last, and then the mean of the last of them."""
     learner, end = state.learner, state.epochs
     thetas = last_thetas(learner.recent, learner.policy.theta)
-    shield = np.asarray(agent.acting(learner))[thetas.shape[1] :]
-    first = end - len(thetas) + 1
-    sources = [*(_single(first + i, end) for i in range(len(thetas))), Source("average", first, end)]
-    every = [*thetas, mean_theta(thetas)]
-    return [Candidate(np.concatenate([theta, shield]), one) for theta, one in zip(every, sources, strict=True)]
+    beside = np.asarray(agent.acting(learner))[thetas.shape[1] :]
+    first, n = end - len(thetas) + 1, min(len(thetas), agent.settings.averaged_policies(end))
+    sources = [*(_single(first + i, end) for i in range(len(thetas))), Source("average", end - n + 1, end)]
+    every = [*thetas, mean_theta(thetas[-n:])]
+    return [Candidate(np.concatenate([theta, beside]), one) for theta, one in zip(every, sources, strict=True)]
 
 
 def _single(epochs: int, end: int) -> Source:

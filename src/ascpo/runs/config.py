@@ -2,23 +2,38 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_origin, get_type_hints
 
 from ascpo.algorithms import ALGORITHMS, Algorithm, Method
 from ascpo.algorithms.presets import PRESETS, PresetName
+from ascpo.algorithms.suite_defaults import suite_defaults
 from ascpo.errors import InertSetting
+from ascpo.guard.suites import is_suite
 from ascpo.ranges import EpisodeSteps, Range, check, shown
 from ascpo.runs.migration import RENAMED, migrate
 from ascpo.runs.sealed import fingerprint_of
-from ascpo.runs.serialization import BadSetting, Plain, changed, from_plain, nearest, only, parse_json, to_plain, unflat
+from ascpo.runs.serialization import (
+    BadSetting,
+    Plain,
+    changed,
+    differences,
+    flat,
+    from_plain,
+    nearest,
+    only,
+    parse_json,
+    to_plain,
+    unflat,
+)
 from ascpo.runs.source import HandOut
 from ascpo.seeding import LATEST, SCHEMES, Version
 from ascpo.training.settings import Settings, inert_settings, refuse_inert
 
 EngineName = Literal["native", "mjx-jax", "mjx-warp"]
-HAND_OUT: HandOut = "last"
-"""What new runs hand out."""
+HAND_OUT: HandOut = "average"
+"""What new runs hand out, unless they have a preset: that hands out the last policy, as the paper does."""
 VALIDATION_EPISODES = 1000
 _BEFORE = {
     "engine": "native",
@@ -29,7 +44,7 @@ _BEFORE = {
     "validation_episodes": VALIDATION_EPISODES,
 }
 """What a config means that does not name them."""
-_SETTINGS_BEFORE = {"replay": to_plain(Settings().replay)}
+_SETTINGS_BEFORE = {"replay": to_plain(Settings().replay), "normalise_observations": False}
 """The same of the shared settings."""
 
 
@@ -69,8 +84,11 @@ class Config:
                 f"ascpo.algorithms.ALGORITHMS."
             )
         preset_settings(self.preset, self.algo)
-        if self.hand_out != "last" and not self.settings.average_epochs:
-            raise BadSetting(f"hand_out={self.hand_out} needs the policies of the last epochs. Use average_epochs=20.")
+        if self.hand_out != "last" and not self.settings.kept_policies:
+            raise BadSetting(
+                f"hand_out={self.hand_out} needs the policies of the last epochs. Use average_epochs=20 "
+                f"or hand_out=last."
+            )
         if self.hand_out != "selected" and self.validation_episodes != VALIDATION_EPISODES:
             raise InertSetting("validation_episodes", self.validation_episodes, "they are for hand_out=selected")
 
@@ -99,7 +117,7 @@ class Config:
 
     def name(self) -> str:
         """The default name of the run's directory: environment, algorithm, preset, its mode if unusual, seed."""
-        usual, hints = _parts(self.algo, {}, self.preset)[1], get_type_hints(type(self.method))
+        usual, hints = _parts(self.env, self.algo, {}, self.preset)[1], get_type_hints(type(self.method))
         modes = [
             getattr(self.method, name)
             for name, hint in hints.items()
@@ -167,16 +185,16 @@ def configure_each(env: str, algos: Sequence[str], seeds: Sequence[int], chosen:
 
     A setting that acts on none of the algorithms is refused. `preset` among the settings is that of all algorithms.
     """
-    acting = {algo: acting_settings(algo, chosen, chosen.get("preset")) for algo in algos}
+    acting = {algo: acting_settings(env, algo, chosen, chosen.get("preset")) for algo in algos}
     for name in chosen:
         if not any(name in settings for settings in acting.values()):
             configure(env, algos[0], **chosen)
     return [configure(env, algo, seed=seed, **acting[algo]) for algo in algos for seed in seeds]
 
 
-def acting_settings(algo: str, chosen: Plain, preset: PresetName | None = None) -> Plain:
+def acting_settings(env: str, algo: str, chosen: Plain, preset: PresetName | None = None) -> Plain:
     """The settings that change something for an algorithm, of those that several algorithms share."""
-    settings, method = _parts(algo, chosen, preset)
+    settings, method = _parts(env, algo, chosen, preset)
     inert = inert_settings(settings, method.build(settings.probability))
     return {name: value for name, value in chosen.items() if name not in inert}
 
@@ -191,28 +209,60 @@ def configure(
     engine: EngineName = "native",
     seeding: Version = LATEST,
     max_episode_steps: int | None = None,
-    hand_out: HandOut = HAND_OUT,
+    hand_out: HandOut | None = None,
     validation_episodes: int = VALIDATION_EPISODES,
     **chosen: Any,
 ) -> Config:
     """A config from flat settings: those that all algorithms share, and the algorithm's own, by their names.
 
-    A preset comes first, and what is chosen replaces what it says.
+    The defaults for the environment come first, or a preset, and what is chosen replaces what they say.
     """
     known = Settings.__dataclass_fields__.keys() | method_class(algo).__dataclass_fields__.keys()
     for name in chosen:
         if name not in known:
             raise BadSetting(f"{algo} has no setting {name!r}. {_hint(name, known)}")
     seed, steps = whole("seed", seed), whole("total_steps", total_steps)
+    hand_out = hand_out or (HAND_OUT if preset is None else "last")
     how = (preset, seeding, max_episode_steps, hand_out, validation_episodes)
-    return Config(env, seed, steps, engine, *_parts(algo, chosen, preset), *how).refuse_inert()
+    return Config(env, seed, steps, engine, *_parts(env, algo, chosen, preset), *how).refuse_inert()
 
 
-def _parts(algo: str, chosen: Mapping[str, object], preset: PresetName | None) -> tuple[Settings, Method]:
-    """The shared settings and the algorithm's own, changed by a preset and then by those chosen."""
+def defaults_for(env: str, algo: str, given: Mapping[str, object] = MappingProxyType({})) -> tuple[Settings, Method]:
+    """Our defaults for an environment, as far as they go with what is given, by its names on the command line."""
+    return _built(algo, _defaults(env, algo, given))
+
+
+def based_on(config: Config, env: str, algo: str) -> Config:
+    """A config for another environment or algorithm: what was chosen in this one, on the defaults of the other.
+
+    What a preset set counts as chosen, and another algorithm has its own method with its defaults.
+    """
+    same = algo == config.algo
+    if config.preset or (same and is_suite(env) == is_suite(config.env)):
+        other = config if same else replace(config, method=method_class(algo)(), preset=None)
+        return replace(other, env=env)
+    settings, method = defaults_for(config.env, config.algo)
+    chosen = differences(settings, config.settings) | (differences(method, config.method) if same else {})
+    settings, method = _parts(env, algo, unflat({name: now for name, (_, now) in chosen.items()}), None)
+    return replace(config, env=env, settings=settings, method=method)
+
+
+def _parts(env: str, algo: str, chosen: Plain, preset: PresetName | None) -> tuple[Settings, Method]:
+    """The shared settings and the algorithm's own: the defaults or a preset's, changed by those chosen."""
+    given = flat(to_plain(chosen))
+    begin = _defaults(env, algo, given) if preset is None else preset_settings(preset, algo)
+    return _built(algo, begin, chosen)
+
+
+def _defaults(env: str, algo: str, given: Mapping[str, object]) -> Plain:
+    """What our defaults for an environment change in those for any environment."""
+    return unflat(suite_defaults(algo, given)) if is_suite(env) else {}
+
+
+def _built(algo: str, *layers: Plain) -> tuple[Settings, Method]:
     kind = method_class(algo)
     settings, method = Settings(), kind()
-    for changes in (preset_settings(preset, algo), chosen):
+    for changes in layers:
         settings, method = changed(settings, only(changes, Settings)), changed(method, only(changes, kind))
     return settings, method
 

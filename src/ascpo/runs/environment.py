@@ -1,6 +1,5 @@
 """From an environment's name to an engine: a suite of this package, a Gymnasium id, or your own factory."""
 
-import contextlib
 import difflib
 import importlib.util
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from ascpo.engines.gymnasium.naming import resolve
 from ascpo.engines.native.engine import NativeEngine
 from ascpo.environments.registration import MAX_EPISODE_STEPS
 from ascpo.environments.spaces import make_task
+from ascpo.guard import suites
 from ascpo.guard.suites import UnknownSuite, suite
 from ascpo.guard.task import Task
 from ascpo.runs.config import EngineName
@@ -109,9 +109,7 @@ def open_engine(
 
 
 def is_suite(env: Environment) -> bool:
-    with contextlib.suppress(UnknownSuite):
-        return isinstance(env, str) and suite(_short(env)) is not None
-    return False
+    return isinstance(env, str) and suites.is_suite(_short(env))
 
 
 def _short(env: str) -> str:

@@ -3,15 +3,16 @@
 from dataclasses import dataclass, replace
 
 from ascpo.algorithms.presets import SOURCES, Entry
-from ascpo.runs.config import Config, configure
+from ascpo.runs.config import Config, configure, defaults_for
 from ascpo.runs.serialization import differences
-from ascpo.training.settings import Settings
 
 MEANINGS = {
     "published": "the settings that the paper states",
     "released": "the settings of the authors' released code",
 }
 """What each preset is."""
+
+_OURS = "Only our defaults for suites have it."
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,9 @@ class Change:
 
 
 def changes(config: Config) -> list[Change]:
-    """The settings that differ from our defaults, each with the reason."""
-    ours = replace(config, settings=Settings(), method=type(config.method)())
+    """The settings that differ from our defaults for the environment, each with the reason."""
+    settings, method = defaults_for(config.env, config.algo)
+    ours = replace(config, settings=settings, method=method)
     return [
         Change(name, before, now, _reason(config, name, now))
         for name, (before, now) in differences(ours, config).items()
@@ -37,19 +39,23 @@ def replacements(config: Config) -> list[str]:
     """A sentence for each setting that is not as the run's preset has it."""
     if config.preset is None:
         return []
-    whole = configure(config.env, config.algo, preset=config.preset)
-    as_preset = replace(config, settings=whole.settings, method=whole.method)
     return [
         f"{name}={shown(now)} was given and replaces the preset's {shown(of_preset)}."
-        for name, (of_preset, now) in differences(as_preset, config).items()
+        for name, (of_preset, now) in _given(config).items()
     ]
+
+
+def _given(config: Config) -> dict[str, tuple[object, object]]:
+    """The settings that are not as the preset has them: name → (the preset's, the run's)."""
+    whole = configure(config.env, config.algo, preset=config.preset)
+    return differences(replace(config, settings=whole.settings, method=whole.method), config)
 
 
 def _reason(config: Config, name: str, now: object) -> str:
     entry = _entries(config).get(name)
-    if entry is not None and entry.value == now:
-        return entry.reason
-    return f"You gave it instead of the preset's {shown(entry.value)}." if entry is not None else "You gave it."
+    if entry is None:
+        return "You gave it." if config.preset is None or name in _given(config) else _OURS
+    return entry.reason if entry.value == now else f"You gave it instead of the preset's {shown(entry.value)}."
 
 
 def _entries(config: Config) -> dict[str, Entry]:

@@ -226,8 +226,9 @@ class TrainedPolicy:
         return signed_cost(costs, margins)
 
     def __repr__(self) -> str:
-        kind = self._file.source.kind
-        which = f", {self._file.source.description}" if kind != "last" else ""
+        source = self._file.source
+        plain = source.kind != "selected" and source.first == source.last
+        which = "" if plain else f", {source.description}"
         return f"TrainedPolicy({self.config.algo} on {self.config.env}, {self._file.epochs} epochs{which})"
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Key, PyTree
 
@@ -29,6 +30,7 @@ from ascpo.experience.window import empty_window
 from ascpo.networks.critics import Critic
 from ascpo.networks.fit import FitSettings, optimiser
 from ascpo.networks.multiplier import Multiplier
+from ascpo.networks.normaliser import Units, no_observations
 from ascpo.networks.policy import Policy
 from ascpo.networks.shield import Shield, shielded
 from ascpo.surrogates.evidence import Constraint
@@ -137,11 +139,21 @@ class Agent:
         return eqx.combine(params, self.structure.static.shield)
 
     def acting(self, state: LearnerState) -> Float[Array, " q"]:
-        """All that the actor goes by, as one vector: the policy's parameters, and its shield's."""
-        if state.shield is None:
-            return state.policy.theta
-        flat = ravel_pytree(state.shield.critic.params)[0]
-        return jnp.concatenate([state.policy.theta, flat, state.shield.active[None].astype(jnp.float32)])
+        """All that the actor goes by, as one vector: the policy's parameters, its units, and its shield's."""
+        parts = [state.policy.theta]
+        if state.normaliser is not None:
+            parts += state.normaliser.units
+        if state.shield is not None:
+            flat = ravel_pytree(state.shield.critic.params)[0]
+            parts += [flat, state.shield.active[None].astype(jnp.float32)]
+        return parts[0] if len(parts) == 1 else jnp.concatenate(parts)
+
+    def seen(self, units: Units | None, observation: Float[Array, "*axes obs"]) -> Float[Array, "*axes obs"]:
+        """What the networks see of an augmented observation. The augmentation has the units of costs."""
+        if units is None:
+            return observation
+        raw = self.sizes.observation
+        return jnp.concatenate([units(observation[..., :raw]), observation[..., raw:]], axis=-1)
 
     def noise(self, state: LearnerState) -> tuple[LearnerState, Float[Array, "time env act"]]:
         """Standard normal noise for one epoch's actions."""
@@ -201,13 +213,12 @@ class AgentActor:
         self, theta: Float[Array, " q"], observation: Float[Array, " obs"], noise: Float[Array, " act"]
     ) -> Decision:
         """The action that is drawn, and the one that is taken. θ is what `Agent.acting` gives."""
-        shield = self.agent.algorithm.shield
-        if shield is None:
-            drawn = self.agent.policy(theta).act(observation, noise)
-            return Decision(drawn, drawn)
-        size = self.agent.structure.policy_size
-        drawn = self.agent.policy(theta[:size]).act(observation, noise)
-        return Decision(drawn, self._corrected(shield, theta[size:], observation, drawn))
+        agent, raw = self.agent, self.agent.sizes.observation if self.agent.settings.normalise_observations else 0
+        policy_theta, mean, std, shield_theta = jnp.split(theta, agent.structure.policy_size + np.arange(3) * raw)
+        seen = agent.seen(Units(mean, std) if raw else None, observation)
+        drawn = agent.policy(policy_theta).act(seen, noise)
+        shield = agent.algorithm.shield
+        return Decision(drawn, drawn if shield is None else self._corrected(shield, shield_theta, seen, drawn))
 
     def _corrected(
         self,
@@ -269,8 +280,9 @@ def _init(
         window=window,
         near_miss=near_miss,
         shield=shield,
+        normaliser=no_observations(sizes.observation) if settings.normalise_observations else None,
         pool=vacant(settings.replay) if settings.replay.share else None,
-        recent=no_policies(settings.average_epochs, theta.size) if settings.average_epochs else None,
+        recent=no_policies(settings.kept_policies, theta.size) if settings.kept_policies else None,
     )
 
 

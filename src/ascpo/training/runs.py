@@ -7,6 +7,7 @@ and the numbers differ by rounding.
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -139,12 +140,15 @@ class RunGroup:
     def learn(self, rollout: Rollout, lap: Lap) -> list[EpochMetrics]:
         """Learn from a rollout of each run. The metrics are on the host."""
         over_runs, agent, before = self._map, self.agent, self._states
-        rollouts = over_runs.split(rollout, len(self))
+        raw = over_runs.split(rollout, len(self))
+        rollouts = over_runs(_seen, agent, before, raw) if agent.settings.normalise_observations else raw
         estimates = jax.block_until_ready(over_runs(estimate, agent, before, rollouts))
         lap("TimeJudge")
         states, steps, caps = jax.block_until_ready(over_runs(update, agent, before, rollouts, estimates))
         lap("TimePolicy")
         self._states, losses = jax.block_until_ready(over_runs(fit_critics, agent, states, estimates))
+        if agent.settings.normalise_observations:
+            self._states = over_runs(_after, agent, self._states, raw)
         lap("TimeCritics")
         metrics = over_runs(measure, agent, before, self._states, rollouts, estimates, steps, caps, losses)
         host = jax.device_get(here(metrics))
@@ -188,6 +192,22 @@ class RunGroup:
         signed = cost if sizes.margins else None
         scene = Scene(number, number, number) if self.agent.settings.replay.share else None
         return Rollout(observation, observation, action, shape(), cost, flag, flag, taken, signed, scene)
+
+
+@partial(jax.jit, static_argnums=0)
+def _seen(agent: Agent, state: LearnerState, rollout: Rollout) -> Rollout:
+    """The rollout with what the networks see."""
+    units = None if state.normaliser is None else state.normaliser.units
+    seen = partial(agent.seen, units)
+    return replace(rollout, observation=seen(rollout.observation), next_observation=seen(rollout.next_observation))
+
+
+@partial(jax.jit, static_argnums=0)
+def _after(agent: Agent, state: LearnerState, rollout: Rollout) -> LearnerState:
+    """The state with the statistics of one more rollout."""
+    if state.normaliser is None:
+        return state
+    return replace(state, normaliser=state.normaliser.after(rollout.observation[..., : agent.sizes.observation]))
 
 
 def _offered(agent: Agent, state: LearnerState) -> Int[Array, "slot 2"]:

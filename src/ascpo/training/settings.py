@@ -14,6 +14,8 @@ from ascpo.surrogates.target import Feedback
 from ascpo.trust_region.clipped import ClippedStep
 from ascpo.trust_region.step import TrustRegion
 
+KEPT_POLICIES = 20
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -41,6 +43,9 @@ class Settings:
     """γ of the reward."""
     gae_lambda: Fraction = 0.97
     """λ of the reward's generalised advantage estimates."""
+    normalise_observations: bool = False
+    """Show every network the environment's observations less their mean, divided by their standard deviation, both
+    over the training so far. The policy's file keeps them."""
     hidden: Annotated[tuple[int, ...], Range(at_least=1, at_most=2**14)] = (64, 64)
     """Widths of the hidden layers of every network."""
     initial_log_std: Annotated[float, Range(LOG_STD_BOUNDS[0], LOG_STD_BOUNDS[1])] = -0.5
@@ -58,9 +63,9 @@ class Settings:
     """How large a step of the policy may be, and how it is computed."""
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     """Which scenes are played again."""
-    average_epochs: Annotated[int, Range(at_least=0, at_most=1000)] = 20
-    """The number of last epochs whose policies are kept: the mean of their parameters, or one of them, may be handed
-    out instead of the last policy (--hand-out). 0 keeps the last policy alone."""
+    average_epochs: Annotated[int, Range(at_least=0, at_most=1000)] | None = None
+    """The number of last epochs whose policies are averaged, or selected from, to be handed out (--hand-out). None
+    keeps twenty, and averages those of the last tenth of the training. 0 keeps the last policy alone."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -70,6 +75,19 @@ class Settings:
             raise InertSetting("near_miss_end", self.near_miss_end, "near_miss is 0")
         if 0.0 < self.near_miss < self.near_miss_end:
             raise BadSetting(f"near_miss={self.near_miss:g} cannot shrink to near_miss_end={self.near_miss_end:g}.")
+
+    @property
+    def kept_policies(self) -> int:
+        """The number of last epochs whose policies are kept."""
+        return KEPT_POLICIES if self.average_epochs is None else self.average_epochs
+
+    def averaged_policies(self, epochs: int) -> int:
+        """The number of last policies whose mean is taken after so many epochs.
+
+        A short training still improves from one policy to the next: there the mean of many would be an earlier one.
+        """
+        tenth = -(-epochs // 10)
+        return max(1, min(epochs, self.kept_policies, tenth if self.average_epochs is None else epochs))
 
     def limits_for(self, names: tuple[str, ...]) -> tuple[float, ...]:
         """One limit for each constraint."""

@@ -13,6 +13,7 @@ from ascpo.experience.trend import EpisodeTrend
 from ascpo.experience.window import Window
 from ascpo.guard.layout import AnyArray
 from ascpo.networks.fit import FitBatch
+from ascpo.networks.normaliser import Normaliser
 from ascpo.surrogates.evidence import Evidence
 from ascpo.surrogates.target import Integral
 from ascpo.training.recent import RecentPolicies
@@ -84,6 +85,8 @@ class LearnerState:
     near_miss: NearMiss | None = None
     """How far before its limit a cost begins for learning; None where it begins at the limit."""
     shield: ShieldState | None = None
+    normaliser: Normaliser | None = None
+    """The statistics of the observations so far, where networks see them normalised."""
     pool: ReplayPool | None = None
     """Scenes that are played again, where some are."""
     recent: RecentPolicies | None = None

@@ -9,14 +9,6 @@ from ascpo.runs.config import Config
 from ascpo.runs.presets import MEANINGS, replacements
 from ascpo.runs.tables import Row
 
-_HANDED_OUT = {
-    "last": "the policy after the last epoch",
-    "average": "the mean of the policies after the last {0.settings.average_epochs} epochs",
-    "selected": "the best of the last {0.settings.average_epochs} policies and their mean, by {0.validation_episodes} "
-    "validation episodes of each",
-}
-"""What a run hands out, with its config filled in."""
-
 
 @dataclass(frozen=True)
 class TrainingPlan:
@@ -47,7 +39,7 @@ class TrainingPlan:
             f"Method: {config.algo} {self.description}{margin}",
             *([f"Every step aims at: {self.target}"] if self.target else ()),
             *([f"Preset: {config.preset}, {MEANINGS[config.preset]}"] if config.preset else ()),
-            f"Hands out: {_HANDED_OUT[config.hand_out].format(config)}",
+            f"Hands out: {_handed_out(config)}",
             f"Directory: {self.directory}",
             *([f"At the same time: {', '.join(path.name for path in self.other_runs)}"] if self.other_runs else ()),
             *(f"Note: {note}" for note in (*replacements(config), *self.notes)),
@@ -82,3 +74,15 @@ class Callback(Protocol):
         ...
 
     def on_training_end(self) -> None: ...
+
+
+def _handed_out(config: Config) -> str:
+    """The policy that a run will hand out."""
+    kept, n = config.settings.kept_policies, config.settings.averaged_policies(config.epochs)
+    mean = f"the mean of the policies after the last {n} epochs" if n > 1 else "the policy after the last epoch"
+    selected = f"the best of the last {kept} policies and {mean}, by {config.validation_episodes} validation episodes"
+    return {
+        "last": "the policy after the last epoch",
+        "average": mean,
+        "selected": f"{selected} of each",
+    }[config.hand_out]

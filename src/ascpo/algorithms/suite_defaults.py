@@ -1,0 +1,38 @@
+"""Our defaults for suites: what differs from the defaults for any environment, algorithm by algorithm.
+
+A suite says how near every cost is, so that near misses can be learned from, and an episode of it that runs into the
+time limit has failed. Of any other environment neither is known. What is here was measured to help; algorithms and
+settings that are not here were not helped, or not measured (benchmarks/RESULTS.md, "What keeps the promise").
+"""
+
+from collections.abc import Mapping
+
+Named = Mapping[str, object]
+"""Settings by their names on the command line."""
+
+_NEAR: Named = {"near_miss": 0.1, "near_miss_end": 0.1}
+_ON_TIME: Named = {"target.timeout_limit": 0.01}
+_CHERNOFF: Named = {"mode": "chernoff", "near_miss": 0.3, "near_miss_end": 0.3, "cost_gae_lambda": 0.8}
+
+SUITE_DEFAULTS: Mapping[str, Named] = {
+    "ascpo": {**_CHERNOFF, **_ON_TIME},
+    "scpo": {**_NEAR, **_ON_TIME},
+    "cpo": {**_NEAR, **_ON_TIME},
+    "trpo-lagrangian": _NEAR,
+}
+"""Algorithm → setting → value."""
+
+DECIDING = ("mode", "near_miss", "target.kind", "target.timeout_relief", "target.timeout_share")
+"""The settings that some of these defaults go with."""
+
+
+def suite_defaults(algo: str, given: Named) -> dict[str, object]:
+    """The defaults of an algorithm for suites, without those that would not go with the given settings."""
+    out = dict(SUITE_DEFAULTS.get(algo, {}))
+    if given.get("mode", out.get("mode")) != out.get("mode"):
+        out = {name: value for name, value in out.items() if name not in _CHERNOFF}
+    if "near_miss" in given:
+        out.pop("near_miss_end", None)
+    if given.get("target.kind") == "own" or {"target.timeout_relief", "target.timeout_share"} & given.keys():
+        out.pop("target.timeout_limit", None)
+    return out

@@ -66,7 +66,7 @@ class Grid:
         axes = [[(axis[0], value) for value in axis[1:]] for axis in map(_axis, self.vary)]
         for values in itertools.product(*axes):
             typed = read_overrides([*self.set, *(f"{name}={value}" for name, value in values)])
-            chosen: Plain = acting_settings(algo, nested(typed, algo), preset)
+            chosen: Plain = acting_settings(env, algo, nested(typed, algo), preset)
             acting = flat(chosen)
             labels = [f"{name.rpartition('.')[2]}{value}" for name, value in values if _acts(name, algo, acting)]
             for seed in seeds_of(self.seeds):
@@ -78,8 +78,10 @@ class Grid:
     def _refuse_unused(self, found: Mapping[str, Config]) -> None:
         """A setting that acts on none of the algorithms is a mistake."""
         typed = read_overrides([*self.set, *("=".join(_axis(words)[:2]) for words in self.vary)])
+        env = name_of(self.env[0])
+        acting = {algo: flat(acting_settings(env, algo, nested(typed, algo))) for algo in self.algo}
         for name in typed:
-            if not any(_acts(name, algo, flat(acting_settings(algo, nested(typed, algo)))) for algo in self.algo):
+            if not any(_acts(name, algo, acting[algo]) for algo in self.algo):
                 first = next(iter(found.values()))
                 # It says why.
                 alone: Plain = nested({name: typed[name]}, first.algo)

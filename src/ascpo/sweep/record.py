@@ -79,8 +79,10 @@ class Record:
             with filelock.FileLock(self.folder / "driver.lock").acquire(timeout=0):
                 return ""
         except filelock.Timeout:
-            found = read_json(self.folder / "driver.json")
-            return f"process {found.get('process')} on {found.get('host')}"
+            file = self.folder / "driver.json"
+            # It is written a moment after the lock is taken.
+            found = read_json(file) if file.exists() else {}
+            return f"process {found.get('process', '?')} on {found.get('host', '?')}"
 
     def ask_to_stop(self) -> None:
         (self.folder / "stop").touch()

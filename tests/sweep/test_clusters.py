@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import signal
+import time
 from functools import partial
 
 import pytest
@@ -86,27 +87,55 @@ def kill_worker(mark):
         os.kill(worker, signal.SIGKILL)
 
 
-@needs("ray")
-def test_a_ray_cluster_that_loses_a_node_and_a_worker_trains_the_same_runs(here, tmp_path, marked):
+@pytest.fixture(scope="module")
+def cluster():
+    """A Ray cluster of three nodes with a core each, and a head that trains nothing."""
     from ray.cluster_utils import Cluster
 
-    from ascpo.sweep.executors.ray import OnRay
-
+    mark = os.environ.setdefault("ASCPO_TEST_MARK", f"ray-{os.getpid()}")
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
     nodes = [cluster.add_node(wait=False, num_cpus=1) for _ in range(3)]
     cluster.wait_for_nodes()
-    jobs = jobs_in(tmp_path)
-    executor = OnRay(cluster.address, Resources(), sign_in(tmp_path))
-    lost = partial(cluster.remove_node, nodes[0], allow_graceful=False)
-    progress = Killer(jobs, partial(kill_worker, marked), lost)
+    yield cluster, nodes, mark
+    cluster.shutdown()
+    del os.environ["ASCPO_TEST_MARK"]
+
+
+@needs("ray")
+def test_a_ray_cluster_that_loses_a_node_and_a_worker_trains_the_same_runs(cluster, here, tmp_path):
+    from ascpo.sweep.executors.ray import OnRay
+
+    jobs, (ray, nodes, mark) = jobs_in(tmp_path), cluster
+    executor = OnRay(ray.address, Resources(), sign_in(tmp_path))
+    lose_node = partial(ray.remove_node, nodes[0], allow_graceful=False)
+    progress = Killer(jobs, partial(kill_worker, mark), lose_node)
     try:
         outcomes = run_sweep(jobs, executor, progress)
     finally:
         executor.close()
-        cluster.shutdown()
     assert [one.status for one in outcomes] == ["trained"] * 12
     assert len(progress.lost) >= 2
     assert files(jobs) == here
+
+
+@needs("ray")
+def test_ray_sends_the_runs_where_no_file_system_is_shared_also_after_a_stop(cluster, here, tmp_path):
+    from ascpo.sweep.executors.ray import OnRay
+
+    jobs = jobs_in(tmp_path, seeds=1)[:1]
+    executor = OnRay(cluster[0].address, Resources(), None)
+    try:
+        (task,) = executor.submit([tuple(jobs)])
+        while not executor.nodes():
+            assert executor.poll() == {}
+            time.sleep(0.1)
+        executor.cancel([task])
+        assert not jobs[0].is_done()
+        outcomes = run_sweep(jobs, executor, Recorder())
+    finally:
+        executor.close()
+    assert [one.status for one in outcomes] == ["trained"]
+    assert files(jobs) == {one.name: here[one.name] for one in jobs}
 
 
 @needs("submitit")

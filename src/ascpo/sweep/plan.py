@@ -14,8 +14,8 @@ from ascpo.sweep.jobs import Job
 from ascpo.sweep.scheduler import BatchSizes
 from ascpo.sweep.store import is_finished
 
-_BYTES_PER_STEP = 250
-"""Of a checkpoint, for each step of the window on which the cost critics are fitted."""
+_BYTES_PER_STEP = 75
+"""Of a checkpoint, for each step of the window on which the cost critics are fitted: measured with Point."""
 _CHECKPOINTS = 2
 LONG = 3600.0
 """Seconds of a sweep that is asked about before it begins."""

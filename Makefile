@@ -7,7 +7,7 @@ WORKERS ?= 2
 # Where this is set, every process would compile every module that it imports again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: test test-long lint types imports unit demo docs pictures throughput clean
+.PHONY: test test-long test-clusters lint types imports unit demo docs pictures throughput clean
 
 # Side by side: the tests keep both workers busy, the checks take what is left.
 test: $(READY)
@@ -23,6 +23,11 @@ $(READY): pyproject.toml
 # Everything: also what compiles or learns for minutes.
 test-long: $(READY)
 	ASCPO_SLOW=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+# What needs Ray, submitit and Optuna: a real Ray cluster of three nodes on this machine. A minute or two.
+test-clusters: $(READY)
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[ray,slurm,tune]'
+	$(BIN)/python -m pytest tests/sweep tests/tuning
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -34,7 +34,7 @@ from ascpo.sweep.executors import InProcess
 from ascpo.sweep.jobs import Job, run_batch
 from ascpo.sweep.overrides import nested, read_overrides
 from ascpo.sweep.progress import ConsoleProgress
-from ascpo.sweep.scheduler import run_sweep
+from ascpo.sweep.scheduler import TOGETHER, run_sweep
 
 NEAR = {"near_miss": 0.1, "near_miss_end": 0.03}
 STEADY = {"near_miss": 0.1, "near_miss_end": 0.1}
@@ -157,7 +157,7 @@ def train(args: argparse.Namespace) -> None:
     console = Console()
     progress = ConsoleProgress([job for job in jobs if not job.is_done()], Estimate(args.out), 1, console)
     execute = InProcess(partial(run_batch, threads=args.threads, display=False, on_epoch=progress.update))
-    run_sweep(jobs, execute, progress, batched=True)
+    run_sweep(jobs, execute, progress, batches=TOGETHER)
 
 
 def _seeds(text: str) -> list[int]:

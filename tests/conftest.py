@@ -46,7 +46,10 @@ hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
 INNER = ("engines", "experience", "guard", "networks", "surrogates", "theory", "trust_region")
-OUTER = ("algorithms", "cli", "environments", "evaluation", "paper", "replay", "report", "runs", "sweep", "training")
+OUTER = (
+    "algorithms", "cli", "environments", "evaluation", "paper", "replay", "report", "runs", "sweep", "training",
+    "tuning",
+)  # fmt: skip
 jaxtyping.jaxtyped = tests.shapes.where_shapes_are(jaxtyping.jaxtyped)
 install_import_hook([f"ascpo.{layer}" for layer in INNER], "beartype.beartype")
 install_import_hook([f"ascpo.{layer}" for layer in OUTER], "tests.shapes.check_arrays")

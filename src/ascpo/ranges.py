@@ -18,7 +18,7 @@ from ascpo.errors import BadSetting, nearest
 
 Hint = Any
 """A type hint: a class, a union or a literal. Python has no common type for them."""
-UNNAMED = ("settings", "method", "options", "request", "store")
+UNNAMED = ("settings", "method", "options", "request", "store", "grid", "placement", "resources")
 """Groups whose settings are typed without the name of the group."""
 _LARGEST = 1e30
 """Further numbers would overflow in single precision."""

@@ -78,7 +78,7 @@ ASSUMES = {"recipes": ("ascpo", "cpo"), "certificate": ("ascpo",)}
 
 def run(command, monkeypatch):
     words = small(f"ascpo {command}")
-    if words[0] in {"replay", "video"} or (words[0] == "train" and UNUSUAL & set(words)):
+    if words[0] in {"replay", "video", "sweep", "tune"} or (words[0] == "train" and UNUSUAL & set(words)):
         return understood(words)
     monkeypatch.setattr("sys.argv", ["ascpo", *words])
     try:
@@ -95,12 +95,21 @@ UNUSUAL = {"pascpo", "examples.pendulum:make", "released", "mjx"}
 
 def understood(words):
     """It would serve a page until it is stopped, or draw, or compile for a while: their own tests do that."""
+    from ascpo.cli.parsing import parsed
     from ascpo.cli.replay import ReplayVerb
+    from ascpo.cli.sweep import Directory, Sweep
     from ascpo.cli.train import parse
+    from ascpo.cli.tune import Tune
     from ascpo.cli.video import Video
 
     if words[0] == "train":
         parse(words[1:])[0].as_configs()
+    elif words[0] == "sweep" and words[1] in ("status", "stop", "resume"):
+        parsed(Directory, words[2:], "ascpo")
+    elif words[0] == "sweep":
+        parsed(Sweep, words[1:], "ascpo").jobs()
+    elif words[0] == "tune":
+        parsed(Tune, words[1:], "ascpo").setup()
     else:
         tyro.cli({"replay": ReplayVerb, "video": Video}[words[0]], args=words[1:])
 

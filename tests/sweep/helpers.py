@@ -42,12 +42,19 @@ class Recorder:
 
     def __init__(self):
         self.started, self.errors, self.outcomes, self.updates = [], [], [], 0
+        self.lost, self.nodes = [], {}
 
     def start(self, batch):
         self.started.append(short(batch))
 
     def update(self):
         self.updates += 1
+
+    def place(self, nodes):
+        self.nodes = nodes
+
+    def lose(self, batch, error):
+        self.lost.append((*short(batch), error))
 
     def split(self, batch, error):
         self.errors.append((len(batch), error))

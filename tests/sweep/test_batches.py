@@ -7,7 +7,7 @@ import pytest
 from ascpo.runs.stopping import Stopped
 from ascpo.sweep.executors import InProcess
 from ascpo.sweep.jobs import run_batch
-from ascpo.sweep.scheduler import run_sweep
+from ascpo.sweep.scheduler import TOGETHER, run_sweep
 from ascpo.sweep.store import epochs_done, failure_file
 from tests.slow import LONG, slow
 from tests.sweep.helpers import EPOCHS, SUITE, Recorder, job
@@ -22,7 +22,7 @@ def jobs_in(path):
 
 def train_in_batches(jobs, progress):
     executor = InProcess(lambda batch: run_batch(batch, on_epoch=progress.update))
-    return run_sweep(jobs, executor, progress, batched=True)
+    return run_sweep(jobs, executor, progress, batches=TOGETHER)
 
 
 class Impatient(Recorder):

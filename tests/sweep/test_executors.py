@@ -2,12 +2,14 @@
 
 import io
 import json
+import os
+from dataclasses import replace
 
 import pytest
 
 from ascpo.runs.links import LinkInRun
 from ascpo.sweep.evaluation import FixedStarts, HeldOutEpisodes
-from ascpo.sweep.executors import InProcess, Processes
+from ascpo.sweep.executors import End, InProcess, Processes
 from ascpo.sweep.jobs import Job
 from ascpo.sweep.store import log_file
 from tests.sweep.helpers import job
@@ -38,47 +40,66 @@ class FakeProcess:
 def processes(monkeypatch):
     FakeProcess.started = []
     monkeypatch.setattr("subprocess.Popen", FakeProcess)
-    monkeypatch.setattr("ascpo.sweep.executors._cores", lambda: [0, 2, 4, 6])
+    monkeypatch.setattr("ascpo.sweep.executors.processes.my_cores", lambda: [0, 2, 4, 6])
     return FakeProcess.started
 
 
 def test_a_process_gets_its_jobs_and_its_share_of_the_machine(tmp_path, processes):
     executor, batch = Processes(slots=2), (job(tmp_path), job(tmp_path, seed=1))
-    assert [executor.submit(batch), executor.submit(batch)] == [0, 1]
+    assert executor.submit([batch, batch]) == [0, 1]
     assert [process.arguments[-2:] for process in processes] == [["0,2", "2"], ["4,6", "2"]]
     assert processes[0].options["env"]["OMP_NUM_THREADS"] == "2"
-    assert tuple(map(Job.from_data, json.loads(processes[0].arguments[-3]))) == batch
+    assert tuple(map(Job.from_data, json.loads(processes[0].stdin.getvalue()))) == batch
 
 
 def test_a_slot_is_free_when_its_process_has_ended(tmp_path, processes):
     executor = Processes(slots=2)
-    executor.submit((job(tmp_path),)), executor.submit((job(tmp_path, seed=1),))
-    assert executor.poll(0) is None
+    executor.submit([(job(tmp_path),), (job(tmp_path, seed=1),)])
+    assert executor.poll() == {}
+    assert not executor.has_room(job(tmp_path, seed=2))
     processes[0].code = 0
-    assert executor.poll(0) == ""
-    assert executor.submit((job(tmp_path, seed=2),)) == 0
+    assert executor.poll() == {0: End()}
+    assert executor.has_room(job(tmp_path, seed=2))
+    assert executor.submit([(job(tmp_path, seed=2),)]) == [0]
+
+
+def test_batches_of_a_gpu_have_slots_beside_those_of_the_host(tmp_path, processes):
+    host, device = job(tmp_path), job(tmp_path)
+    device = replace(device, config=replace(device.config, engine="mjx-jax"))
+    executor = Processes(slots=1, gpus=1)
+    assert executor.submit([(device,)]) == [1]
+    assert (executor.has_room(device), executor.has_room(host)) == (False, True)
+    assert executor.submit([(host,)]) == [0]
+    environments = [process.options["env"] for process in processes]
+    assert [env.get("CUDA_VISIBLE_DEVICES") for env in environments] == ["0", os.environ.get("CUDA_VISIBLE_DEVICES")]
+    assert environments[1]["JAX_PLATFORMS"] == "cpu"
 
 
 @pytest.mark.parametrize(
-    ("code", "error"),
-    [(1, "Epoch 7 made numbers that are not finite."), (-9, "signal 9 ended its process. The log is")],
+    ("code", "error", "lost"),
+    [
+        (1, "Epoch 7 made numbers that are not finite.", False),
+        (-9, "signal 9 ended its process. The log is", True),
+        (143, "SIGTERM stopped its process. The log is", True),
+    ],
 )
-def test_a_process_that_fails_says_why_in_its_log(tmp_path, processes, code, error):
+def test_a_process_that_fails_says_why_in_its_log(tmp_path, processes, code, error, lost):
     executor, one = Processes(slots=1), job(tmp_path)
-    executor.submit((one,))
+    executor.submit([(one,)])
     log_file(one.run).write_text("a warning\nEpoch 7 made numbers that are not finite.\n")
     processes[0].code = code
-    assert executor.poll(0).startswith(error)
+    end = executor.poll()[0]
+    assert (end.error.startswith(error), end.lost) == (True, lost)
 
 
 def test_all_processes_are_stopped_before_any_is_waited_for(tmp_path, processes):
     executor = Processes(slots=2)
-    executor.cancel([executor.submit((job(tmp_path, seed=seed),)) for seed in (0, 1)])
+    executor.cancel(executor.submit([(job(tmp_path, seed=seed),) for seed in (0, 1)]))
     assert [process.calls for process in processes] == [["terminate", "wait"]] * 2
 
 
 def test_processes_that_are_measured_compile_their_own_programs(tmp_path, processes):
-    Processes(slots=1, compile_afresh=True).submit((job(tmp_path),))
+    Processes(slots=1, compile_afresh=True).submit([(job(tmp_path),)])
     assert processes[0].options["env"]["ASCPO_CACHE"] == "off"
     assert processes[0].arguments[-2:] == ["", "4"]
 
@@ -89,7 +110,7 @@ def test_a_log_is_not_written_through_a_link(tmp_path, processes, link):
     (victim := tmp_path / "victim").mkdir()
     (tmp_path / link).symlink_to(victim)
     with pytest.raises(LinkInRun, match=f"{link} is a symbolic link"):
-        Processes(slots=1).submit((job(tmp_path),))
+        Processes(slots=1).submit([(job(tmp_path),)])
     assert processes == []
 
 
@@ -98,7 +119,8 @@ def test_an_error_without_a_text_is_known_by_its_name(tmp_path):
         raise MemoryError
 
     executor = InProcess(train)
-    assert executor.poll(executor.submit((job(tmp_path),))) == "MemoryError"
+    executor.submit([(job(tmp_path),)])
+    assert executor.poll() == {0: End("MemoryError")}
 
 
 @pytest.mark.parametrize("evaluation", [None, HeldOutEpisodes(100, episodes=3), FixedStarts(starts=2, episodes=4)])

@@ -6,7 +6,7 @@ from rich.console import Console
 from ascpo.sweep.estimate import Estimate
 from ascpo.sweep.executors import InProcess
 from ascpo.sweep.progress import ConsoleProgress
-from ascpo.sweep.scheduler import run_sweep
+from ascpo.sweep.scheduler import TOGETHER, run_sweep
 from tests.sweep.helpers import SUITE, job, short, write_run
 
 
@@ -20,7 +20,7 @@ def test_a_batch_has_one_line_for_each_event(tmp_path, capsys):
     jobs = [job(tmp_path, algo) for algo in ("trpo", "scpo")]
     write_run(jobs[0], epochs=1)
     progress = ConsoleProgress(jobs, Estimate(tmp_path), console=Console(highlight=False, soft_wrap=True))
-    run_sweep(jobs, InProcess(train), progress, batched=True)
+    run_sweep(jobs, InProcess(train), progress, batches=TOGETHER)
     assert capsys.readouterr().out.splitlines() == [
         f"[1 to 2 of 2] batch of 2 runs of {SUITE}: 2 epochs, resumed after epoch 0 to 1; 0 s left in total",
         f"[1 to 2 of 2] batch of 2 runs of {SUITE}: failed: Epoch 1 made numbers that are not finite; it continues in "

@@ -5,8 +5,8 @@ import pytest
 
 from ascpo.runs.links import LinkInRun
 from ascpo.runs.stopping import Stopped
-from ascpo.sweep.executors import InProcess
-from ascpo.sweep.scheduler import run_sweep
+from ascpo.sweep.executors import End, InProcess
+from ascpo.sweep.scheduler import ALONE, TOGETHER, run_sweep
 from ascpo.sweep.store import failure_file
 from tests.sweep.helpers import SUITE, Recorder, job, short, write_run
 
@@ -114,14 +114,14 @@ def lock(jobs):
     lock.release(force=True)
 
 
-@pytest.mark.parametrize("batched", [False, True])
-def test_a_job_that_another_process_trains_comes_last(jobs, lock, batched):
+@pytest.mark.parametrize("batches", [ALONE, TOGETHER])
+def test_a_job_that_another_process_trains_comes_last(jobs, lock, batches):
     def train_and_release(batch):
         finish(batch)
         lock.release(force=True)
 
     progress = Recorder()
-    outcomes = sweep(jobs, InProcess(train_and_release), progress, batched=batched)
+    outcomes = sweep(jobs, InProcess(train_and_release), progress, batches=batches)
     assert progress.started[-1] == ["trpo-seed0"]
     assert statuses(outcomes) == ["trained"] * 3
 
@@ -134,7 +134,7 @@ def test_a_job_that_another_process_keeps_is_reported(jobs, lock):
 def test_jobs_of_a_suite_are_one_batch(tmp_path):
     jobs = [job(tmp_path, algo, env=env) for env in (SUITE, "Point-4-Hazard") for algo in ("trpo", "scpo")]
     progress = Recorder()
-    sweep(jobs, progress=progress, batched=True)
+    sweep(jobs, progress=progress, batches=TOGETHER)
     others = ["Point-4-Hazard-trpo-seed0", "Point-4-Hazard-scpo-seed0"]
     assert progress.started == [["trpo-seed0", "scpo-seed0"], others]
 
@@ -142,7 +142,7 @@ def test_jobs_of_a_suite_are_one_batch(tmp_path):
 def test_a_bad_job_of_a_batch_is_found_by_halves(tmp_path):
     jobs = [job(tmp_path, algo, seed) for algo in ("trpo", "scpo") for seed in range(4)]
     progress = Recorder()
-    outcomes = sweep(jobs, fails_for("scpo-seed1"), progress, batched=True)
+    outcomes = sweep(jobs, fails_for("scpo-seed1"), progress, batches=TOGETHER)
     assert [one.job.name for one in outcomes if one.status == "failed"] == [f"{SUITE}-scpo-seed1"]
     assert [len(batch) for batch in progress.started] == [8, 4, 4, 2, 1, 1, 2]
     assert [size for size, _ in progress.errors] == [8, 4, 2]
@@ -158,33 +158,54 @@ def test_an_evaluation_that_fails_costs_the_rest_of_its_batch_nothing(jobs):
             jobs[1].run.metrics.unlink()
             raise RuntimeError("The simulator broke down.")
 
-    outcomes = sweep(jobs, InProcess(train), batched=True)
+    outcomes = sweep(jobs, InProcess(train), batches=TOGETHER)
     assert sorted(statuses(outcomes)) == ["failed", "trained", "trained"]
 
 
 class Slow:
-    """An executor whose tasks end when they have been polled three times."""
+    """An executor whose tasks end when they have been polled three times. The first ones lose their workers, after so
+    many epochs."""
 
-    def __init__(self, slots, error=""):
-        self.slots, self.error = slots, error
+    def __init__(self, slots, lost_after=()):
+        self.slots, self.lost_after = slots, list(lost_after)
         self.running, self.most, self.cancelled = {}, 0, []
 
-    def submit(self, batch):
+    def has_room(self, job):
+        return True
+
+    def submit(self, batches):
+        return [self.start(batch) for batch in batches]
+
+    def start(self, batch):
         task = next(slot for slot in range(self.slots) if slot not in self.running)
         self.running[task] = [batch, 0]
         self.most = max(self.most, len(self.running))
         return task
 
-    def poll(self, task):
+    def poll(self):
+        return {task: self.end(task) for task in list(self.running) if self.polled(task) == 3}
+
+    def polled(self, task):
         self.running[task][1] += 1
-        if self.running[task][1] < 3:
-            return None
+        return self.running[task][1]
+
+    def end(self, task):
         batch, _ = self.running.pop(task)
+        if self.lost_after:
+            epochs = self.lost_after.pop(0)
+            for one in batch:
+                write_run(one, epochs)
+            return End("signal 9 ended its process.", lost=True)
         finish(batch)
-        return self.error
+        return End()
+
+    def nodes(self):
+        return {task: f"node{task}" for task in self.running}
 
     def cancel(self, tasks):
         self.cancelled += tasks
+
+    def close(self): ...
 
 
 def test_as_many_jobs_run_at_the_same_time_as_the_executor_has_slots(jobs):
@@ -202,3 +223,26 @@ def test_a_stop_reaches_every_task_that_runs(jobs):
     with pytest.raises(Stopped):
         sweep(jobs, executor, Impatient(), pause=0.0)
     assert executor.cancelled == [0, 1]
+
+
+def test_a_batch_whose_worker_was_lost_is_trained_all_the_same(jobs):
+    progress = Recorder()
+    assert statuses(sweep(jobs, Slow(slots=1, lost_after=[0, 0]), progress, pause=0.0)) == ["trained"] * 3
+    assert progress.lost == [("trpo-seed0", "signal 9 ended its process.")] * 2
+    assert [name for (name,) in progress.started] == ["trpo-seed0", "cpo-seed0", "scpo-seed0"]
+
+
+def test_a_job_that_loses_its_workers_without_progress_fails(jobs):
+    (outcome,) = sweep(jobs[:1], Slow(slots=1, lost_after=[0, 0, 0]), pause=0.0)
+    assert outcome.status == "failed"
+    assert outcome.error == ("signal 9 ended its process. It lost its worker 3 times in a row without a new epoch.")
+
+
+def test_a_job_that_makes_progress_may_lose_its_worker_often(jobs):
+    assert statuses(sweep(jobs[:1], Slow(slots=1, lost_after=[0, 0, 1, 1]), pause=0.0)) == ["trained"]
+
+
+def test_the_machines_of_running_jobs_are_told(jobs):
+    progress = Recorder()
+    sweep(jobs, Slow(slots=2), progress, pause=0.0)
+    assert set(progress.nodes.values()) <= {"node0", "node1"}

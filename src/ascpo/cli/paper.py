@@ -3,6 +3,7 @@
 import shlex
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,9 @@ from ascpo.ranges import Range, Threads, shown
 from ascpo.runs.serialization import BadSetting, nearest
 from ascpo.runs.stopping import Stopped, Stopping
 from ascpo.sweep.estimate import RULE, Estimate, duration
+from ascpo.sweep.executors import Executor, Resources
+from ascpo.sweep.executors.choose import Placement, open_executor
+from ascpo.sweep.jobs import Job
 
 _VERBS = {
     "list": "list the experiments, the runs that they need, and how long these take",
@@ -54,7 +58,14 @@ class Run:
     together: bool = False
     """Train all runs of a suite as one batch in this process. On the host the numbers stay the same."""
 
+    on: str = "local"
+    """The machines: `local` is this one, ray or ray://host:port a Ray cluster, slurm a SLURM cluster. On a cluster,
+    --threads are the cores of each training."""
+
     def __post_init__(self) -> None:
+        if self.on != "local" and (self.together or self.jobs > 1):
+            name = "together" if self.together else "jobs"
+            raise BadSetting(f"--{name} is for this machine. {self.on} decides what it trains at the same time.")
         if self.together and self.jobs > 1:
             raise BadSetting("--together trains in one process, --jobs in several. Use one of them.")
 
@@ -139,8 +150,10 @@ def _size(experiment: Experiment) -> str:
 
 def _run(wanted: Run) -> None:
     console = Console(highlight=False, soft_wrap=True)
-    run = partial(run_plan, jobs=wanted.jobs, threads=wanted.threads, together=wanted.together, console=console)
     todo, outcomes = plans(wanted.request), []
+    cluster = _cluster(wanted, [job for plan in todo for job in plan.jobs])
+    how = {"jobs": wanted.jobs, "threads": wanted.threads, "together": wanted.together, "cluster": cluster}
+    run = partial(run_plan, **how, console=console)
     try:
         with Stopping() as stopping, stopping.work():
             for plan in todo:
@@ -159,6 +172,16 @@ def _run(wanted: Run) -> None:
     console.print(f"To see the results: {_command('show', wanted.request.name, wanted.request.store)}", markup=False)
     if errors:
         sys.exit(1)
+
+
+def _cluster(wanted: Run, jobs: Sequence[Job]) -> Executor | None:
+    """The machines of --on. None stands for this one."""
+    if wanted.on == "local":
+        return None
+    if measured := [plan.name for plan in experiments(wanted.request.name) if plan.isolated]:
+        raise BadSetting(f"{measured[0]} measures time and memory, on one machine. Leave out --on.")
+    placement = Placement(wanted.on, resources=Resources(cores=wanted.threads))
+    return open_executor(placement, jobs, wanted.request.store.path / ".sweep")
 
 
 def _show(wanted: Show) -> None:

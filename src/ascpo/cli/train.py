@@ -19,7 +19,7 @@ from ascpo.cli.parsing import parsed, plain_number
 from ascpo.cli.settings import show_settings
 from ascpo.cli.show import show_evaluation
 from ascpo.engines.gymnasium.errors import Faulty
-from ascpo.ranges import EpisodeSteps, Range, shown
+from ascpo.ranges import EpisodeSteps, Range
 from ascpo.runs.active_run import Run
 from ascpo.runs.api import Options, Result, launch, relaunch
 from ascpo.runs.config import HAND_OUT, VALIDATION_EPISODES, Config, based_on, configure, defaults_for, whole
@@ -32,11 +32,10 @@ from ascpo.runs.stopping import Stopped
 from ascpo.runs.trained_policy import read_policy
 from ascpo.runs.trust import flag_for, trusted
 from ascpo.seeding import LATEST, SCHEMES, Version
+from ascpo.sweep.seeds import seeds_of
 from ascpo.training.settings import Settings
 
 M = TypeVar("M", bound=Method)
-_MOST_SEEDS = 1000
-"""Runs that train at the same time."""
 
 
 def _steps(text: str) -> float:
@@ -128,21 +127,6 @@ class Train(Generic[M]):
         if self.name is None or len(configs) == 1:
             return [config.name() if self.name is None else self.name for config in configs]
         return [f"{self.name}-seed{config.seed}" for config in configs]
-
-
-def seeds_of(text: str) -> list[int]:
-    """`0..7` are eight seeds, `0,3,5` are three."""
-    try:
-        parts = [[int(end) for end in part.split("..")] for part in plain_number(text).split(",")]
-    except ValueError:
-        parts = []
-    number = sum(max(part[-1] + 1 - part[0], 0) for part in parts)
-    if number > _MOST_SEEDS:
-        raise BadSetting(f"--seeds {shown(text)[1:-1]} are too many. Train at most {_MOST_SEEDS} at the same time.")
-    seeds = [seed for part in parts for seed in range(part[0], part[-1] + 1)]
-    if not seeds or any(len(part) > 2 for part in parts):
-        raise BadSetting(f"--seeds {shown(text)[1:-1]} is not a list of seeds. Try 0..7, or 0,3,5.")
-    return list(dict.fromkeys(seeds))
 
 
 def main(words: list[str]) -> None:

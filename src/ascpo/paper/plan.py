@@ -17,10 +17,11 @@ from ascpo.runs.config import Config, EngineName
 from ascpo.runs.serialization import BadSetting
 from ascpo.sweep.estimate import Estimate
 from ascpo.sweep.executors import Executor, InProcess, Processes
+from ascpo.sweep.executors.contract import UNLIMITED
 from ascpo.sweep.jobs import Job, run_batch
 from ascpo.sweep.overrides import read_overrides
 from ascpo.sweep.progress import ConsoleProgress
-from ascpo.sweep.scheduler import Outcome, run_sweep
+from ascpo.sweep.scheduler import ALONE, TOGETHER, BatchSizes, Outcome, run_sweep
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,16 @@ def plans(request: Request) -> list[Plan]:
     return found
 
 
-def run_plan(plan: Plan, *, jobs: int = 1, threads: int = 0, together: bool = False, console: Console) -> list[Outcome]:
-    """Run the jobs of a plan in this process, singly or in batches, or several at the same time in processes."""
+def run_plan(
+    plan: Plan,
+    *,
+    jobs: int = 1,
+    threads: int = 0,
+    together: bool = False,
+    cluster: Executor | None = None,
+    console: Console,
+) -> list[Outcome]:
+    """Run the jobs of a plan in this process, singly or in batches, in several processes, or on a cluster."""
     experiment = plan.experiment
     unfinished = [job for job in plan.jobs if not job.is_done()]
     slots = 1 if experiment.isolated else max(1, min(jobs, len(unfinished)))
@@ -87,15 +96,17 @@ def run_plan(plan: Plan, *, jobs: int = 1, threads: int = 0, together: bool = Fa
     for sentence in (*plan.notes, f"{experiment.name}: {len(unfinished)} of {len(plan.jobs)} runs to do"):
         console.print(sentence, markup=False)
     executor: Executor
+    if cluster is not None:
+        return run_sweep(plan.jobs, cluster, progress, batches=BatchSizes(1, UNLIMITED))
     if experiment.isolated or slots > 1:
-        executor, batched = Processes(slots, threads, compile_afresh=experiment.isolated), False
+        executor, batches = Processes(slots, threads, compile_afresh=experiment.isolated), ALONE
     else:
         # On a terminal each training has a live display of its own.
         live = console.is_terminal
         on_epoch = None if live else progress.update
         executor = InProcess(partial(run_batch, threads=threads, display=live, on_epoch=on_epoch))
-        batched = together
-    return run_sweep(plan.jobs, executor, progress, batched=batched)
+        batches = TOGETHER if together else ALONE
+    return run_sweep(plan.jobs, executor, progress, batches=batches)
 
 
 def choose_engine(wanted: str, suite: str) -> tuple[EngineName, str]:

@@ -27,6 +27,8 @@ class HeldOutEpisodes:
     steps: int
     episodes: int = 0
     """0: as many as `steps` steps hold."""
+    seed: int = 0
+    """The seed of their scenes."""
     file: ClassVar = "episodes-sampled.csv"
 
     def count(self, run: RunDirectory) -> int:
@@ -42,14 +44,15 @@ class HeldOutEpisodes:
             check_kept(run.path, self.file)
         except BadFile:
             return 0, None
-        episodes = about.get("sampled", {}).get("Episodes", 0) if (run.path / self.file).exists() else 0
+        mine = about.get("seed", 0) == self.seed and (run.path / self.file).exists()
+        episodes = about.get("sampled", {}).get("Episodes", 0) if mine else 0
         return episodes, about.get("policy")
 
     def play(self, run: RunDirectory, env: str, threads: int = 0) -> None:
         """Play them in the environment of the job, which the user named."""
         from ascpo.evaluation.evaluate import evaluate_run
 
-        evaluate_run(run.path, self.count(run), env=env, threads=threads)
+        evaluate_run(run.path, self.count(run), env=env, threads=threads, seed=self.seed)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The progress of a sweep on the console, a line for each event: which job of how many, and how long the rest takes."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 
@@ -47,6 +47,11 @@ class ConsoleProgress:
             epochs = batch[0].config.epochs
             self._print(batch, f"epoch {epochs - max(job.epochs_left for job in batch)} of {epochs}")
 
+    def place(self, nodes: Mapping[Batch, str]) -> None: ...
+
+    def lose(self, batch: Batch, error: str) -> None:
+        self._print(batch, f"lost its worker: {error.rstrip('.')}; it continues from its last checkpoint")
+
     def split(self, batch: Batch, error: str) -> None:
         del self._running[batch]
         for job in batch:
@@ -60,6 +65,8 @@ class ConsoleProgress:
         self._spent += (seconds := sum(outcome.seconds for outcome in outcomes))
         error = outcomes[0].error
         self._print(batch, f"failed: {error.rstrip('.')}" if error else f"done in {duration(seconds)}")
+
+    def close(self) -> None: ...
 
     def _print(self, batch: Batch, event: str) -> None:
         numbers = sorted(self._number[job] for job in batch)

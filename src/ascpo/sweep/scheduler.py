@@ -3,18 +3,41 @@
 A job that fails is reported, and the others continue. A batch that fails is split into halves, and these again, down to
 single jobs. So only the bad job fails, and the others lose hardly more than the epoch in which it failed. Whatever
 stops a sweep, the same call resumes it.
+
+A batch whose worker is lost is submitted again, as long as it makes progress: three times in a row without a new epoch
+count as a failure.
 """
 
+import signal
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from ascpo.runs.links import refuse_links
-from ascpo.sweep.executors import Executor
+from ascpo.runs.stopping import Stopped
+from ascpo.sweep.executors.contract import UNLIMITED, End, Executor, needs_gpu
 from ascpo.sweep.jobs import Batch, Job, can_share_engine
 from ascpo.sweep.store import failure_file
+
+_MOST_LOSSES = 3
+"""Times that a batch may lose its worker without a new epoch."""
+
+
+@dataclass(frozen=True)
+class BatchSizes:
+    """The most runs of a batch."""
+
+    host: int = 1
+    accelerator: int = 1
+
+    def of(self, job: Job) -> int:
+        return self.accelerator if needs_gpu(job) else self.host
+
+
+ALONE = BatchSizes()
+TOGETHER = BatchSizes(UNLIMITED, UNLIMITED)
 
 
 @dataclass(frozen=True)
@@ -37,6 +60,12 @@ class Progress(Protocol):
     def update(self) -> None:
         """Batches are running."""
 
+    def place(self, nodes: Mapping[Batch, str]) -> None:
+        """The machines of the batches that run. Batches that wait in the executor's queue have none."""
+
+    def lose(self, batch: Batch, error: str) -> None:
+        """A batch lost its worker and was submitted again."""
+
     def split(self, batch: Batch, error: str) -> None:
         """A batch failed and continues in halves."""
 
@@ -49,58 +78,123 @@ def run_sweep(
     executor: Executor,
     progress: Progress,
     *,
-    batched: bool = False,
+    batches: BatchSizes = ALONE,
+    is_to_stop: Callable[[], bool] = lambda: False,
     patience: float = 60.0,
     pause: float = 0.2,
 ) -> list[Outcome]:
-    """Run all jobs. With `batched`, jobs that can share an engine are trained together.
+    """Run all jobs. Those that can share an engine are trained in batches of these sizes.
 
-    When nothing else is left, it waits `patience` seconds for jobs that another process trains.
+    It stops as soon as `is_to_stop`. When nothing else is left, it waits `patience` seconds for jobs that another
+    process trains.
     """
-    queue = _Queue(jobs, batched, patience)
-    running: dict[int, tuple[Batch, float]] = {}
+    queue, tasks = _Queue(jobs, batches, patience), Tasks(executor, progress.lose)
     try:
         while True:
-            while len(running) < executor.slots and (batch := queue.next(wait=not running)):
+            if is_to_stop():
+                raise Stopped(signal.SIGTERM)
+            chosen: list[Batch] = []
+            while tasks.running + len(chosen) < executor.slots and (
+                batch := queue.next(wait=not (tasks.running or chosen), has_room=executor.has_room)
+            ):
                 progress.start(batch)
-                began = time.monotonic()
-                running[executor.submit(batch)] = batch, began
-            if not running:
+                chosen.append(batch)
+                # An executor with a queue gets all batches at once, any other each of them when it is free.
+                if executor.slots < UNLIMITED:
+                    tasks.submit([chosen.pop()])
+            tasks.submit(chosen)
+            if not tasks.running:
                 return queue.outcomes
-            ended = {task: error for task in running if (error := executor.poll(task)) is not None}
-            for task, error in ended.items():
-                batch, began = running.pop(task)
+            ended = tasks.poll()
+            for batch, error, seconds in ended:
                 if error and len(batch) > 1:
                     progress.split(batch, error)
                     queue.split(batch)
                 else:
-                    progress.end(queue.end(batch, error, time.monotonic() - began))
+                    progress.end(queue.end(batch, error, seconds))
             if not ended:
+                progress.place(tasks.nodes())
                 progress.update()
                 time.sleep(pause)
     except BaseException:
-        executor.cancel(list(running))
+        tasks.cancel()
         raise
+
+
+class Tasks:
+    """Batches in the hands of an executor."""
+
+    def __init__(self, executor: Executor, on_loss: Callable[[Batch, str], None]) -> None:
+        self._executor, self._on_loss = executor, on_loss
+        self._running: dict[int, tuple[Batch, float]] = {}
+        self._losses: dict[Batch, tuple[int, int]] = {}
+        """How often a batch was lost in a row, and the epochs that were left then."""
+
+    @property
+    def running(self) -> int:
+        return len(self._running)
+
+    def submit(self, batches: Sequence[Batch]) -> None:
+        began = time.monotonic()
+        if batches:
+            numbers = self._executor.submit(batches)
+            self._running |= {task: (batch, began) for task, batch in zip(numbers, batches, strict=True)}
+
+    def poll(self) -> list[tuple[Batch, str, float]]:
+        """The batches that have ended, each with its error and its seconds. Lost ones are submitted again."""
+        found: list[tuple[Batch, str, float]] = []
+        again: list[Batch] = []
+        for task, end in self._executor.poll().items():
+            batch, began = self._running.pop(task)
+            if end.lost and self._may_try_again(batch):
+                self._on_loss(batch, end.error)
+                again.append(batch)
+            else:
+                found.append((batch, _sentence(end), time.monotonic() - began))
+        self.submit(again)
+        return found
+
+    def nodes(self) -> dict[Batch, str]:
+        return {self._running[task][0]: node for task, node in self._executor.nodes().items() if task in self._running}
+
+    def cancel(self, batches: Sequence[Batch] | None = None) -> None:
+        """Stop these batches, or all of them."""
+        tasks = [task for task, (batch, _) in self._running.items() if batches is None or batch in batches]
+        for task in tasks:
+            del self._running[task]
+        self._executor.cancel(tasks)
+
+    def _may_try_again(self, batch: Batch) -> bool:
+        left = sum(job.epochs_left for job in batch)
+        losses, before = self._losses.get(batch, (0, left))
+        losses = losses + 1 if left == before else 1
+        self._losses[batch] = losses, left
+        return losses < _MOST_LOSSES
+
+
+def _sentence(end: End) -> str:
+    again = f" It lost its worker {_MOST_LOSSES} times in a row without a new epoch."
+    return f"{end.error.rstrip('.')}.{again}" if end.lost else end.error
 
 
 class _Queue:
     """Jobs that wait, and outcomes of those that do not. Jobs that another process trains come last."""
 
-    def __init__(self, jobs: Sequence[Job], batched: bool, patience: float) -> None:
+    def __init__(self, jobs: Sequence[Job], batches: BatchSizes, patience: float) -> None:
         self.outcomes: list[Outcome] = []
         self._jobs = deque(jobs)
-        self._batched, self._patience = batched, patience
+        self._sizes, self._patience = batches, patience
         self._waiting_since: float | None = None
         self._started: set[Job] = set()
         self._half: dict[Job, str] = {}
         """The half of a failed batch that a job is in, then the half of that half, and so on: "011"."""
 
-    def next(self, wait: bool) -> Batch:
+    def next(self, wait: bool, has_room: Callable[[Job], bool]) -> Batch:
         """The next batch. It is empty if no job is left, or, without `wait`, if no job is free now."""
-        first = self._next_job(wait)
+        first = self._next_job(wait, has_room)
         if first is None:
             return ()
-        batch = [first, *self._companions(first)] if self._batched else [first]
+        batch = [first, *self._companions(first, self._sizes.of(first) - 1)]
         self._started |= set(batch)
         return tuple(batch)
 
@@ -114,11 +208,11 @@ class _Queue:
         status = "failed" if error else "trained"
         return [self._record(Outcome(job, status, seconds / len(batch), error)) for job in batch]
 
-    def _next_job(self, wait: bool) -> Job | None:
+    def _next_job(self, wait: bool, has_room: Callable[[Job], bool]) -> Job | None:
         while self._jobs:
             for _ in range(len(self._jobs)):
                 job = self._jobs.popleft()
-                match self._state(job):
+                match self._state(job) if has_room(job) else "busy":
                     case "ready":
                         self._waiting_since = None
                         return job
@@ -133,12 +227,15 @@ class _Queue:
                 time.sleep(min(1.0, self._patience))
         return None
 
-    def _companions(self, first: Job) -> list[Job]:
-        """All waiting jobs that can share an engine with the first one and with each other."""
+    def _companions(self, first: Job, most: int) -> list[Job]:
+        """Waiting jobs that can share an engine with the first one, and so with each other."""
         found: list[Job] = []
+        if most < 1:
+            return found
         waiting, self._jobs = self._jobs, deque()
         for job in waiting:
-            joins = self._half.get(job) == self._half.get(first) and can_share_engine([first, *found, job])
+            joins = len(found) < most and self._half.get(job) == self._half.get(first)
+            joins = joins and can_share_engine([first, job])
             match self._state(job) if joins else "busy":
                 case "ready":
                     found.append(job)

@@ -1,7 +1,7 @@
-"""A process that trains one batch: `python -m ascpo.sweep.worker JOBS CORES THREADS`, with the jobs as JSON.
+"""A process that trains one batch: `python -m ascpo.sweep.worker CORES THREADS`.
 
-Its standard input is a lifeline. When the other end closes, for whatever reason, the training saves its runs and ends.
-So no training continues that nobody waits for.
+The first line of its standard input has the jobs as JSON. The rest is a lifeline: when the other end closes, for
+whatever reason, the training saves its runs and ends. So no training continues that nobody waits for.
 """
 
 import json
@@ -9,23 +9,35 @@ import os
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ascpo.sweep.jobs import Batch
+
+_PATIENCE = 60.0
+"""Seconds that it waits for another worker to let go of its runs."""
 
 
 def main() -> None:
-    text, cores, threads = sys.argv[1:4]
+    cores, threads = sys.argv[1:3]
     if cores and hasattr(os, "sched_setaffinity"):
         # Before anything that counts cores is imported.
         os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
-    threading.Thread(target=_watch_lifeline, daemon=True).start()
+    text = read_line()
+    threading.Thread(target=watch_lifeline, daemon=True).start()
     from ascpo.runs.compilation_cache import keep_compiled_programs
     from ascpo.runs.stopping import Stopped
+    from ascpo.sweep.claim import claimed
     from ascpo.sweep.jobs import Job, run_batch
 
     batch = tuple(map(Job.from_data, json.loads(text)))
     keep_compiled_programs()
     try:
-        run_batch(batch, threads=int(threads))
+        with claimed([job.directory for job in batch]):
+            _wait_for(batch)
+            run_batch(batch, threads=int(threads))
     except Stopped as stopped:
         sys.exit(128 + stopped.number)
     except Exception as error:
@@ -35,10 +47,27 @@ def main() -> None:
             _write_peaks(batch[0].directory)
 
 
-def _watch_lifeline() -> None:
+def read_line() -> bytes:
+    """The first line, without a buffer: a thread that waits in one would keep Python from ending."""
+    parts = [b""]
+    while not parts[-1].endswith(b"\n"):
+        parts.append(os.read(sys.stdin.fileno(), 65536))
+        if not parts[-1]:
+            break
+    return b"".join(parts)
+
+
+def watch_lifeline() -> None:
     while os.read(sys.stdin.fileno(), 1024):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _wait_for(batch: "Batch") -> None:
+    """Another worker may still be saving these runs, because its machine or its driver was lost a moment ago."""
+    end = time.monotonic() + _PATIENCE
+    while any(job.is_busy() for job in batch) and time.monotonic() < end:
+        time.sleep(0.5)
 
 
 def _write_peaks(directory: Path) -> None:

@@ -184,6 +184,9 @@ class MjxEngine(TaskSizes):
         # On the only device that is used, arrays stay as free as the learner's: what is bound to a mesh, or to a
         # device, would have all of the learner's programs compiled a second time.
         free = self.mesh.size == 1 and self.mesh.devices.flat[0] == jax.local_devices()[0]
+        if jax.process_count() > 1 and isinstance(x, Array) and x.is_fully_addressable:
+            # Every host has the whole array. JAX would send a device's array to the devices of other hosts.
+            x = np.asarray(x)
         return jnp.asarray(x) if free else jax.device_put(x, NamedSharding(self.mesh, spec))
 
     def _everywhere(self, x: AnyArray) -> Array:

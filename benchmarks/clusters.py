@@ -1,0 +1,78 @@
+"""What a cluster costs and gives: `python -m benchmarks.clusters dry`, and `python -m benchmarks.clusters tune`.
+
+dry    a thousand jobs that train nothing, by Ray: milliseconds a job, memory of the driver
+tune   twenty short trials on Point-1-Hazard. The search is killed once, and resumed
+"""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import tyro
+from rich.console import Console
+
+from ascpo.runs.config import configure
+from ascpo.sweep.board import LiveBoard, standing_of
+from ascpo.sweep.estimate import Estimate
+from ascpo.sweep.executors import End, Resources
+from ascpo.sweep.executors.ray import OnRay
+from ascpo.sweep.jobs import Job
+from ascpo.sweep.scheduler import run_sweep
+
+
+def dry(jobs: int = 1000) -> None:
+    """Schedule jobs that train nothing on a Ray cluster of this machine."""
+    with tempfile.TemporaryDirectory() as folder, Path(os.devnull).open("w") as nowhere:
+        out = Path(folder)
+        config = configure("Point-1-Hazard", "trpo", total_steps=30_000)
+        todo = [Job(replace(config, seed=seed), out / f"run-seed{seed}") for seed in range(jobs)]
+        (out / "sign").touch()
+        executor = OnRay("ray", Resources(), out / "sign", _nothing)
+        before = _memory()
+        board = LiveBoard(todo, Estimate(out), executor.side_by_side, Console(file=nowhere, force_terminal=True))
+        began = time.perf_counter()
+        outcomes = run_sweep(todo, executor, board)
+        seconds = time.perf_counter() - began
+        board.close()
+        executor.close()
+        Console(width=100).print(standing_of(todo[:200], Estimate(out)).picture())
+    assert [one.status for one in outcomes] == ["trained"] * jobs
+    print(f"{jobs} jobs in {seconds:.1f} s: {1000 * seconds / jobs:.1f} ms each.")
+    print(f"Memory of the driver: {before:.0f} MB before, {_memory():.0f} MB at most.")
+
+
+def _nothing(assignment: object, task: int, mailbox: object) -> End:
+    return End()
+
+
+def tune(out: Path = Path("runs/tuning"), trials: int = 20, killed_after: int = 8) -> None:
+    """Search on Point-1-Hazard, kill the search after some trials, and resume it."""
+    command = [sys.executable, "-m", "ascpo.cli.main", "tune", "--env", "Point-1-Hazard", "--algo", "ascpo"]
+    command += ["--total-steps", "2e5", "--set", "num_envs=10", "--trials", str(trials), "--seeds", "1"]
+    command += ["--episodes", "200", "--probability", "0.8", "--out", str(out)]
+    for axis in ("trust_region.delta=0.005..0.05:log", "gae_lambda=0.9..0.99", "initial_log_std=-1.5..0.0"):
+        command += ["--search", axis]
+    began = time.perf_counter()
+    process = subprocess.Popen(command)
+    while process.poll() is None and not (out / f"trial{killed_after:04d}-seed0" / "metrics.csv").exists():
+        time.sleep(0.5)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    print(f"Killed after {time.perf_counter() - began:.0f} s.", flush=True)
+    subprocess.run(command, check=True)
+    print(f"{time.perf_counter() - began:.0f} s in all.")
+
+
+def _memory() -> float:
+    """Megabytes at the peak."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    tyro.extras.subcommand_cli_from_dict({"dry": dry, "tune": tune})

@@ -1,0 +1,84 @@
+"""`ascpo hosts`: train one policy on the accelerators of several machines, which one command starts."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from ascpo.algorithms.presets import PresetName
+from ascpo.cli.parsing import parsed
+from ascpo.errors import InertSetting
+from ascpo.ranges import Range, Seed
+from ascpo.runs.config import configure
+from ascpo.runs.directory import RunDirectory
+from ascpo.runs.environment import engine_name, name_of
+from ascpo.runs.serialization import BadSetting, Plain
+from ascpo.sweep.executors.choose import Placement
+from ascpo.sweep.hosts import HostsRun, LocalHosts, RayHosts, SlurmHosts, Start, train_on_hosts
+from ascpo.sweep.overrides import nested, read_overrides
+from ascpo.sweep.record import Record
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """Train one policy on several machines. The same command continues a training that was stopped."""
+
+    hosts: Annotated[int, Range(at_least=2, at_most=10_000)] = 2
+    """The number of machines."""
+    env: str = "Point-8-Hazard"
+    """The suite."""
+    algo: str = "ascpo"
+    """The algorithm."""
+    preset: PresetName | None = None
+    """Begin with the settings of the paper (`published`) or of its released code (`released`)."""
+    engine: Literal["mjx", "mjx-jax", "mjx-warp"] = "mjx"
+    """The implementation of MJX that simulates."""
+    seed: Seed = 0
+    """The seed of everything random."""
+    total_steps: Annotated[float, Range(at_least=1.0, at_most=1e15)] = 6e6
+    """The length of the training, in steps of all environments together."""
+    set: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="NAME=VALUE")] = ()
+    """A setting: --set num_envs=4096."""
+    placement: Annotated[Placement, tyro.conf.arg(name="")] = field(default_factory=Placement)
+    out: Path = Path("runs")
+    """The directory in which the run's directory is made. Machines of a cluster see it too."""
+
+    def start(self) -> Start:
+        where = self.placement
+        for name, changed in (
+            ("jobs", where.jobs),
+            ("files", where.files != "shared"),
+            ("memory", where.resources.memory),
+        ):
+            if changed:
+                raise InertSetting(name, changed, "every machine trains the same run")
+        match where.kind:
+            case "local":
+                return LocalHosts(self.hosts)
+            case "ray":
+                return RayHosts(where.on, self.hosts, where.resources)
+            case "slurm":
+                parameters = read_overrides(where.slurm)
+                return SlurmHosts(self.out.absolute() / ".sweep" / "slurm", self.hosts, where.resources, parameters)
+
+    def run(self) -> HostsRun:
+        env = name_of(self.env)
+        settings: Plain = nested(read_overrides(self.set), self.algo)
+        engine = engine_name(self.engine, env)
+        own: Plain = {"preset": self.preset, "seed": self.seed, "total_steps": self.total_steps, "engine": engine}
+        config = configure(env, self.algo, **own, **settings)
+        found = RunDirectory(self.out / config.name())
+        if found.config_file.exists() and found.config().fingerprint != config.fingerprint:
+            raise BadSetting(f"{found.path} holds a run with other settings. Choose another --out.")
+        return HostsRun(
+            env=env, algo=self.algo, out=str(self.out.absolute()), name=config.name(), settings=settings, **own
+        )
+
+
+def main(typed: list[str]) -> None:
+    asked = parsed(Hosts, typed, "ascpo hosts")
+    run = asked.run()
+    with Record(asked.out).driving():
+        train_on_hosts(run, asked.start(), lambda sentence: print(sentence, flush=True))
+    print(f"Policy: {asked.out / run.name / 'policy.safetensors'}")

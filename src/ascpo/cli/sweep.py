@@ -1,0 +1,190 @@
+"""`ascpo sweep`, `sweep status`, `sweep stop`, `sweep resume`: train a grid of runs, here or on a cluster."""
+
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from ascpo.cli.parsing import parsed
+from ascpo.cli.usage import WrongUsage
+from ascpo.ranges import Range
+from ascpo.runs.serialization import BadSetting
+from ascpo.runs.stopping import Stopped, Stopping
+from ascpo.runs.trust import trusted
+from ascpo.sweep.board import standing_of
+from ascpo.sweep.driver import drive
+from ascpo.sweep.estimate import Estimate, duration
+from ascpo.sweep.evaluation import HeldOutEpisodes
+from ascpo.sweep.executors.choose import Placement, open_executor
+from ascpo.sweep.executors.contract import UNLIMITED
+from ascpo.sweep.grid import Grid, grids_in
+from ascpo.sweep.jobs import Job
+from ascpo.sweep.plan import LONG, plan_of
+from ascpo.sweep.record import Record
+from ascpo.sweep.scheduler import BatchSizes, Outcome
+
+_STOP_TIME = 300.0
+"""Seconds that `sweep stop` waits for the driver."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Train every combination of environments, algorithms, presets, settings and seeds.
+
+    `ascpo sweep status DIRECTORY` shows how far a sweep is, `ascpo sweep stop DIRECTORY` stops it, and
+    `ascpo sweep resume DIRECTORY` continues it.
+    """
+
+    file: Annotated[Path | None, tyro.conf.Positional] = None
+    """A TOML file with the grid, or with several as [[grid]]. The names in it are those of the flags below."""
+    grid: Annotated[Grid, tyro.conf.arg(name="")] = field(default_factory=Grid)
+    placement: Annotated[Placement, tyro.conf.arg(name="")] = field(default_factory=Placement)
+    batch: Annotated[int, Range(at_least=0, at_most=1000)] = 0
+    """The most runs that train as one batch in one engine. 0 means that runs of MJX train together where they can, and
+    runs on the host alone."""
+    evaluate: Annotated[int, Range(at_least=0, at_most=10**7)] = 500
+    """Evaluate each final policy on this many fresh episodes. 0 skips the evaluation."""
+    checkpoint_every: Annotated[float, Range(at_least=0.0, at_most=1e12)] = 60.0
+    """Seconds between two checkpoints of a run. 0 writes one after every epoch."""
+    out: Path = Path("runs/sweep")
+    """The directory of the sweep. Each run has its own directory in it."""
+    dry: bool = False
+    """Show the plan, and train nothing."""
+    yes: bool = False
+    """Begin without a question, however long it takes."""
+
+    def jobs(self) -> list[Job]:
+        if self.file is not None and self.grid != Grid():
+            raise BadSetting(f"{self.file} says what to train, and so do other flags. Write all of it into the file.")
+        grids = [self.grid] if self.file is None else grids_in(self.file)
+        evaluation = HeldOutEpisodes(0, self.evaluate) if self.evaluate else None
+        found: dict[str, Job] = {}
+        for name, config in (pair for grid in grids for pair in grid.configs()):
+            job = Job(config, self.out / name, evaluation, self.checkpoint_every)
+            if found.setdefault(name, job) != job:
+                raise BadSetting(f"Two grids have a run with the name {name}. Make two sweeps with another --out each.")
+        return list(found.values())
+
+    def sizes(self) -> BatchSizes:
+        return BatchSizes(self.batch, self.batch) if self.batch else BatchSizes(1, UNLIMITED)
+
+
+@dataclass(frozen=True)
+class Directory:
+    """A sweep that was begun."""
+
+    out: Annotated[Path, tyro.conf.Positional]
+    """The directory that the sweep has as --out."""
+
+
+@dataclass(frozen=True)
+class Resume(Directory):
+    """Continue a sweep with what is missing of it. Runs that failed are tried again."""
+
+    trust_env: bool = False
+    """Import and run whatever code the files of the sweep name as an environment."""
+    on: str = ""
+    """Other machines than before. By default they are the same."""
+    yes: bool = False
+    """Begin without a question, however long it takes."""
+
+
+def main(typed: list[str]) -> None:
+    match typed:
+        case ["status", *rest]:
+            _status(parsed(Directory, rest, "ascpo sweep status").out)
+        case ["stop", *rest]:
+            _stop(parsed(Directory, rest, "ascpo sweep stop").out)
+        case ["resume", *rest]:
+            _resume(parsed(Resume, rest, "ascpo sweep resume"))
+        case _:
+            asked = parsed(Sweep, typed, "ascpo sweep")
+            _run(Record(asked.out), asked.jobs(), asked.placement, asked.sizes(), yes=asked.yes, dry=asked.dry)
+
+
+def _resume(asked: Resume) -> None:
+    record = Record(asked.out)
+    jobs, placement, sizes = record.read()
+    for env in {job.config.env for job in jobs}:
+        trusted(env, trust_env=asked.trust_env)
+    if asked.on:
+        placement = Placement(asked.on, resources=placement.resources)
+    _run(record, jobs, placement, sizes, yes=asked.yes)
+
+
+def _run(
+    record: Record, jobs: Sequence[Job], placement: Placement, sizes: BatchSizes, *, yes: bool, dry: bool = False
+) -> None:
+    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    placement.check(jobs)
+    with record.driving():
+        executor = open_executor(placement, jobs, record.folder)
+        plan = plan_of(jobs, executor, sizes, record.out)
+        for sentence in plan.sentences():
+            console.print(sentence, markup=False)
+        if dry:
+            executor.close()
+            return
+        if plan.wall_clock > LONG and not yes:
+            _ask(plan.wall_clock, console)
+        record.write(jobs, placement, sizes)
+        try:
+            with Stopping() as stopping, stopping.work():
+                outcomes = drive(record, jobs, executor, sizes, plan.side_by_side, console)
+        except Stopped as stopped:
+            command = shlex.join(["ascpo", "sweep", "resume", str(record.out)])
+            console.print(f"Stopped by {stopped}. Finished epochs are saved. To continue: {command}", markup=False)
+            sys.exit(128 + stopped.number)
+    _tell(outcomes, record.out, console)
+
+
+def _ask(seconds: float, console: Console) -> None:
+    if not sys.stdin.isatty():
+        raise WrongUsage(f"this takes about {duration(seconds)}. Add --yes to begin without a question.")
+    if console.input("Begin? [y/N] ").strip().lower() not in ("y", "yes"):
+        sys.exit(1)
+
+
+def _tell(outcomes: Sequence[Outcome], out: Path, console: Console) -> None:
+    counts = {status: sum(one.status == status for one in outcomes) for status in ("trained", "present", "failed")}
+    console.print(f"{counts['trained']} trained, {counts['present']} finished before, {counts['failed']} failed.")
+    for one in outcomes:
+        if one.status == "failed":
+            console.print(f"  {one.job.name}: {one.error}", markup=False)
+    console.print(f"To compare them: ascpo report {shlex.quote(str(out))}/*", markup=False)
+    if counts["failed"]:
+        sys.exit(1)
+
+
+def _status(out: Path) -> None:
+    record = Record(out)
+    jobs, placement, _ = record.read()
+    console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=160)
+    driver = record.driver()
+    state = f"driven by {driver}" if driver else "nobody drives it"
+    console.print(f"{out} on {placement.on}: {state}.", markup=False)
+    console.print(standing_of(jobs, Estimate(out)).picture())
+
+
+def _stop(out: Path) -> None:
+    record = Record(out)
+    _, placement, _ = record.read()
+    if record.driver():
+        record.ask_to_stop()
+        end = time.monotonic() + _STOP_TIME
+        while record.driver() and time.monotonic() < end:
+            time.sleep(0.5)
+        if record.driver():
+            raise BadSetting(f"{out} has not stopped within {duration(_STOP_TIME)}. Its driver is {record.driver()}.")
+        print(f"Stopped. To continue: ascpo sweep resume {shlex.quote(str(out))}")
+        return
+    if placement.kind == "slurm":
+        # It ends the jobs that a lost driver has left.
+        open_executor(placement, [], record.folder).close()
+    print(f"Nobody drives the sweep in {out}.")

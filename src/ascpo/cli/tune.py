@@ -1,0 +1,115 @@
+"""`ascpo tune`: search for settings with a larger return that keep the limits as asked for."""
+
+import shlex
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+from rich.console import Console
+
+from ascpo.algorithms.presets import PresetName
+from ascpo.cli.parsing import parsed
+from ascpo.ranges import Fraction, Probability, Range
+from ascpo.runs.config import configure
+from ascpo.runs.environment import engine_name, name_of
+from ascpo.runs.serialization import Plain
+from ascpo.runs.stopping import Stopped, Stopping
+from ascpo.sweep.executors.choose import Placement, open_executor
+from ascpo.sweep.executors.contract import UNLIMITED
+from ascpo.sweep.overrides import nested, read_overrides
+from ascpo.sweep.record import Record
+from ascpo.tuning.loop import tune
+from ascpo.tuning.report import verdict, write_report
+from ascpo.tuning.space import axes_of
+from ascpo.tuning.study import Search, Setup
+
+
+@dataclass(frozen=True)
+class Tune:
+    """Search for settings with the largest return among those that keep the limits.
+
+    The same command continues a search that was stopped. The first trial has the default settings.
+    """
+
+    search: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="NAME=RANGE")] = ()
+    """A setting to search: --search trust_region.delta=0.005..0.05:log --search cost_fit.window=5..20 --search
+    mode=fast,paper."""
+    env: str = "Point-8-Hazard"
+    """The environment: a suite, a Gymnasium id, or package.module:factory."""
+    algo: str = "ascpo"
+    """The algorithm."""
+    preset: PresetName | None = None
+    """Begin with the settings of the paper (`published`) or of its released code (`released`)."""
+    engine: Literal["native", "mjx", "mjx-jax", "mjx-warp"] = "native"
+    """What simulates: `native` on the host's cores, or MJX on an accelerator."""
+    total_steps: Annotated[float, Range(at_least=1.0, at_most=1e15)] = 1e6
+    """The length of each training."""
+    set: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="NAME=VALUE")] = ()
+    """A setting of all trials."""
+    trials: Annotated[int, Range(at_least=1, at_most=10**5)] = 50
+    """The number of trials, with those of earlier calls."""
+    side_by_side: Annotated[int, Range(at_least=1, at_most=1024)] = 1
+    """The number of trials at the same time. With more of them, each is chosen with less knowledge."""
+    seeds: Annotated[int, Range(at_least=1, at_most=100)] = 2
+    """The number of trainings of each trial. Their seeds begin at a million, so that the usual ones stay unseen."""
+    episodes: Annotated[int, Range(at_least=1, at_most=10**6)] = 200
+    """The number of episodes that each trained policy plays. Their scenes are in no other evaluation."""
+    probability: Probability | None = None
+    """The probability of keeping the limits that a trial must certify. The default is the target of the algorithm."""
+    confidence: Probability = 0.95
+    """The confidence of that statement, for each trial by itself."""
+    patience: Fraction = 0.4
+    """The part of a training after which a trial may be pruned. 1 prunes none."""
+    placement: Annotated[Placement, tyro.conf.arg(name="")] = field(default_factory=Placement)
+    out: Path = Path("runs/tuning")
+    """The directory of the search."""
+
+    def setup(self) -> Setup:
+        chosen = read_overrides(self.set)
+        env, axes = name_of(self.env), axes_of(self.search)
+        settings: Plain = nested(chosen, self.algo)
+        own: Plain = {"preset": self.preset, "total_steps": self.total_steps, "engine": engine_name(self.engine, env)}
+        base = configure(env, self.algo, **own, **settings)
+        probability = base.settings.probability if self.probability is None else self.probability
+        limits = {"confidence": self.confidence, "seeds": self.seeds, "episodes": self.episodes}
+        return Setup(base, chosen, tuple(axes), self.out, probability, **limits, patience=self.patience)
+
+
+def main(typed: list[str]) -> None:
+    asked = parsed(Tune, typed, "ascpo tune")
+    setup, console = asked.setup(), Console(highlight=False, soft_wrap=True)
+    # Values at the ends of every range, so that a mistake is found before the first training.
+    for axis in setup.axes:
+        for value in axis.values or (int(axis.low) if axis.whole else axis.low,):
+            setup.batch(0, {axis.name: value})
+    record = Record(setup.out)
+    with record.driving():
+        search = Search(setup)
+        jobs = setup.batch(0, {})
+        executor = open_executor(asked.placement, jobs * asked.side_by_side, record.folder)
+        side_by_side = asked.side_by_side if executor.slots >= UNLIMITED else min(asked.side_by_side, executor.slots)
+        try:
+            with Stopping() as stopping, stopping.work():
+                say = lambda text: console.print(text, markup=False)  # noqa: E731
+                tune(search, executor, asked.trials, side_by_side, say)
+        except Stopped as stopped:
+            command = shlex.join(["ascpo", *sys.argv[1:]])
+            console.print(f"Stopped by {stopped}. To continue: {command}", markup=False)
+            sys.exit(128 + stopped.number)
+        finally:
+            executor.close()
+    write_report(search)
+    console.print(verdict(search), markup=False)
+    console.print(f"Report: {setup.out / 'tuning.md'}", markup=False)
+    if search.feasible():
+        console.print(f"To judge these settings with seeds that chose nothing: {_command(asked, search)}", markup=False)
+
+
+def _command(asked: Tune, search: Search) -> str:
+    best = search.feasible()[0]
+    chosen = [f"--set {name}={value}" for name, value in best.params.items()]
+    also = [f"--set {word}" for word in asked.set]
+    words = [f"ascpo sweep --env {asked.env} --algo {asked.algo} --seeds 0..7", *also, *chosen]
+    return f"{' '.join(words)} --total-steps {asked.total_steps:g}"

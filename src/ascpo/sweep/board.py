@@ -1,0 +1,151 @@
+"""The board of a sweep: how many runs are done, running, failed and waiting, what is left, and which machine does what.
+
+A terminal shows one board that changes. `ascpo sweep status` prints it once, from the files of the runs alone.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from ascpo.sweep.claim import Claim
+from ascpo.sweep.estimate import Estimate, duration
+from ascpo.sweep.jobs import Batch, Job
+from ascpo.sweep.scheduler import Outcome
+from ascpo.sweep.store import failure_file
+
+_SHOWN = 12
+"""Rows of each kind that the board shows: a sweep may have thousands of runs."""
+_EVERY = 1.0
+"""Seconds between two looks at the files of running batches."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A batch that runs."""
+
+    batch: Batch
+    node: str
+
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        epochs = self.batch[0].config.epochs
+        done = epochs - max(job.epochs_left for job in self.batch)
+        return _name(self.batch), self.node, f"{done} of {epochs}"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a sweep is."""
+
+    runs: int
+    done: int = 0
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """The reasons, by the names of the runs."""
+    running: Sequence[Row] = ()
+    seconds_left: float = 0.0
+
+    @property
+    def waiting(self) -> int:
+        return self.runs - self.done - len(self.failed) - sum(len(row.batch) for row in self.running)
+
+    def picture(self) -> RenderableType:
+        counts = {"done": self.done, "running": self.runs - self.done - len(self.failed) - self.waiting}
+        counts |= {"failed": len(self.failed), "waiting": self.waiting}
+        line = f"{self.runs} runs: " + ", ".join(f"{number} {name}" for name, number in counts.items())
+        parts: list[RenderableType] = [Text(f"{line}; about {duration(self.seconds_left)} left", style="bold")]
+        if self.running:
+            table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+            for title in ("running", "on", "epoch"):
+                table.add_column(title, justify="right" if title == "epoch" else "left", overflow="fold")
+            for row in self.running[:_SHOWN]:
+                table.add_row(*row.cells)
+            parts.append(table)
+            parts += _rest(len(self.running), "running")
+        parts += [Text(f"{name}: {why}", style="red") for name, why in list(self.failed.items())[:_SHOWN]]
+        return Group(*parts, *_rest(len(self.failed), "failed"))
+
+
+def standing_of(jobs: Sequence[Job], estimate: Estimate, slots: int = 1) -> Standing:
+    """How far a sweep is, from the files of its runs."""
+    left = [job for job in jobs if not job.is_done()]
+    claims = {job: claim.host for job in left if (claim := Claim.of(job.directory)) is not None}
+    failed = {
+        job.name: failure_file(job.run).read_text().strip()
+        for job in left
+        if job not in claims and failure_file(job.run).exists()
+    }
+    running = [Row((job,), host) for job, host in claims.items()]
+    seconds = sum(estimate.seconds(job.config, job.epochs_left) for job in left if job.name not in failed)
+    return Standing(len(jobs), len(jobs) - len(left), failed, running, seconds / max(1, slots))
+
+
+class LiveBoard:
+    """Progress of a sweep as one board that changes, for a terminal."""
+
+    def __init__(self, jobs: Sequence[Job], estimate: Estimate, slots: int, console: Console) -> None:
+        self._estimate, self._slots, self._runs = estimate, slots, len(jobs)
+        self._seconds = {job: estimate.seconds(job.config, job.epochs_left) for job in jobs if not job.is_done()}
+        self._done, self._failed = len(jobs) - len(self._seconds), dict[str, str]()
+        self._nodes: Mapping[Batch, str] = {}
+        self._drawn = 0.0
+        self._live = Live(self._standing().picture(), console=console, auto_refresh=False)
+        self._live.start()
+
+    def start(self, batch: Batch) -> None:
+        self.update()
+
+    def update(self) -> None:
+        if time.monotonic() - self._drawn >= _EVERY:
+            self._draw()
+
+    def place(self, nodes: Mapping[Batch, str]) -> None:
+        self._nodes = nodes
+
+    def lose(self, batch: Batch, error: str) -> None:
+        self._say(f"{_name(batch)} lost its worker: {error.rstrip('.')}. It continues from its last checkpoint.")
+
+    def split(self, batch: Batch, error: str) -> None:
+        self._say(f"{_name(batch)} failed: {error.rstrip('.')}. It continues in two halves.")
+
+    def end(self, outcomes: Sequence[Outcome]) -> None:
+        for outcome in outcomes:
+            self._seconds.pop(outcome.job, None)
+            if outcome.status == "failed":
+                self._failed[outcome.job.name] = outcome.error
+            else:
+                self._done += 1
+        self._nodes = {batch: node for batch, node in self._nodes.items() if batch[0] in self._seconds}
+        self.update()
+
+    def close(self) -> None:
+        self._draw()
+        self._live.stop()
+
+    def _standing(self) -> Standing:
+        for batch in self._nodes:
+            for job in batch:
+                if job in self._seconds:
+                    self._seconds[job] = self._estimate.seconds(job.config, job.epochs_left)
+        running = [Row(batch, node) for batch, node in self._nodes.items()]
+        left = sum(self._seconds.values()) / max(1, min(self._slots, len(self._seconds)))
+        return Standing(self._runs, self._done, self._failed, running, left)
+
+    def _draw(self) -> None:
+        self._drawn = time.monotonic()
+        self._live.update(self._standing().picture(), refresh=True)
+
+    def _say(self, sentence: str) -> None:
+        self._live.console.print(sentence, markup=False)
+
+
+def _name(batch: Batch) -> str:
+    return batch[0].name if len(batch) == 1 else f"{batch[0].name} and {len(batch) - 1} more"
+
+
+def _rest(number: int, what: str) -> list[Text]:
+    return [Text(f"… and {number - _SHOWN} more {what}", style="dim")] if number > _SHOWN else []

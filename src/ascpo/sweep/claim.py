@@ -1,0 +1,137 @@
+"""Which machine trains a run, for file systems whose locks do not reach other machines.
+
+A claim is a file in the run's directory that its worker touches every few seconds. A claim of this machine counts only
+as long as the lock of the run is held, which ends with its process. A claim of another machine counts until it has not
+been touched for a minute. A worker that finds somebody else's claim in the place of its own ends at once and writes
+nothing more.
+"""
+
+import contextlib
+import json
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ascpo.runs.directory import NoRun
+from ascpo.runs.files import write_whole
+from ascpo.runs.links import refuse_links
+
+_HEARTBEAT = 5.0
+STALE = 60.0
+"""Seconds after which a claim that nobody touches is void."""
+_PATIENCE = 90.0
+"""Seconds that a worker waits for the claim of another one to become void."""
+LOST_CLAIM = 75
+"""The exit status of a worker that has lost its claim."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A worker's word that it trains a run."""
+
+    host: str
+    token: str
+
+    @staticmethod
+    def of(directory: Path) -> "Claim | None":
+        """The claim on a run, if its worker still touches it."""
+        file = _file(directory)
+        try:
+            content = json.loads(file.read_text())
+            claim = Claim(str(content["host"]), str(content["token"]))
+            return claim if _now(directory) - file.stat().st_mtime < STALE else None
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+
+@contextlib.contextmanager
+def claimed(directories: Sequence[Path]) -> Iterator[None]:
+    """Claim runs, wait until nobody else does, and keep the claims alive."""
+    mine = Claim(socket.gethostname(), uuid.uuid4().hex)
+    for directory in directories:
+        directory.mkdir(parents=True, exist_ok=True)
+        _take(directory, mine)
+    done = threading.Event()
+    threading.Thread(target=_keep_alive, args=(directories, mine, done), daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
+        for directory in directories:
+            with contextlib.suppress(OSError):
+                if _holds(directory, mine):
+                    _file(directory).unlink()
+
+
+def _take(directory: Path, mine: Claim) -> None:
+    end = time.monotonic() + _PATIENCE
+    while not _write(directory, mine):
+        if (other := Claim.of(directory)) is None or other.host == mine.host:
+            _replace(directory, mine)
+            return
+        if time.monotonic() > end:
+            raise NoRun(f"{directory} is being trained on {other.host}. Run this command again when that has ended.")
+        time.sleep(1.0)
+
+
+def _write(directory: Path, mine: Claim) -> bool:
+    """Write a claim, if there is none. The file appears whole or not at all."""
+    part = directory / f".claim-{mine.token}"
+    part.write_text(json.dumps({"host": mine.host, "token": mine.token}))
+    try:
+        os.link(part, _file(directory))
+        return True
+    except FileExistsError:
+        return False
+    finally:
+        part.unlink()
+
+
+def _replace(directory: Path, mine: Claim) -> None:
+    """Replace a claim that is void. Of two workers that do so at the same moment one is told."""
+    refuse_links(_file(directory))
+    before = Claim.of(directory)
+    write_whole(_file(directory), json.dumps({"host": mine.host, "token": mine.token}))
+    if before is None:
+        time.sleep(1.0)
+    if not _holds(directory, mine):
+        raise NoRun(f"{directory} was claimed by another machine at the same moment.")
+
+
+def _keep_alive(directories: Sequence[Path], mine: Claim, done: threading.Event) -> None:
+    touched = time.monotonic()
+    while not done.wait(_HEARTBEAT):
+        with contextlib.suppress(OSError):
+            if time.monotonic() - touched < STALE and all(_holds(directory, mine) for directory in directories):
+                for directory in directories:
+                    os.utime(_file(directory))
+                touched = time.monotonic()
+                continue
+            if not done.is_set():
+                os._exit(LOST_CLAIM)
+
+
+def _holds(directory: Path, mine: Claim) -> bool:
+    try:
+        return json.loads(_file(directory).read_text())["token"] == mine.token
+    except (ValueError, TypeError, KeyError):
+        return False
+
+
+def _file(directory: Path) -> Path:
+    return directory / ".claim"
+
+
+def _now(directory: Path) -> float:
+    """The time of the file system, whatever the clocks of the machines say."""
+    probe = directory / f".clock-{uuid.uuid4().hex}"
+    try:
+        probe.touch()
+        return probe.stat().st_mtime
+    finally:
+        probe.unlink(missing_ok=True)

@@ -1,0 +1,110 @@
+"""A batch on another machine: what that machine is told, and what it does."""
+
+import contextlib
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import filelock
+
+from ascpo.sweep.executors.contract import End, needs_gpu
+from ascpo.sweep.executors.packing import pack, unpack
+from ascpo.sweep.executors.process import end_of, my_cores, start
+from ascpo.sweep.jobs import Batch, Job
+
+_SLOW_FILES = 30.0
+"""Seconds until a file that one machine has written is seen by all others."""
+_SENT_EVERY = 30.0
+"""Seconds between two times that a worker without a shared file system sends its runs."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A batch as plain data."""
+
+    jobs: tuple[Any, ...]
+    threads: int
+    sign: str
+    """A file of the driver that this machine sees if both share a file system. Empty if the runs' files are sent."""
+    files: bytes = b""
+    """The runs so far, if they are sent."""
+    version: str = ""
+
+    @staticmethod
+    def of(batch: Batch, threads: int, sign: Path | None) -> "Assignment":
+        jobs = [replace(job, directory=job.directory.absolute()) for job in batch]
+        files = b"" if sign else pack([job.directory for job in batch])
+        data = tuple(job.to_data() for job in jobs)
+        return Assignment(data, threads, str(sign.absolute()) if sign else "", files, version("ascpo"))
+
+    def batch(self) -> Batch:
+        return tuple(map(Job.from_data, self.jobs))
+
+
+def train_here(assignment: Assignment, send: Callable[[bytes], None] | None = None) -> End:
+    """Train a batch in a process of this machine, and wait for it. An interruption ends it after it has saved."""
+    if (installed := version("ascpo")) != assignment.version:
+        return End(f"this machine has ascpo {installed}, and the sweep has {assignment.version}. Install the same.")
+    batch = assignment.batch()
+    with contextlib.ExitStack() as stack:
+        if assignment.sign:
+            if not _appears(Path(assignment.sign)):
+                return End(
+                    f"this machine does not see {assignment.sign}. Use a shared directory as --out, or --files sent"
+                )
+        else:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ascpo-")))
+            unpack(assignment.files, folder)
+            batch = tuple(replace(job, directory=folder / job.name) for job in batch)
+        cores = stack.enter_context(reserved_cores(assignment.threads))
+        process = start(batch, assignment.threads, cores, {} if needs_gpu(batch[0]) else {"JAX_PLATFORMS": "cpu"})
+        try:
+            sent = time.monotonic()
+            while process.poll() is None:
+                time.sleep(0.1)
+                if send and time.monotonic() - sent > _SENT_EVERY:
+                    send(pack([job.directory for job in batch]))
+                    sent = time.monotonic()
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
+            if send:
+                send(pack([job.directory for job in batch]))
+        return end_of(batch, process.returncode)
+
+
+@contextlib.contextmanager
+def reserved_cores(number: int) -> Iterator[list[int]]:
+    """Cores of this machine that no other batch has reserved; none if there are not enough of them.
+
+    Ray counts the cores of a machine, and does not say which of them a task may use.
+    """
+    folder = Path(tempfile.gettempdir()) / "ascpo-cores"
+    folder.mkdir(exist_ok=True, mode=0o777)
+    with contextlib.ExitStack() as stack:
+        mine: list[int] = []
+        for core in my_cores():
+            with contextlib.suppress(filelock.Timeout, OSError):
+                lock = filelock.FileLock(folder / f"{core}.lock", mode=0o666)
+                stack.enter_context(lock.acquire(timeout=0))
+                mine.append(core)
+            if len(mine) == number:
+                break
+        if len(mine) < number:
+            stack.close()
+            mine = []
+        yield mine
+
+
+def _appears(file: Path) -> bool:
+    end = time.monotonic() + _SLOW_FILES
+    while not file.exists():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.5)
+    return True

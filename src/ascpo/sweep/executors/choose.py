@@ -1,0 +1,92 @@
+"""Where a sweep is trained, as a person says it, and the executor for it."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from ascpo.errors import InertSetting
+from ascpo.ranges import Range, shown
+from ascpo.runs.serialization import BadSetting
+from ascpo.sweep.executors.contract import Executor, Resources, needs_gpu
+from ascpo.sweep.executors.process import my_cores
+from ascpo.sweep.executors.processes import Processes
+from ascpo.sweep.jobs import Job
+from ascpo.sweep.overrides import read_overrides
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where to train."""
+
+    on: str = "local"
+    """The machines: `local` is this one. `ray` is the Ray cluster of this machine, which is started if there is none,
+    and ray://host:port or host:port is another one. `slurm` is the SLURM cluster of this machine."""
+    jobs: Annotated[int, Range(at_least=0, at_most=1024)] = 0
+    """With --on local: the number of batches that train at the same time, each in its own process. 0 means one for
+    every two cores, and one for each GPU in addition."""
+    resources: Annotated[Resources, tyro.conf.arg(name="")] = field(default_factory=Resources)
+    files: Literal["shared", "sent"] = "shared"
+    """With --on ray: whether all machines see the directory --out, or its files are sent through Ray."""
+    slurm: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="NAME=VALUE")] = ()
+    """With --on slurm: an option of sbatch as submitit knows it. --slurm partition=gpu --slurm time=240 (minutes)."""
+
+    @property
+    def kind(self) -> Literal["local", "ray", "slurm"]:
+        if self.on in ("local", "slurm"):
+            return "local" if self.on == "local" else "slurm"
+        if self.on == "ray" or ":" in self.on:
+            return "ray"
+        raise BadSetting(f"--on {shown(self.on)[1:-1]} is no place. Use local, ray, ray://host:port or slurm.")
+
+    def check(self, jobs: Sequence[Job]) -> None:
+        """Refuse what changes nothing there."""
+        kind, usual = self.kind, Placement()
+        inert = {
+            "jobs": (kind != "local" and self.jobs != usual.jobs, f"{self.on} decides how many batches it trains"),
+            "files": (kind != "ray" and self.files != usual.files, "only Ray sends files"),
+            "slurm": (kind != "slurm" and bool(self.slurm), "it is for --on slurm"),
+            "memory": (kind == "local" and bool(self.resources.memory), "it is reserved on clusters only"),
+        }
+        no_gpu = not any(map(needs_gpu, jobs)) or kind == "local"
+        inert["gpus"] = (no_gpu and self.resources.gpus != usual.resources.gpus, "no batch asks a cluster for a GPU")
+        for name, (changed, why) in inert.items():
+            if changed:
+                raise InertSetting(name, getattr(self, name, None) or getattr(self.resources, name, None), why)
+
+
+def open_executor(placement: Placement, jobs: Sequence[Job], folder: Path) -> Executor:
+    """What trains these jobs. `folder` is for the files of the driver."""
+    placement.check(jobs)
+    sign = folder / "sign"
+    match placement.kind:
+        case "local":
+            gpus = count_gpus() if any(map(needs_gpu, jobs)) else 0
+            slots = placement.jobs or max(1, len(my_cores()) // 2)
+            return Processes(min(slots, max(1, len(jobs))), placement.resources.cores, gpus=gpus)
+        case "ray":
+            from ascpo.sweep.executors.ray import OnRay
+
+            return OnRay(placement.on, placement.resources, _written(sign) if placement.files == "shared" else None)
+        case "slurm":
+            from ascpo.sweep.executors.slurm import OnSlurm
+
+            parameters = read_overrides(placement.slurm)
+            return OnSlurm(folder / "slurm", placement.resources, parameters, _written(sign))
+
+
+def count_gpus() -> int:
+    """The GPUs of this machine that programs may use, without starting any of them."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        return len([one for one in visible.split(",") if one.strip() not in ("", "-1")])
+    return len([path for path in Path("/dev").glob("nvidia[0-9]*") if path.name[6:].isdigit()])
+
+
+def _written(sign: Path) -> Path:
+    sign.parent.mkdir(parents=True, exist_ok=True)
+    sign.touch()
+    return sign

@@ -1,0 +1,64 @@
+"""Runs as bytes, for machines that share no file system."""
+
+import contextlib
+import io
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from ascpo.runs.files import CannotWrite
+
+LARGEST = 2**28
+"""Bytes of one batch's runs that are sent at most."""
+_LEFT_HERE = (".lock", ".claim", ".clock")
+_TRIES = 5
+
+
+def pack(directories: Sequence[Path]) -> bytes:
+    """The files of runs, with their checkpoints. Directories that do not exist yet are left out."""
+    for _ in range(_TRIES):
+        # A training removes its oldest checkpoint every now and then.
+        with contextlib.suppress(FileNotFoundError):
+            return _packed(directories)
+    return _packed(directories)
+
+
+def unpack(content: bytes, folder: Path) -> None:
+    """Put packed runs into a folder, each file as a whole. Checkpoints come after the tables that belong to them."""
+    if not content:
+        return
+    with tempfile.TemporaryDirectory(prefix=".incoming-", dir=folder) as incoming:
+        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+            archive.extractall(incoming, filter="data")
+        for run in Path(incoming).iterdir():
+            (folder / run.name / "checkpoints").mkdir(parents=True, exist_ok=True)
+            checkpoints = {path.name: path for path in (run / "checkpoints").glob("*")}
+            for file in (path for path in run.iterdir() if path.is_file()):
+                file.replace(folder / run.name / file.name)
+            present = {path.name: path for path in (folder / run.name / "checkpoints").iterdir()}
+            for name in checkpoints.keys() - present.keys():
+                checkpoints[name].rename(folder / run.name / "checkpoints" / name)
+            for name in present.keys() - checkpoints.keys():
+                shutil.rmtree(present[name])
+
+
+def _packed(directories: Sequence[Path]) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for directory in directories:
+            if directory.is_dir():
+                archive.add(directory, directory.name, filter=_kept)
+    content = packed.getvalue()
+    if len(content) > LARGEST:
+        raise CannotWrite(
+            f"The files of {directories[0].name} have {len(content) >> 20} MB, and at most {LARGEST >> 20} MB are sent."
+            f" Use smaller batches, or a shared file system."
+        )
+    return content
+
+
+def _kept(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    name = Path(member.name).name
+    return None if name.startswith(_LEFT_HERE) or name.endswith(".part") or "orbax-checkpoint-tmp" in name else member

@@ -1,0 +1,70 @@
+"""Train in other processes on this machine.
+
+Processes are started by hand rather than by `concurrent.futures`: each needs its cores and its environment before
+anything is imported, a log of its own, and an end that spares the others, in which it saves its run.
+"""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+
+from ascpo.sweep.executors.contract import End, needs_gpu
+from ascpo.sweep.executors.process import end_of, my_cores, start
+from ascpo.sweep.jobs import Batch, Job
+
+
+class Processes:
+    """Trains each batch in a process of its own, several at the same time, each on its share of the cores.
+
+    With GPUs, the batches of MJX take one GPU each, and have slots of their own beside those of the host.
+    """
+
+    def __init__(self, slots: int, threads: int = 0, *, gpus: int = 0, compile_afresh: bool = False) -> None:
+        self.slots = slots + gpus
+        self._host_slots, self._gpus = slots, gpus
+        self._threads = threads or max(1, len(my_cores()) // self.slots)
+        self._compile_afresh = compile_afresh
+        """Every process compiles its programs itself, so that all have the same work."""
+        self._running: dict[int, tuple[Batch, subprocess.Popen[bytes]]] = {}
+        """By slot: first those of the host, then those of the GPUs."""
+
+    def has_room(self, job: Job) -> bool:
+        return any(slot not in self._running for slot in self._slots_for(job))
+
+    def submit(self, batches: Sequence[Batch]) -> list[int]:
+        return [self._start(batch) for batch in batches]
+
+    def poll(self) -> Mapping[int, End]:
+        ended: dict[int, End] = {}
+        for slot, (batch, process) in list(self._running.items()):
+            if (code := process.poll()) is not None:
+                del self._running[slot]
+                ended[slot] = end_of(batch, code)
+        return ended
+
+    def nodes(self) -> Mapping[int, str]:
+        return {slot: f"process {process.pid}" for slot, (_, process) in self._running.items()}
+
+    def cancel(self, tasks: Sequence[int]) -> None:
+        processes = [self._running.pop(task)[1] for task in tasks]
+        for process in processes:
+            process.terminate()
+        # Whoever is in a hurry can kill this process: the others notice that it is gone, save their runs and end.
+        for process in processes:
+            process.wait()
+
+    def close(self) -> None: ...
+
+    def _slots_for(self, job: Job) -> range:
+        host = range(self._host_slots)
+        return range(self._host_slots, self.slots) if self._gpus and needs_gpu(job) else host
+
+    def _start(self, batch: Batch) -> int:
+        slot = next(slot for slot in self._slots_for(batch[0]) if slot not in self._running)
+        cores = my_cores()
+        mine = [cores[(slot * self._threads + i) % len(cores)] for i in range(self._threads)] if self.slots > 1 else []
+        env = {"ASCPO_CACHE": "off"} if self._compile_afresh else {}
+        if self._gpus:
+            gpu = slot - self._host_slots
+            env |= {"CUDA_VISIBLE_DEVICES": str(gpu)} if gpu >= 0 else {"JAX_PLATFORMS": "cpu"}
+        self._running[slot] = batch, start(batch, self._threads, mine, env)
+        return slot

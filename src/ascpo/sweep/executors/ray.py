@@ -1,0 +1,188 @@
+"""Train on a Ray cluster. Ray queues the batches, and finds machines with the cores, GPUs and memory that they need.
+
+A worker process of Ray starts the same process that trains on one machine, and waits for it. So a batch leaves the same
+files, and if Ray's worker is killed, the training notices, saves its runs and ends.
+"""
+
+import os
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ascpo.runs.serialization import BadSetting
+from ascpo.sweep.executors.assignment import Assignment, train_here
+from ascpo.sweep.executors.contract import UNLIMITED, End, Resources, needs_gpu
+from ascpo.sweep.executors.packing import unpack
+from ascpo.sweep.jobs import Batch, Job
+
+_NEWS_EVERY = 1.0
+"""Seconds between two questions to the mailbox."""
+_TIME_TO_SAVE = 120.0
+
+
+class Mailbox:
+    """An actor to which workers tell where they are, and send their runs where no file system is shared."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[int, str] = {}
+        self._files: dict[int, bytes] = {}
+
+    def started(self, task: int, node: str) -> None:
+        self._nodes[task] = node
+
+    def send(self, task: int, files: bytes) -> None:
+        """Only the newest files of a task are kept."""
+        self._files[task] = files
+
+    def take(self) -> tuple[dict[int, str], dict[int, bytes]]:
+        """What came since the last call."""
+        nodes, files = self._nodes, self._files
+        self._nodes, self._files = {}, {}
+        return nodes, files
+
+
+def train_task(assignment: Assignment, task: int, mailbox: Any) -> End:
+    """What a worker of Ray does."""
+    import ray
+
+    node = ray.get_runtime_context().get_node_id()
+    mailbox.started.remote(task, f"{socket.gethostname()} ({node[:4]})")
+    if assignment.sign:
+        return train_here(assignment)
+    # The runs have arrived before their end is told.
+    return train_here(assignment, lambda files: ray.get(mailbox.send.remote(task, files)))
+
+
+class OnRay:
+    """Trains batches as tasks of Ray."""
+
+    slots = UNLIMITED
+
+    def __init__(
+        self, address: str, resources: Resources, sign: Path | None, train: Callable[..., End] = train_task
+    ) -> None:
+        """`sign` is a file that every machine sees, if they share a file system. `train` is what a worker does."""
+        self._ray = connected(address)
+        self._resources, self._sign = resources, sign
+        self._threads = resources.cores or 1
+        self._mailbox: Any = self._ray.remote(Mailbox).options(num_cpus=0, max_restarts=-1).remote()
+        self._train: Any = self._ray.remote(train)
+        self._tasks: dict[int, tuple[Any, Path]] = {}
+        self._nodes: dict[int, str] = {}
+        self._count, self._asked, self._news = 0, 0.0, None
+
+    @property
+    def machines(self) -> str:
+        """What the cluster has, in words."""
+        alive = [node for node in self._ray.nodes() if node["Alive"]]
+        cores, gpus = (sum(node["Resources"].get(name, 0) for node in alive) for name in ("CPU", "GPU"))
+        return f"{len(alive)} Ray node{'s' if len(alive) != 1 else ''} with {cores:.0f} cores and {gpus:.0f} GPUs"
+
+    @property
+    def side_by_side(self) -> int:
+        """Batches of the host that the cluster can train at the same time."""
+        return max(1, int(self._ray.cluster_resources().get("CPU", 1)) // self._threads)
+
+    def has_room(self, job: Job) -> bool:
+        return True
+
+    def submit(self, batches: Sequence[Batch]) -> list[int]:
+        return [self._submit(batch) for batch in batches]
+
+    def poll(self) -> Mapping[int, End]:
+        self._hear()
+        tasks = {task: ref for task, (ref, _) in self._tasks.items()}
+        ready: set[Any] = set()
+        if tasks:
+            ready |= set(self._ray.wait(list(tasks.values()), num_returns=len(tasks), timeout=0)[0])
+        ended = {task: self._end(ref) for task, ref in tasks.items() if ref in ready}
+        if ended and self._sign is None:
+            self._hear(wait=True)
+        for task in ended:
+            del self._tasks[task]
+            self._nodes.pop(task, None)
+        return ended
+
+    def nodes(self) -> Mapping[int, str]:
+        return self._nodes
+
+    def cancel(self, tasks: Sequence[int]) -> None:
+        refs = [self._tasks[task][0] for task in tasks]
+        for ref in refs:
+            self._ray.cancel(ref)
+        if refs:
+            self._ray.wait(refs, num_returns=len(refs), timeout=_TIME_TO_SAVE)
+        self._hear(wait=True)
+        for task in tasks:
+            del self._tasks[task]
+
+    def close(self) -> None:
+        self._ray.shutdown()
+
+    def _submit(self, batch: Batch) -> int:
+        self._count += 1
+        gpus = self._resources.gpus if needs_gpu(batch[0]) else 0
+        # Losses are counted by the sweep, for all kinds of machines in the same way.
+        wanted = {"num_cpus": self._threads, "num_gpus": gpus, "max_retries": 0}
+        if self._resources.memory:
+            wanted["memory"] = int(self._resources.memory * 1e9)
+        assignment = Assignment.of(batch, self._threads, self._sign)
+        ref = self._train.options(**wanted).remote(assignment, self._count, self._mailbox)
+        self._tasks[self._count] = ref, batch[0].directory.parent
+        return self._count
+
+    def _end(self, ref: Any) -> End:
+        errors = self._ray.exceptions
+        try:
+            return self._ray.get(ref)
+        except errors.RayTaskError as error:
+            cause = str(error.cause).strip() or type(error.cause).__name__
+            return End(cause.splitlines()[-1])
+        except errors.TaskUnschedulableError as error:
+            return End(str(error).splitlines()[0])
+        except errors.RayError as error:
+            return End(f"Ray lost its worker ({type(error).__name__})", lost=True)
+
+    def _hear(self, wait: bool = False) -> None:
+        """Take what the mailbox has. Nobody waits for a slow answer, unless runs are in it that have ended."""
+        if self._news is None and (wait or time.monotonic() - self._asked > _NEWS_EVERY):
+            self._news, self._asked = self._mailbox.take.remote(), time.monotonic()
+        if self._news is None or not (wait or self._ray.wait([self._news], timeout=0)[0]):
+            return
+        news, self._news = self._news, None
+        try:
+            nodes, files = self._ray.get(news, timeout=_TIME_TO_SAVE)
+        except self._ray.exceptions.RayError:
+            return
+        self._nodes |= {task: node for task, node in nodes.items() if task in self._tasks}
+        for task, content in files.items():
+            if task in self._tasks:
+                unpack(content, self._tasks[task][1])
+
+
+def connected(address: str) -> Any:
+    """Ray, connected to a cluster: the one at the address, that of this machine, or a new one of this machine alone."""
+    try:
+        import ray
+    except ImportError:
+        raise BadSetting("Ray is not installed: pip install 'ascpo[ray]'. Or use --on local.") from None
+
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    if ray.is_initialized():
+        return ray
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if address != "ray":
+        try:
+            ray.init(address, **quiet)
+        except (ConnectionError, ImportError, OSError, RuntimeError, ValueError) as error:
+            why = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise BadSetting(f"There is no Ray cluster at {address}: {why}") from error
+        return ray
+    try:
+        ray.init("auto", **quiet)
+    except ConnectionError:
+        # Nothing outside this machine can reach it.
+        ray.init(include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
+    return ray

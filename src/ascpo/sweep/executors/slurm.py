@@ -1,0 +1,165 @@
+"""Train on a SLURM cluster, by submitit. SLURM queues the batches and finds their machines.
+
+Jobs of SLURM go on when the driver ends. A driver that starts again ends those that are left before it submits its own.
+"""
+
+import contextlib
+import json
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ascpo.runs.files import write_whole
+from ascpo.runs.serialization import BadSetting
+from ascpo.sweep.executors.assignment import Assignment, train_here
+from ascpo.sweep.executors.contract import UNLIMITED, End, Resources, needs_gpu
+from ascpo.sweep.jobs import Batch, Job
+
+_POLL_EVERY = 2.0
+_SLOW_FILES = 15.0
+"""Seconds until the result of a job that has ended must be seen."""
+_TIME_TO_SAVE = 60.0
+_TIMEOUTS = 1000
+"""Times that SLURM may end a job for its time limit. Each time it continues where it was."""
+
+
+class Training:
+    """What a job of SLURM does. When its time is over, it saves its runs, and SLURM queues it again."""
+
+    def __call__(self, assignment: Assignment) -> End:
+        return train_here(assignment)
+
+    def checkpoint(self, assignment: Assignment) -> Any:
+        """Called by submitit in the middle of `__call__`. The worker saves its runs when this process has ended."""
+        import submitit
+
+        return submitit.helpers.DelayedSubmission(self, assignment)
+
+
+class OnSlurm:
+    """Trains batches as jobs of SLURM, those of one submission as one array."""
+
+    slots = UNLIMITED
+    machines = "SLURM"
+
+    def __init__(
+        self, folder: Path, resources: Resources, parameters: Mapping[str, Any], sign: Path, cluster: str = "slurm"
+    ) -> None:
+        """`folder` keeps the files of the jobs. `cluster` is `local` in tests, where submitit uses processes."""
+        self._resources, self._parameters, self._sign = resources, dict(parameters), sign
+        self._folder, self._cluster = folder.absolute(), cluster
+        self._threads = resources.cores or 1
+        self._executors = {gpu: self._executor(gpu) for gpu in (False, True)}
+        self._left_file = self._folder / "jobs.json"
+        self._end_left_jobs()
+        self._tasks: dict[int, tuple[Any, Batch]] = {}
+        self._ended_at: dict[int, float] = {}
+        self._count, self._polled = 0, 0.0
+
+    def has_room(self, job: Job) -> bool:
+        return True
+
+    def submit(self, batches: Sequence[Batch]) -> list[int]:
+        numbers: dict[int, int] = {}
+        for gpu, executor in self._executors.items():
+            mine = [i for i, batch in enumerate(batches) if needs_gpu(batch[0]) == gpu]
+            if not mine:
+                continue
+            assignments = [Assignment.of(batches[i], self._threads, self._sign) for i in mine]
+            jobs = executor.map_array(Training(), assignments) if len(mine) > 1 else []
+            for i, job in zip(mine, jobs or [executor.submit(Training(), assignments[0])], strict=True):
+                self._count += 1
+                self._tasks[self._count] = job, batches[i]
+                numbers[i] = self._count
+        self._remember()
+        return [numbers[i] for i in range(len(batches))]
+
+    def poll(self) -> Mapping[int, End]:
+        if time.monotonic() - self._polled < _POLL_EVERY:
+            return {}
+        self._polled = time.monotonic()
+        ended = {task: end for task, (job, _) in self._tasks.items() if (end := self._end(task, job)) is not None}
+        for task in ended:
+            del self._tasks[task]
+            self._ended_at.pop(task, None)
+        if ended:
+            self._remember()
+        return ended
+
+    def nodes(self) -> Mapping[int, str]:
+        found: dict[int, str] = {}
+        for task, (job, _) in self._tasks.items():
+            about = job.get_info(mode="cache")
+            if "RUNNING" in (about.get("State"), about.get("jobState")):
+                found[task] = about.get("NodeList") or socket.gethostname()
+        return found
+
+    def cancel(self, tasks: Sequence[int]) -> None:
+        chosen = [self._tasks.pop(task) for task in tasks]
+        for job, _ in chosen:
+            with contextlib.suppress(Exception):  # It may have ended a moment ago.
+                job.cancel(check=False)
+        end = time.monotonic() + _TIME_TO_SAVE
+        while any(one.is_busy() for _, batch in chosen for one in batch) and time.monotonic() < end:
+            time.sleep(0.2)
+        self._remember()
+
+    def close(self) -> None: ...
+
+    def _executor(self, gpu: bool) -> Any:
+        try:
+            import submitit
+        except ImportError:
+            raise BadSetting("submitit is not installed: pip install 'ascpo[slurm]'. Or use --on local.") from None
+        try:
+            executor = submitit.AutoExecutor(self._folder, self._cluster, slurm_max_num_timeout=_TIMEOUTS)
+        except RuntimeError as error:
+            raise BadSetting(f"SLURM is not here: {error} Use a machine of the cluster.") from error
+        wanted: dict[str, Any] = {"timeout_min": 60, "cpus_per_task": self._threads, "name": "ascpo"}
+        if self._resources.memory:
+            wanted["mem_gb"] = self._resources.memory
+        if gpu:
+            wanted["gpus_per_node"] = max(1, round(self._resources.gpus))
+        try:
+            executor.update_parameters(**wanted, **{f"slurm_{name}": value for name, value in self._parameters.items()})
+        except (NameError, ValueError, TypeError) as error:
+            raise BadSetting(f"--slurm: {str(error).splitlines()[0]}") from error
+        return executor
+
+    def _end(self, task: int, job: Any) -> End | None:
+        if job.paths.result_pickle.exists():
+            error = job.exception()
+            return job.result() if error is None else End(_last_line(str(error)))
+        if not job.done():
+            return None
+        # The result of a job that was killed never comes. That of another one may come late by a slow file system.
+        if time.monotonic() - self._ended_at.setdefault(task, time.monotonic()) < self._wait_for_result:
+            return None
+        return End(f"its job {job.job_id} ended without a result ({job.state})", lost=True)
+
+    @property
+    def _wait_for_result(self) -> float:
+        return 0.0 if self._cluster == "local" else _SLOW_FILES
+
+    def _remember(self) -> None:
+        write_whole(self._left_file, json.dumps([job.job_id for job, _ in self._tasks.values()]))
+
+    def _end_left_jobs(self) -> None:
+        """End the jobs of a driver that was killed."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        if not self._left_file.exists() or self._cluster == "local":
+            return
+        import submitit
+
+        for number in json.loads(self._left_file.read_text()):
+            job: Any = submitit.SlurmJob(folder=self._folder, job_id=str(number))
+            if not job.done(force_check=True):
+                job.cancel(check=False)
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("-")]
+    mine = [line for line in lines if "Error" in line]
+    return (mine or lines or ["the job failed"])[-1]

@@ -1,0 +1,91 @@
+"""What a sweep keeps of itself beside its runs, in the directory `.sweep`: its jobs, its driver, and a wish to stop.
+
+sweep.json    the jobs and where they are trained, so that the sweep can be resumed and looked at
+driver.lock   held by the process that drives the sweep, and gone with it
+driver.json   the machine and the process of the driver
+stop          somebody wants the sweep to stop
+"""
+
+import contextlib
+import json
+import os
+import socket
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import filelock
+
+from ascpo.runs.directory import NoRun
+from ascpo.runs.files import read_json, reading, write_whole
+from ascpo.runs.links import refuse_links
+from ascpo.runs.serialization import Plain, changed, to_plain
+from ascpo.sweep.executors.choose import Placement
+from ascpo.sweep.jobs import Job
+from ascpo.sweep.scheduler import BatchSizes
+
+_LOOKED_AT = 1.0
+"""Seconds: whoever looks whether there is a driver holds its lock for a moment."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """The files of a sweep about itself."""
+
+    out: Path
+
+    @property
+    def folder(self) -> Path:
+        return self.out / ".sweep"
+
+    def write(self, jobs: Sequence[Job], placement: Placement, batches: BatchSizes) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        refuse_links(self.folder)
+        plain: Plain = {"placement": to_plain(placement), "batches": to_plain(batches)}
+        plain["jobs"] = [job.to_data() for job in jobs]
+        write_whole(self.folder / "sweep.json", json.dumps(plain) + "\n")
+
+    def read(self) -> tuple[list[Job], Placement, BatchSizes]:
+        file = self.folder / "sweep.json"
+        if not file.exists():
+            raise NoRun(f"{self.out} holds no sweep. Name the directory that `ascpo sweep` had as --out.")
+        plain = read_json(file)
+        with reading(file):
+            jobs = [Job.from_data(data) for data in plain["jobs"]]
+            here = [Job(job.config, self.out / job.name, job.evaluation, job.checkpoint_every) for job in jobs]
+            sizes = BatchSizes(**plain["batches"])
+            return here, changed(Placement(), plain["placement"]), sizes
+
+    @contextlib.contextmanager
+    def driving(self) -> Iterator[None]:
+        """Be the only driver of the sweep."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        refuse_links(self.folder, self.folder / "driver.lock")
+        try:
+            lock = filelock.FileLock(self.folder / "driver.lock").acquire(timeout=_LOOKED_AT)
+        except filelock.Timeout:
+            raise NoRun(
+                f"Another process drives the sweep in {self.out}. See it with: ascpo sweep status {self.out}"
+            ) from None
+        with lock:
+            (self.folder / "stop").unlink(missing_ok=True)
+            me = {"host": socket.gethostname(), "process": os.getpid()}
+            write_whole(self.folder / "driver.json", json.dumps(me) + "\n")
+            yield
+
+    def driver(self) -> str:
+        """The machine and the process of the driver, or nothing where none drives."""
+        try:
+            with filelock.FileLock(self.folder / "driver.lock").acquire(timeout=0):
+                return ""
+        except filelock.Timeout:
+            file = self.folder / "driver.json"
+            # It is written a moment after the lock is taken.
+            found = read_json(file) if file.exists() else {}
+            return f"process {found.get('process', '?')} on {found.get('host', '?')}"
+
+    def ask_to_stop(self) -> None:
+        (self.folder / "stop").touch()
+
+    def is_to_stop(self) -> bool:
+        return (self.folder / "stop").exists()

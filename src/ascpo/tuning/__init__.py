@@ -1,0 +1,1 @@
+"""Search for better settings: the largest return among those that keep the limits with the probability asked for."""

@@ -1,0 +1,70 @@
+"""How good a trial is: its mean return, and the probability of keeping the limits that its episodes certify."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ascpo.evaluation.bound import lower_bound
+from ascpo.runs.directory import RunDirectory
+from ascpo.runs.files import BadFile
+from ascpo.runs.sealed import read_sealed
+from ascpo.runs.tables import read_table
+from ascpo.sweep.jobs import Batch
+
+_WIDTH = 1.645
+"""Standard errors on each side of a mean: a one-sided confidence of 0.95."""
+_LAST = 5
+"""Epochs whose returns are averaged."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The held-out episodes of a trial's policies, of all its seeds together."""
+
+    mean_return: float
+    violations: int
+    episodes: int
+    certified: float
+    """With this probability the limits are kept, at the confidence asked for."""
+
+
+def judge(batch: Batch, confidence: float) -> Judgement:
+    figures = [read_sealed(job.directory / "evaluation.json", "evaluation").content["sampled"] for job in batch]
+    episodes = sum(one["Episodes"] for one in figures)
+    violations = sum(round((1.0 - one["SafeRate"]) * one["Episodes"]) for one in figures)
+    mean = float(np.average([one["EpRet"] for one in figures], weights=[one["Episodes"] for one in figures]))
+    return Judgement(mean, violations, episodes, lower_bound(violations, episodes, confidence))
+
+
+def return_bounds(batch: Batch, epochs: int) -> tuple[float, float] | None:
+    """A lower and an upper confidence bound of the return after so many epochs of training, if all runs have them."""
+    returns: list[float] = []
+    for job in batch:
+        found = _returns(job.run)
+        if len(found) < epochs:
+            return None
+        returns += list(found[max(0, epochs - _LAST) : epochs])
+    error = _WIDTH * float(np.std(returns, ddof=1)) / len(returns) ** 0.5 if len(returns) > 1 else float("inf")
+    return float(np.mean(returns)) - error, float(np.mean(returns)) + error
+
+
+def is_hopeless(batch: Batch, best: Sequence[Batch], patience: float) -> bool:
+    """Whether a trial's return is surely below that of another one at the same epoch.
+
+    Its upper confidence bound is below the lower confidence bound of one of the best. The first part of the training
+    says nothing, and `patience` is that part.
+    """
+    epochs = min(len(_returns(job.run)) for job in batch)
+    if not best or epochs < max(2.0, patience * batch[0].config.epochs) or not batch[0].epochs_left:
+        return False
+    mine = return_bounds(batch, epochs)
+    others = [bounds[0] for other in best if (bounds := return_bounds(other, epochs)) is not None]
+    return mine is not None and bool(others) and mine[1] < max(others)
+
+
+def _returns(run: RunDirectory) -> np.ndarray:
+    try:
+        return read_table(run.metrics)["EpRet"] if run.metrics.exists() else np.zeros(0)
+    except (BadFile, KeyError, OSError):
+        return np.zeros(0)

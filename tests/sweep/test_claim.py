@@ -1,0 +1,54 @@
+"""Claims: no two machines train one run, whatever their file system knows of locks."""
+
+import json
+import os
+import time
+
+import pytest
+
+from ascpo.runs.directory import NoRun
+from ascpo.sweep import claim
+from ascpo.sweep.claim import STALE, Claim, claimed
+
+
+def claim_by(host, directory, age=0.0):
+    file = directory / ".claim"
+    file.write_text(json.dumps({"host": host, "token": "theirs"}))
+    then = time.time() - age
+    os.utime(file, (then, then))
+
+
+def test_a_claim_is_seen_while_a_run_is_trained_and_gone_afterwards(tmp_path):
+    run = tmp_path / "run"
+    with claimed([run]):
+        assert Claim.of(run).host == claim.socket.gethostname()
+        assert [path.name for path in run.iterdir()] == [".claim"]
+    assert list(run.iterdir()) == []
+
+
+def test_a_run_that_another_machine_trains_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(claim, "_PATIENCE", 0.0)
+    claim_by("elsewhere", tmp_path)
+    with pytest.raises(NoRun, match="is being trained on elsewhere"), claimed([tmp_path]):
+        pass
+    assert json.loads((tmp_path / ".claim").read_text())["token"] == "theirs"
+
+
+@pytest.mark.parametrize(("host", "age"), [("elsewhere", STALE + 1), (claim.socket.gethostname(), 0.0)])
+def test_a_claim_without_a_heartbeat_or_of_this_machine_is_void(tmp_path, monkeypatch, host, age):
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    claim_by(host, tmp_path, age)
+    with claimed([tmp_path]):
+        assert Claim.of(tmp_path).token != "theirs"
+
+
+def test_a_worker_whose_claim_is_taken_ends_at_once(tmp_path, monkeypatch):
+    ends = []
+    monkeypatch.setattr(claim, "_HEARTBEAT", 0.01)
+    monkeypatch.setattr(claim.os, "_exit", ends.append)
+    with claimed([tmp_path]):
+        claim_by("elsewhere", tmp_path)
+        end = time.monotonic() + 5
+        while not ends and time.monotonic() < end:
+            time.sleep(0.01)
+    assert ends[0] == claim.LOST_CLAIM

@@ -7,11 +7,13 @@ WORKERS ?= 2
 # Where this is set, every process would compile every module that it imports again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: test test-long test-clusters lint types imports unit demo docs pictures throughput clean
+.PHONY: test ready test-long test-clusters lint types imports unit demo docs pictures throughput clean
 
 # Side by side: the tests keep both workers busy, the checks take what is left.
 test: $(READY)
 	$(MAKE) --jobs=4 unit types lint imports
+
+ready: $(READY)
 
 # Python compiles what is imported; pip would compile everything, which takes longer than the rest of the installation.
 $(READY): pyproject.toml

@@ -42,7 +42,8 @@ if not os.environ.get("ASCPO_SLOW"):
 gc.set_threshold(50_000, 20, 50)
 
 # How long an example takes says nothing on a busy machine.
-hypothesis.settings.register_profile("patient", deadline=None)
+EXAMPLES = 100 if os.environ.get("ASCPO_SLOW") else 30
+hypothesis.settings.register_profile("patient", deadline=None, max_examples=EXAMPLES)
 hypothesis.settings.load_profile("patient")
 
 INNER = ("engines", "experience", "guard", "networks", "surrogates", "theory", "trust_region")

@@ -28,7 +28,7 @@ from ascpo.runs.trained_policy import read_policy
 from ascpo.seeding import LATEST, MAX_ENVS, SCHEMES, Purpose, reset_seed, seed_of, words
 from tests.own import Cart
 from tests.runs.helpers import CART, EPOCH, POINT, tiny
-from tests.slow import always
+from tests.slow import slow
 
 OLD, NEW = SCHEMES[1], SCHEMES[2]
 SUITE = "Point-8-Hazard"
@@ -238,8 +238,9 @@ def test_seeds_that_version_1_keeps_for_evaluations_are_free_for_training_in_ver
             configure(POINT, **wrong)
 
 
-@pytest.mark.parametrize("env", always([POINT, CART], POINT))
-@pytest.mark.parametrize("seeding", always([1, 2], 2))
+@pytest.mark.parametrize("env", [POINT, CART])
+@slow("trains three runs")
+@pytest.mark.parametrize("seeding", [1, 2])
 def test_a_run_that_was_resumed_is_that_run_in_both_versions(tmp_path, env, seeding):
     def train(epochs, name):
         return ascpo.train(env, "trpo", total_steps=epochs * EPOCH, out=tmp_path, name=name, **settings).directory

@@ -159,7 +159,7 @@ def test_an_action_is_what_the_actor_made_of_the_observation_and_the_noise():
 GOING_ON = ["Point-8-Hazard", "Point-4-Pillar", "Point-4-Ghost", "Drone-1-3DHazard"]
 
 
-@pytest.mark.parametrize("suite", always(GOING_ON, "Point-4-Pillar", "Point-4-Ghost"))
+@pytest.mark.parametrize("suite", always(GOING_ON, "Point-4-Ghost"))
 def test_a_native_engine_goes_on_bit_for_bit_from_a_snapshot(suite):
     """In the middle of episodes, some of which end, so that layouts are drawn ahead anew."""
     task = make_task(suite, "paper", "closest", 120)

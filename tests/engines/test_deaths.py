@@ -20,6 +20,7 @@ from ascpo.engines.gymnasium.vectorization import InTurn
 from tests.engines.test_faults import ACTOR, THETA, engine_of, played
 from tests.misbehaving import Misbehaving, Scheduled
 from tests.own import Cart
+from tests.slow import always
 
 
 class Mortal(InTurn):
@@ -56,7 +57,9 @@ def mortal(deaths, monkeypatch, limits=(0.0,), num_envs=1, make=None):
     return GymnasiumEngine(make, num_envs, processes=True, restart_limits=limits)
 
 
-@pytest.mark.parametrize(("limit", "limits_on"), [(0.0, "state"), (25.0, "state"), (25.0, "episode")])
+@pytest.mark.parametrize(
+    ("limit", "limits_on"), always([(0.0, "state"), (25.0, "state"), (25.0, "episode")], (25.0, "episode"))
+)
 @pytest.mark.parametrize("at", [("step", 1), ("step", 20), ("step", 33), ("step", 120), ("reset", 1), ("reset", 4)])
 def test_the_episode_of_a_process_that_died_counts_as_violated_and_none_is_dropped(at, limit, limits_on, monkeypatch):
     found = played(mortal({at}, monkeypatch, (limit,)), 6, (limit,), limits_on)

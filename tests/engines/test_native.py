@@ -13,7 +13,7 @@ from ascpo.guard.model import SUBSTEPS
 from ascpo.guard.observation import Observer
 from ascpo.guard.suites import suite
 from ascpo.guard.task import Task
-from tests.slow import slow
+from tests.slow import always, slow
 
 
 def task_of(name, **options):
@@ -38,7 +38,7 @@ def plain_mujoco(envs):
     return envs.task.model, data
 
 
-@pytest.mark.parametrize("name", ["Point-8-Hazard", "Ant-8-Hazard", "Humanoid-8-Hazard"])
+@pytest.mark.parametrize("name", always(["Point-8-Hazard", "Ant-8-Hazard", "Humanoid-8-Hazard"], "Humanoid-8-Hazard"))
 def test_a_step_is_ten_substeps_and_a_forward_pass_of_plain_mujoco(name):
     envs = envs_of(name)
     model, data = plain_mujoco(envs)

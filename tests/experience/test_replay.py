@@ -146,6 +146,7 @@ def test_with_known_probabilities_the_weighted_mean_is_that_of_fresh_scenes(shar
     assert_allclose(np.mean(weights.reward), 1.0, rtol=1e-6)
 
 
+@slow("draws thousands of batches")
 def test_of_scenes_that_are_solved_only_the_fresh_episodes_count():
     """The others count as before: the replays' mean stands for the part of the pool that is left."""
     _, pool = known_pool(solved=16)

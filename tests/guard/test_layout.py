@@ -165,6 +165,7 @@ def test_the_arms_hand_is_never_at_the_goal_at_the_start():
     assert 0.5 - ROUNDING <= start_distances("Arm3-8-Hazard").min() < 0.55
 
 
+@slow("compiles the arm's kinematics")
 def test_the_arm_starts_at_no_cost():
     drawn, rules = layouts("Arm3-8-Hazard"), task_of("Arm3-8-Hazard").rules
 

@@ -18,6 +18,7 @@ from ascpo.guard.kinds import GHOST
 from ascpo.guard.layout import Layout
 from ascpo.guard.model import make_model
 from ascpo.guard.task import Memory, Outcome, Task
+from tests.slow import always
 
 from .helpers import take_step, task_of, turned
 
@@ -93,7 +94,7 @@ def in_both_worlds(name: str, steps: int = 4) -> Iterator[Step]:
         yield Step(seen, outcome, truth, true_outcome, data)
 
 
-@pytest.mark.parametrize("name", SUITES)
+@pytest.mark.parametrize("name", always(SUITES, SUITES[0], "Drone-2-3DHazard"))
 def test_a_robot_moves_in_a_layout_as_if_it_were_simulated_there(name):
     for step in in_both_worlds(name):
         # Forces of contact differ in the last digits of double precision, and sensors feel it.

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.networks.normaliser import Units, no_observations
 from ascpo.training.runs import HostMap, RunGroup
+from tests.slow import always
 from tests.training.made import agent_of, rollout_of
 
 
@@ -53,7 +54,7 @@ def test_an_outlier_counts_as_far_as_it_is_seen():
     assert hit.units.std < 1.1 * usual.units.std
 
 
-@pytest.mark.parametrize("algo", ["trpo", "trpo-usl"])
+@pytest.mark.parametrize("algo", always(["trpo", "trpo-usl"], "trpo-usl"))
 def test_the_actor_and_learning_see_the_same_and_units_change_after_the_epoch(algo):
     agent = agent_of(algo, normalise_observations=True)
     start = agent.init(0)

@@ -72,7 +72,7 @@ def damage(path, how):
             file.unlink()
 
 
-@pytest.mark.parametrize("how", ["truncated", "flipped", "emptied", "gone"])
+@pytest.mark.parametrize("how", always(["truncated", "flipped", "emptied", "gone"], "flipped", "gone"))
 def test_a_damaged_one_is_refused_and_the_one_before_it_is_named(tmp_path, how):
     for epochs in (4, 5):
         Checkpoints(tmp_path, "me").save(training_state(epochs=epochs))
@@ -185,6 +185,7 @@ from pathlib import Path
 from ascpo.runs.checkpoints import Checkpoints
 from ascpo.runs.files import CannotWrite
 from tests.runs.test_checkpoints import training_state
+from tests.slow import always
 
 checkpoints = Checkpoints(Path(sys.argv[1]), "me")
 checkpoints.save(training_state(epochs=1))

@@ -306,6 +306,7 @@ def test_the_report_shows_the_selection_and_what_is_handed_out(selecting, tmp_pa
     assert 'role="alert"' not in page
 
 
+@slow("selects and reports")
 def test_the_report_names_policies_and_selections_that_do_not_belong_together(selecting):
     usual = contents(selecting, *POLICIES)
     ascpo.resume(selecting, progress=False, **SELECTED)

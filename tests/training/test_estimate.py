@@ -11,6 +11,7 @@ from ascpo.algorithms import ASCPO
 from ascpo.surrogates.target import TargetSettings
 from ascpo.training.estimate import estimate
 from ascpo.training.state import Sizes
+from tests.slow import always
 from tests.training.made import ACT, ENVS, OBS, TIME, agent_of, rollout_of
 
 CANTELLI = agent_of(ASCPO(mode="cantelli"))
@@ -112,7 +113,7 @@ def test_cost_critics_see_the_increments_of_the_maximum_and_of_its_square():
     assert found.evidence.cost_tail is None
 
 
-@pytest.mark.parametrize(("chosen", "used"), [(None, 0.97), (0.5, 0.5)])
+@pytest.mark.parametrize(("chosen", "used"), always([(None, 0.97), (0.5, 0.5)], (0.5, 0.5)))
 def test_a_lambda_of_the_costs_may_be_chosen(chosen, used):
     agent = agent_of("cpo", cost_gae_lambda=chosen)
     state, rollout = agent.init(0), rollout_of(agent)

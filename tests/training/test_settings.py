@@ -32,6 +32,8 @@ pytestmark = pytest.mark.usefixtures("unchecked_shapes")
 NAMES = ("left", "right")
 SMALL = {"num_envs": 3, "horizon": 6, "hidden": (4, 4)}
 KEYS = [jax.random.key(i) for i in range(3)]
+SEEN_ELSEWHERE = ("value_fit.", "cost_fit.", "trust_region.", "target.", "replay.")
+"""Groups whose settings have tests of their own; in the long run they are tried here too."""
 IN_THE_LOOP = ("carry",)
 """Read by the loop itself: tests/training/test_trouble.py trains with it."""
 JUDGED_BY = ("probability",)
@@ -184,9 +186,7 @@ def cases():
         own = {name: value for name, value in leaves(kind).items() if everything or not name.startswith("target.")}
         for name, value in {**(leaves(Settings) if everything else {}), **own}.items():
             if name not in IN_THE_LOOP and (name not in JUDGED_BY or kind().build(0.98).target is not None):
-                marks = (
-                    [slow("in the long run")] if name.startswith(("value_fit.", "cost_fit.", "trust_region.")) else []
-                )
+                marks = [slow("in the long run")] if name.startswith(SEEN_ELSEWHERE) else []
                 yield pytest.param(algo, name, value, id=f"{algo}-{name}", marks=marks)
 
 

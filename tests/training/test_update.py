@@ -16,7 +16,7 @@ from ascpo.training.state import Sizes
 from ascpo.training.update import _problem, update
 from ascpo.trust_region.signal import no_signal
 from ascpo.trust_region.step import TrustRegion
-from tests.slow import always
+from tests.slow import always, slow
 from tests.training.made import TIME, agent_of, rollout_of
 
 EVERY_SECOND = TrustRegion(signal_every=2)
@@ -75,6 +75,7 @@ def test_constraints_are_those_of_the_algorithm_and_ask_for_what_its_target_says
     assert np.isnan(cap)
 
 
+@slow("compiles an update of its own")
 def test_the_cap_of_a_target_is_reported():
     agent = agent_of("ascpo")
     state, rollout, estimates = an_epoch(agent, truncated=jnp.zeros((TIME, 3), bool))
@@ -140,6 +141,7 @@ def test_without_constraints_there_is_no_signal(algorithm):
     assert (after.policy.signal, report.signal.shape) == (None, (0,))
 
 
+@slow("compiles an update of its own")
 def test_a_single_environment_has_no_halves():
     agent = agent_of("ascpo", Sizes(1, 2, 2, 2), num_envs=1, trust_region=EVERY_SECOND)
     state, rollout, estimates = an_epoch(agent)

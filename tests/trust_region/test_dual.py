@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 
 from ascpo.trust_region import dual
 from ascpo.trust_region.dual import MOST_CONSTRAINTS, Case
+from tests.slow import always
 
 from .helpers import Problems, needs, optimum, random_problems, solutions, steady
 
@@ -19,7 +20,7 @@ from .helpers import Problems, needs, optimum, random_problems, solutions, stead
 # multiplied by up to 50 or so.
 TOLERANCE = 1e-5
 
-every_m = pytest.mark.parametrize("m", [1, 2, 3])
+every_m = pytest.mark.parametrize("m", always([1, 2, 3], 1, 3))
 solvable = pytest.mark.parametrize("case", [Case.RECOVERING, Case.BOUNDED, Case.FREE])
 
 

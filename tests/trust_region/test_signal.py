@@ -13,6 +13,7 @@ from ascpo.trust_region.line_search import Evaluation
 from ascpo.trust_region.projected import ProjectedStep
 from ascpo.trust_region.signal import Part, SignalTrend, measure, no_signal, ratio
 from ascpo.trust_region.step import Problem, TrustRegion
+from tests.slow import always
 
 P = 600
 F = np.repeat([0.5, 1.0, 4.0], P // 3)
@@ -74,7 +75,7 @@ def test_its_mean_is_the_share_of_the_predicted_fall_that_is_real(size):
 
 
 @pytest.mark.parametrize("iterations", [1, 10])
-@pytest.mark.parametrize("share", [0.5, 0.2])
+@pytest.mark.parametrize("share", always([0.5, 0.2], 0.2))
 def test_pure_noise_has_none_however_few_iterations_there_are(iterations, share):
     """A ratio's mean is a little below that of its parts' means: by less than its variance."""
     found = signals(*noisy(0.0, SPREAD, share), share, iterations)

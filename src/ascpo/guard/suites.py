@@ -9,6 +9,7 @@ Gymnasium, so that an episode's cost counts its steps inside forbidden regions.
 """
 
 import difflib
+import functools
 import math
 import re
 from collections.abc import Iterable
@@ -154,6 +155,7 @@ def _has_room(obstacles: tuple[Obstacles, ...]) -> bool:
     return sum(count * math.pi * radius**2 for count, radius in discs) <= 0.547 * (2 * ARENA) ** 2
 
 
+@functools.lru_cache(maxsize=256)
 def _did_you_mean(text: str) -> str:
     numbers = re.findall(r"\d+", re.sub(r"(?i)arm3|3d", "", text)) or ["8"]
     counts = sorted({1, 4, 8, _count(numbers[0])} - {0})

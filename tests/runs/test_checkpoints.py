@@ -19,6 +19,7 @@ from ascpo.runs.config import configure
 from ascpo.training.agent import agent_for
 from ascpo.training.loop import TrainingRun, start
 from tests.runs.helpers import TINY
+from tests.slow import always
 from tests.toys import Corridor
 
 

@@ -1,4 +1,4 @@
-"""Write the reference pages that come from the code: `docs/settings.md` and `docs/log.md`.
+"""Write the reference pages that come from the code: `docs/settings.md`, `docs/log.md` and `docs/zoo.md`.
 
 python docs/generate.py
 """
@@ -13,8 +13,10 @@ from typing import Any, Literal, get_args, get_origin
 from ascpo.algorithms import ALGORITHMS
 from ascpo.algorithms.suite_defaults import SUITE_DEFAULTS
 from ascpo.cli.train import Train
+from ascpo.evaluation.statement import rounded_down
 from ascpo.ranges import Declared, Range, declared
 from ascpo.runs.api import Options
+from ascpo.runs.zoo import zoo_policies
 from ascpo.training.metrics import COLUMNS, TIMES
 from ascpo.training.settings import Settings
 
@@ -161,7 +163,54 @@ def _table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
-PAGES = {"settings.md": settings_page, "log.md": log_page}
+def zoo_page() -> str:
+    """The trained policies that come with the package."""
+    rows = [
+        (
+            f"`zoo:{policy.name}`",
+            f"{policy.config['total_steps'] / 1e6:g} M",
+            *(f"{policy.evaluation[column]:{form}}" for column, form in _ZOO.values()),
+            rounded_down(policy.certificate["bound"]),
+        )
+        for policy in zoo_policies()
+    ]
+    table = _table(("policy", "steps", *_ZOO, "certified"), rows)
+    return "\n\n".join(["# The zoo", MADE, _ABOUT_ZOO, table, _BELOW_ZOO]) + "\n"
+
+
+_ZOO = {
+    "J_r": ("EpRet", ".2f"),
+    "M_c": ("EpMaxCost", ".4f"),
+    "safe": ("SafeRate", ".1%"),
+    "ended by time": ("TimeoutRate", ".1%"),
+}
+_ABOUT_ZOO = """\
+These trained policies come with the package. Each has the settings and the log of its training, an evaluation on fresh
+episodes, its worst episodes and a certificate. Every command that takes a run's directory takes `zoo:NAME` too: the run
+is then put into `runs/zoo`, and is a run like any other, except that it has no checkpoints and cannot be trained
+further.
+
+```bash
+ascpo zoo list
+ascpo zoo show Point-1-Hazard
+ascpo evaluate zoo:Point-1-Hazard --episodes 20
+```
+
+```python
+import ascpo
+
+policy = ascpo.load("zoo:Point-1-Hazard")
+```"""
+_BELOW_ZOO = """\
+J_r is the mean return, M_c the mean of the largest cost of an episode, both over fresh episodes with sampled actions.
+An episode is safe if it keeps every limit in every state. With the confidence that its certificate names, an episode of
+a policy is safe with at least the probability in the last column. `ascpo certify --check zoo:NAME` plays all episodes
+of a certificate again, and compares every figure.
+
+`python -m benchmarks.zoo RUNS` puts trained runs into the zoo. Of several runs of a suite and an algorithm it takes the
+one that fails least on validation scenes; the certificate comes afterwards and chooses nothing."""
+
+PAGES = {"settings.md": settings_page, "log.md": log_page, "zoo.md": zoo_page}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

@@ -19,6 +19,7 @@ from ascpo.cli.output import lasting_output
 from ascpo.cli.printable import printable
 from ascpo.cli.usage import WrongUsage
 from ascpo.runs.stopping import Stopped, stop
+from ascpo.runs.zoo import in_place
 
 _COMMANDS = {
     "train": "train a policy, or continue a run",
@@ -32,6 +33,7 @@ _COMMANDS = {
     "sweep": "train a grid of environments, algorithms, settings and seeds, on this machine or on a cluster",
     "hosts": "train one policy on the accelerators of several machines",
     "tune": "search for settings with a larger return that keep the limits",
+    "zoo": "list trained policies that come with the package, or describe one",
     "paper": "reproduce the paper's tables and figures",
     "check": "test whether an environment can be trained on",
     "new-env": "write an environment of your own to begin with, and its test",
@@ -90,7 +92,7 @@ def _run(command: str, rest: list[str]) -> None:
     try:
         if command == "train":
             refuse_foreign(rest)
-        import_module(f"ascpo.cli.{command.replace('-', '_')}").main(rest)
+        import_module(f"ascpo.cli.{command.replace('-', '_')}").main([in_place(word) for word in rest])
         # Here rather than at the very end, where a full disk would be no error.
         if sys.stdout is not None:
             sys.stdout.flush()

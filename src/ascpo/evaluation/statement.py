@@ -38,13 +38,13 @@ def findings(
         f"{plan.episodes} episodes of {plan.env} were planned and played, with actions {how}, from scenes drawn for "
         f"this alone. In {violations} of them {breaks} {limits}.",
         f"With confidence {plan.confidence:.4g}, an episode keeps {limits} {where} with a probability of at "
-        f"least {_down(bound)}.",
+        f"least {rounded_down(bound)}.",
         f"Asked for was {plan.probability:.4g}, which allows {plan.allowed} violations: "
         f"{'CERTIFIED' if bound >= plan.probability else 'NOT certified'}.",
         *(_together_1(plan) if plan.format == 1 else _together(plan, run)),
     ]
     if len(constraints) > 1:
-        each = ", ".join(f"{one.name} {_down(one.bound)}" for one in constraints)
+        each = ", ".join(f"{one.name} {rounded_down(one.bound)}" for one in constraints)
         lines.append(f"Each constraint by itself is kept with at least: {each} (all of these together).")
     return lines
 
@@ -100,5 +100,6 @@ def meaning(confidence: float, version: Format = 2) -> list[str]:
     return lines
 
 
-def _down(probability: float) -> str:
+def rounded_down(probability: float) -> str:
+    """Four digits that claim no more than the bound."""
     return f"{np.floor(probability * 1e4) / 1e4:.4f}"

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from ascpo.errors import nearest
 from ascpo.runs.files import NoRun
+from ascpo.runs.zoo import PLACE, PREFIX, zoo_policy
 
 _OFFERED = 20
 """Runs that a message about a missing one names at most."""
@@ -17,7 +18,9 @@ def is_foreign(name: str) -> bool:
 
 
 def run_place(path: Path) -> Path:
-    """The directory of an existing run."""
+    """The directory of an existing run. One of the zoo is unpacked."""
+    if str(path).startswith(PREFIX):
+        return zoo_policy(str(path)).unpack(PLACE)
     path = path.parent if path.is_file() else path
     if (path / "config.json").exists():
         return path

@@ -9,6 +9,7 @@
 The file holds arrays and plain data; loading it executes nothing.
 """
 
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,7 @@ from ascpo.runs.files import BadFile, reading, write_whole
 from ascpo.runs.sealed import fingerprint_of, policy_digest, read_arrays, sealed_arrays
 from ascpo.runs.serialization import BadSetting, Plain, from_plain, only
 from ascpo.runs.source import Source, source_of
+from ascpo.runs.zoo import PREFIX, zoo_policy
 from ascpo.training.agent import Agent
 from ascpo.training.state import Sizes
 
@@ -233,5 +235,8 @@ class TrainedPolicy:
 
 
 def load(run: str | Path) -> TrainedPolicy:
-    """The policy that a run hands out, or that of a file such as `policy-average.safetensors`."""
+    """The policy that a run hands out, that of a file such as `policy-average.safetensors`, or one of the zoo."""
+    if str(run).startswith(PREFIX):
+        with tempfile.TemporaryDirectory() as folder:
+            return TrainedPolicy(read_policy(zoo_policy(str(run)).unpack(Path(folder))))
     return TrainedPolicy(read_policy(Path(run)))

@@ -1,0 +1,149 @@
+"""The zoo: trained policies that come with the package.
+
+Each is a run's directory without its checkpoints, packed into one file. zoo:Ant-8-Hazard is the policy of ASCPO for
+that suite, and zoo:Ant-8-Hazard/trpo that of TRPO. Nothing heavy is imported here: a mistyped name is answered at once.
+"""
+
+import contextlib
+import io
+import json
+import shutil
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ascpo.errors import nearest
+from ascpo.runs.files import BadFile, NoRun, reading, writing
+
+PREFIX = "zoo:"
+PLACE = Path("runs") / "zoo"
+"""Where commands put the runs of the zoo that they work on, below the directory that they were called from."""
+FILES = (
+    "config.json", "description.json", "versions.json",
+    "metrics.csv", "metrics.csv.sha256", "timing.csv", "timing.csv.sha256",
+    "policy.safetensors", "selection.csv", "selection.csv.sha256",
+    "evaluation.json", "episodes-sampled.csv", "worst-sampled.safetensors",
+    "certificate.json", "certificates.jsonl",
+)  # fmt: skip
+"""What a policy of the zoo keeps of its run."""
+_NEEDED = ("config.json", "policy.safetensors", "evaluation.json", "certificate.json")
+_DEFAULT = "ascpo"
+_DATE = (1980, 1, 1, 0, 0, 0)
+"""The same run is always packed into the same bytes."""
+
+
+@dataclass(frozen=True)
+class ZooPolicy:
+    """A policy of the zoo."""
+
+    file: Path
+
+    @property
+    def name(self) -> str:
+        """The name after zoo:, such as Ant-8-Hazard/trpo."""
+        return f"{self.suite}/{self.algo}"
+
+    @property
+    def directory_name(self) -> str:
+        return f"{self.suite}-{self.algo}"
+
+    @property
+    def suite(self) -> str:
+        return str(self.config["env"])
+
+    @property
+    def algo(self) -> str:
+        return str(self.config["algo"])
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        plain = self._json("config.json")
+        return plain.get("content", plain)
+
+    @cached_property
+    def evaluation(self) -> dict[str, Any]:
+        """Figures over fresh episodes, with sampled actions."""
+        return self._json("evaluation.json")["sampled"]
+
+    @cached_property
+    def certificate(self) -> dict[str, Any]:
+        return self._json("certificate.json")
+
+    def unpack(self, folder: Path) -> Path:
+        """Put the run into a folder. A run that is there already stays, with all that was added to it."""
+        place = folder / self.directory_name
+        if place.exists():
+            if not (place / "policy.safetensors").exists() or self._read("policy.safetensors") != (
+                (place / "policy.safetensors").read_bytes()
+            ):
+                raise NoRun(f"{place} holds something else than {PREFIX}{self.name}. Move it away.")
+            return place
+        with writing(place):
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".incoming-", dir=folder) as incoming:
+                for name in self._names():
+                    (Path(incoming) / name).write_bytes(self._read(name))
+                shutil.copytree(incoming, place)
+        return place
+
+    def _names(self) -> list[str]:
+        with self._opened() as archive:
+            names = archive.namelist()
+        if unknown := sorted(set(names) - set(FILES)):
+            raise BadFile(f"{self.file} is no policy of the zoo: it holds {unknown[0]}.")
+        return names
+
+    def _read(self, name: str) -> bytes:
+        with self._opened() as archive:
+            return archive.read(name)
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[zipfile.ZipFile]:
+        try:
+            with reading(self.file), zipfile.ZipFile(self.file) as archive:
+                yield archive
+        except (zipfile.BadZipFile, zlib.error) as error:
+            raise BadFile(f"{self.file} is damaged: {error}. Install the package anew.") from error
+
+    def _json(self, name: str) -> dict[str, Any]:
+        with reading(self.file):
+            return json.loads(self._read(name))
+
+
+def packed(run: Path) -> bytes:
+    """A run as a file of the zoo."""
+    if missing := [name for name in _NEEDED if not (run / name).exists()]:
+        raise NoRun(f"{run} has no {missing[0]}. A policy of the zoo was evaluated and certified.")
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name in FILES:
+            if (run / name).exists():
+                archive.writestr(zipfile.ZipInfo(name, _DATE), (run / name).read_bytes(), zipfile.ZIP_DEFLATED)
+    return content.getvalue()
+
+
+def zoo_policies(directory: Path | None = None) -> list[ZooPolicy]:
+    """All policies, by suite and algorithm."""
+    found = (directory or Path(__file__).parents[1] / "zoo").glob("*.zip")
+    return [ZooPolicy(file) for file in sorted(found)]
+
+
+def zoo_policy(name: str, policies: Sequence[ZooPolicy] | None = None) -> ZooPolicy:
+    """The policy that a name such as zoo:Ant-8-Hazard, or Ant-8-Hazard/trpo, means."""
+    known = {one.name: one for one in (zoo_policies() if policies is None else policies)}
+    wanted = name.removeprefix(PREFIX)
+    wanted = wanted if "/" in wanted else f"{wanted}/{_DEFAULT}"
+    if wanted not in known:
+        hint = nearest(wanted, known) if known else "It is empty."
+        raise NoRun(f"The zoo has no {wanted}. {hint} `ascpo zoo list` lists all policies.")
+    return known[wanted]
+
+
+def in_place(name: str) -> str:
+    """A word of a command line. The name of a policy of the zoo becomes the directory of its run."""
+    return str(zoo_policy(name).unpack(PLACE)) if name.startswith(PREFIX) else name

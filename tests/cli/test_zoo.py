@@ -1,0 +1,38 @@
+"""The commands of the zoo, and the zoo in other commands."""
+
+import json
+
+import pytest
+
+from ascpo.evaluation.statement import rounded_down
+
+
+def test_a_list_has_the_figures_of_every_policy(ascpo):
+    printed = ascpo("zoo", "list")
+    assert "Point-1-Hazard/ascpo" in printed
+    assert "certified" in printed
+
+
+def test_one_policy_is_described_with_its_certificate_and_with_what_to_do(ascpo):
+    printed = ascpo("zoo", "show", "Point-1-Hazard")
+    assert "CERTIFIED" in printed
+    assert "ascpo replay zoo:Point-1-Hazard/ascpo" in printed
+
+
+def test_a_bound_is_never_rounded_up():
+    assert rounded_down(0.98479) == "0.9847"
+
+
+def test_an_evaluation_writes_into_a_copy_of_the_run(ascpo, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ascpo("evaluate", "zoo:Point-1-Hazard", "--episodes", "4")
+    evaluation = json.loads((tmp_path / "runs/zoo/Point-1-Hazard-ascpo/evaluation.json").read_text())
+    assert evaluation["sampled"]["Episodes"] == 4
+
+
+def test_a_name_that_is_not_there_is_answered_before_anything_is_made(ascpo, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        ascpo("replay", "zoo:Car-1-Hazard")
+    assert "The zoo has no Car-1-Hazard/ascpo." in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""`ascpo paper list`, `run NAME`, `show NAME`: the tables and figures of the paper, from your own runs."""
+"""`ascpo paper list`, `run`, `show`, `pack`, `unpack`: the tables and figures of the paper, from your own runs."""
 
 import shlex
 import sys
@@ -28,11 +28,14 @@ from ascpo.sweep.estimate import RULE, Estimate, duration
 from ascpo.sweep.executors import Executor, Resources
 from ascpo.sweep.executors.choose import Placement, open_executor
 from ascpo.sweep.jobs import Job
+from ascpo.sweep.moving import pack_runs, unpack_runs
 
 _VERBS = {
     "list": "list the experiments, the runs that they need, and how long these take",
     "run": "train the runs of an experiment that are missing",
     "show": "show a table or figure from your runs, beside the figures that the paper prints",
+    "pack": "pack all runs into few files, to go on with them on another machine",
+    "unpack": "unpack such files. A run is never replaced by one with fewer epochs",
 }
 
 
@@ -91,6 +94,46 @@ class Show:
     the seeds. Runs that it has from an earlier call stay. `--results` reads it again."""
 
 
+@dataclass(frozen=True)
+class Place:
+    """The runs of one scale."""
+
+    out: Path = Path("runs/paper")
+    """Directory of the runs."""
+    scale: Annotated[float, Range(above=0.0, at_most=1000.0)] = 1.0
+    """Length of the runs, as a fraction of the paper's 6 million steps."""
+
+    @property
+    def path(self) -> Path:
+        return PaperStore(self.out, self.scale).path
+
+
+_Place = Annotated[Place, tyro.conf.arg(name="")]
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Pack all runs into few files, to go on with them on another machine.
+
+    Unfinished runs keep their last checkpoint, finished ones none.
+    """
+
+    file: Annotated[Path, tyro.conf.Positional]
+    """The beginning of the files' names: FILE-1.tar, FILE-2.tar and so on."""
+    place: _Place = field(default_factory=Place)
+    megabytes: Annotated[int, Range(at_least=1, at_most=10**6)] = 60
+    """A file is at most that large, unless a single run is larger."""
+
+
+@dataclass(frozen=True)
+class Unpack:
+    """Unpack runs. A run that is there already is replaced only by one that has come further."""
+
+    files: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Files that `ascpo paper pack` wrote."""
+    place: _Place = field(default_factory=Place)
+
+
 def main(typed: list[str]) -> None:
     verb, *rest = typed or ["--help"]
     if verb in ("-h", "--help"):
@@ -103,6 +146,10 @@ def main(typed: list[str]) -> None:
             _run(parsed(Run, rest, "ascpo paper run"))
         case "show":
             _show(parsed(Show, rest, "ascpo paper show"))
+        case "pack":
+            _pack(parsed(Pack, rest, "ascpo paper pack"))
+        case "unpack":
+            _unpack(parsed(Unpack, rest, "ascpo paper unpack"))
         case _:
             advice = "`ascpo paper --help` describes all verbs."
             raise WrongUsage(f"There is no {shown(verb)}. {nearest(verb, _VERBS)}\n{advice}")
@@ -201,6 +248,21 @@ def _show(wanted: Show) -> None:
     if wanted.export is not None:
         for file in export(wanted.export, store, experiments(wanted.name), wanted.last):
             print(f"Runs: {file}", file=sys.stderr)
+
+
+def _pack(wanted: Pack) -> None:
+    for file, runs in pack_runs(wanted.place.path, wanted.file, wanted.megabytes * 2**20):
+        print(f"{file}: {runs} run{'s' if runs > 1 else ''}, {file.stat().st_size / 1e6:.1f} MB")
+
+
+def _unpack(wanted: Unpack) -> None:
+    if not wanted.files:
+        raise BadSetting("Name the files that `ascpo paper pack` wrote.")
+    happened = Counter(unpack_runs(wanted.files, wanted.place.path).values())
+    print(
+        f"{happened['new']} new runs, {happened['further']} that have come further, {happened['kept']} kept as they "
+        f"were, in {wanted.place.path}"
+    )
 
 
 def _command(verb: str, name: str, store: PaperStore) -> str:

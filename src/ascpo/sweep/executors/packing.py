@@ -5,7 +5,8 @@ import io
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
 
 from ascpo.runs.files import CannotWrite
@@ -16,13 +17,16 @@ _LEFT_HERE = (".lock", ".claim", ".clock")
 _TRIES = 5
 
 
-def pack(directories: Sequence[Path]) -> bytes:
-    """The files of runs, with their checkpoints. Directories that do not exist yet are left out."""
+def pack(directories: Sequence[Path], without: Callable[[Path], Collection[Path]] = lambda _: ()) -> bytes:
+    """The files of runs, with their checkpoints. Directories that do not exist yet are left out.
+
+    `without` names paths in a run's directory that are left out as well.
+    """
     for _ in range(_TRIES):
         # A training removes its oldest checkpoint every now and then.
         with contextlib.suppress(FileNotFoundError):
-            return _packed(directories)
-    return _packed(directories)
+            return _packed(directories, without)
+    return _packed(directories, without)
 
 
 def unpack(content: bytes, folder: Path) -> None:
@@ -44,12 +48,13 @@ def unpack(content: bytes, folder: Path) -> None:
                 shutil.rmtree(present[name])
 
 
-def _packed(directories: Sequence[Path]) -> bytes:
+def _packed(directories: Sequence[Path], without: Callable[[Path], Collection[Path]]) -> bytes:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
         for directory in directories:
             if directory.is_dir():
-                archive.add(directory, directory.name, filter=_kept)
+                absent = {str(path.relative_to(directory.parent)) for path in without(directory)}
+                archive.add(directory, directory.name, filter=partial(_kept, absent=absent))
     content = packed.getvalue()
     if len(content) > LARGEST:
         raise CannotWrite(
@@ -59,6 +64,8 @@ def _packed(directories: Sequence[Path]) -> bytes:
     return content
 
 
-def _kept(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+def _kept(member: tarfile.TarInfo, absent: Collection[str]) -> tarfile.TarInfo | None:
+    if member.name in absent:
+        return None
     name = Path(member.name).name
     return None if name.startswith(_LEFT_HERE) or name.endswith(".part") or "orbax-checkpoint-tmp" in name else member

@@ -1,0 +1,135 @@
+"""Runs that go on elsewhere: a directory of runs in few files, each small enough to be carried.
+
+A finished run travels without checkpoints, an unfinished one with its last. Each file is a tar archive that holds, for
+every run, its files compressed, and an index. Files can be unpacked in any order, and again.
+"""
+
+import gzip
+import io
+import json
+import shutil
+import tarfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from ascpo.runs.directory import RunDirectory, runs_in
+from ascpo.runs.files import BadFile, NoRun, reading, write_whole, writing
+from ascpo.sweep.executors.packing import pack, unpack
+from ascpo.sweep.store import epochs_done, is_finished
+
+LARGEST = 60 * 2**20
+"""Bytes of a file, unless a single run is larger."""
+_INDEX = "index.json"
+_FORMAT = "ascpo runs 1"
+_LEVEL = 3
+"""Of compression. Most of a checkpoint is numbers, which hardly get smaller."""
+
+
+@dataclass(frozen=True)
+class _Traveller:
+    """A packed run, and how far it has come."""
+
+    place: str
+    """Its directory, below the directory of all runs."""
+    epochs: int
+    finished: bool
+
+
+Happened = Literal["new", "further", "kept"]
+"""What happened to a run: it was not there, it replaced one with fewer epochs, or the one that was there stayed."""
+
+
+def pack_runs(directory: Path, out: Path, largest: int = LARGEST) -> list[tuple[Path, int]]:
+    """Pack all runs below a directory into files OUT-1.tar, OUT-2.tar and so on. Returns them, each with its runs."""
+    runs = runs_in(directory)
+    if not runs:
+        raise NoRun(f"{directory} holds no run.")
+    written: list[tuple[Path, int]] = []
+    for number, group in enumerate(_groups(directory, runs, largest), start=1):
+        file = out.with_name(f"{out.name}-{number}.tar")
+        with writing(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, _archive(group))
+        written.append((file, len(group)))
+    return written
+
+
+def unpack_runs(files: Sequence[Path], directory: Path) -> dict[str, Happened]:
+    """Unpack runs below a directory. A run that is there already is replaced only by one that has come further."""
+    happened: dict[str, Happened] = {}
+    for file in files:
+        for one, content in _travellers(file):
+            happened[one.place] = _settle(one, content, directory)
+    return happened
+
+
+def _groups(directory: Path, runs: Sequence[RunDirectory], largest: int) -> Iterator[list[tuple[_Traveller, bytes]]]:
+    group: list[tuple[_Traveller, bytes]] = []
+    for run in runs:
+        one = _Traveller(run.path.relative_to(directory).as_posix(), epochs_done(run), is_finished(run))
+        content = gzip.compress(pack([run.path], without=_left_here), _LEVEL, mtime=0)
+        if group and sum(len(other) for _, other in group) + len(content) > largest:
+            yield group
+            group = []
+        group.append((one, content))
+    yield group
+
+
+def _left_here(run: Path) -> list[Path]:
+    """Reports can be made again, finished runs are not continued, and of the others the last checkpoint is enough."""
+    checkpoints = sorted((path for path in (run / "checkpoints").glob("*") if path.name.isdigit()), key=_epoch)
+    return [run / "report", *(checkpoints if is_finished(RunDirectory(run)) else checkpoints[:-1])]
+
+
+def _epoch(checkpoint: Path) -> int:
+    return int(checkpoint.name)
+
+
+def _archive(group: Sequence[tuple[_Traveller, bytes]]) -> bytes:
+    index = {"format": _FORMAT, "runs": [asdict(one) for one, _ in group]}
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for name, content in [(_INDEX, json.dumps(index).encode()), *((one.place, content) for one, content in group)]:
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return packed.getvalue()
+
+
+def _travellers(file: Path) -> Iterator[tuple[_Traveller, bytes]]:
+    try:
+        with reading(file), tarfile.open(file) as archive:
+            index = json.loads(_member(archive, _INDEX))
+            if index["format"] != _FORMAT:
+                raise BadFile(f"{file} holds no runs that this program packed.")
+            for plain in index["runs"]:
+                one = _Traveller(str(plain["place"]), int(plain["epochs"]), bool(plain["finished"]))
+                if PurePosixPath(one.place).is_absolute() or ".." in PurePosixPath(one.place).parts:
+                    raise BadFile(f"{file} is damaged, or this program did not write it: {one.place} leads out of it.")
+                yield one, gzip.decompress(_member(archive, one.place))
+    except (tarfile.TarError, EOFError) as error:
+        raise BadFile(f"{file} is damaged, or this program did not write it: {error}.") from error
+
+
+def _member(archive: tarfile.TarFile, name: str) -> bytes:
+    stored = archive.extractfile(name)
+    if stored is None:
+        raise KeyError(name)
+    return stored.read()
+
+
+def _settle(one: _Traveller, content: bytes, directory: Path) -> Happened:
+    run = RunDirectory(directory / one.place)
+    there = run.config_file.exists()
+    if there and epochs_done(run) >= one.epochs:
+        return "kept"
+    with writing(run.path):
+        run.path.mkdir(parents=True, exist_ok=True)
+    # A training that goes on there would be lost.
+    with run.locked():
+        unpack(content, run.path.parent)
+        if one.finished:
+            shutil.rmtree(run.checkpoints, ignore_errors=True)
+    return "further" if there else "new"

@@ -1,0 +1,109 @@
+"""Runs that go on elsewhere."""
+
+import tarfile
+
+import pytest
+
+import ascpo
+from ascpo.runs.directory import RunDirectory, find
+from ascpo.runs.files import BadFile, NoRun
+from ascpo.sweep.moving import pack_runs, unpack_runs
+from tests.runs.helpers import EPOCH, POINT, tiny
+from tests.slow import slow
+from tests.sweep.helpers import job, write_run
+
+
+def stored(run):
+    return sorted(str(path.relative_to(run)) for path in run.rglob("*") if path.is_file())
+
+
+def checkpoint(run, epochs):
+    for one in epochs:
+        (run.checkpoints / str(one)).mkdir(parents=True)
+        (run.checkpoints / str(one) / "arrays").write_text(f"after {one}")
+
+
+def some_runs(store):
+    """A finished run, and one that was stopped after its first epoch."""
+    finished, stopped = write_run(job(store, seed=0)), write_run(job(store / "alone", seed=1), epochs=1)
+    checkpoint(finished, (1, 2))
+    checkpoint(stopped, (0, 1))
+    (finished.path / "report").mkdir()
+    (finished.path / "report" / "index.html").write_text("made again in a second")
+    return finished, stopped
+
+
+def test_the_last_checkpoint_of_unfinished_runs_travels_and_nothing_else_that_is_large(tmp_path):
+    some_runs(tmp_path / "there")
+    files = pack_runs(tmp_path / "there", tmp_path / "carried" / "runs")
+    assert [(file.name, runs) for file, runs in files] == [("runs-1.tar", 2)]
+    happened = unpack_runs([file for file, _ in files], tmp_path / "here")
+    assert set(happened.values()) == {"new"}
+    here = tmp_path / "here"
+    finished, stopped = here / "Point-1-Hazard-trpo-seed0", here / "alone" / "Point-1-Hazard-trpo-seed1"
+    assert stored(finished) == [".lock", "config.json", "metrics.csv"]
+    assert stored(stopped) == [".lock", "checkpoints/1/arrays", "config.json", "metrics.csv"]
+
+
+def test_a_run_is_replaced_by_one_that_has_come_further_and_never_by_another(tmp_path):
+    early, late = tmp_path / "early", tmp_path / "late"
+    checkpoint(write_run(job(early), epochs=1), (1,))
+    checkpoint(write_run(job(late)), (1, 2))
+    (first,), (second,) = pack_runs(early, tmp_path / "a"), pack_runs(late, tmp_path / "b")
+    here = tmp_path / "here"
+    name = "Point-1-Hazard-trpo-seed0"
+    assert unpack_runs([first[0]], here) == {name: "new"}
+    assert unpack_runs([second[0]], here) == {name: "further"}
+    assert unpack_runs([first[0], second[0]], here) == {name: "kept"}
+    assert not (here / name / "checkpoints").exists()
+
+
+def test_files_are_no_larger_than_asked_for(tmp_path):
+    for seed in range(4):
+        write_run(job(tmp_path / "there", seed=seed))
+    files = pack_runs(tmp_path / "there", tmp_path / "parts", largest=2000)
+    assert sum(runs for _, runs in files) == 4
+    assert len(files) > 1
+    assert len(unpack_runs([file for file, _ in files], tmp_path / "here")) == 4
+
+
+def test_a_training_that_goes_on_is_not_overwritten(tmp_path):
+    write_run(job(tmp_path / "there"))
+    ((file, _),) = pack_runs(tmp_path / "there", tmp_path / "runs")
+    run = write_run(job(tmp_path / "here"), epochs=1)
+    with RunDirectory(run.path).locked(), pytest.raises(NoRun, match="Another training is writing to"):
+        unpack_runs([file], tmp_path / "here")
+
+
+def test_other_files_and_places_outside_are_refused(tmp_path):
+    other = tmp_path / "other.tar"
+    with tarfile.open(other, "w"):
+        pass
+    with pytest.raises(BadFile, match=r"other\.tar is damaged, or this program did not write it"):
+        unpack_runs([other], tmp_path / "here")
+    write_run(job(tmp_path / "there"))
+    ((file, _),) = pack_runs(tmp_path / "there", tmp_path / "runs")
+    file.write_bytes(file.read_bytes().replace(b"Point-1-Hazard-trpo-seed0", b"../../azard-trpo-seed0-xy"))
+    with pytest.raises(BadFile, match="leads out of it"):
+        unpack_runs([file], tmp_path / "here")
+    with pytest.raises(NoRun, match="holds no run"):
+        pack_runs(tmp_path / "nowhere", tmp_path / "runs")
+
+
+@slow("trains three times")
+def test_a_run_that_moved_goes_on_as_if_it_had_stayed(tmp_path):
+    def train(out, epochs):
+        how = {"total_steps": epochs * EPOCH, "progress": False, **tiny("trpo")}
+        return ascpo.train(POINT, "trpo", out=out, **how).directory
+
+    stayed = train(tmp_path / "stayed", 2)
+    train(tmp_path / "there", 1)
+    ((run),) = (tmp_path / "there").iterdir()
+    plain = find(run)
+    config = plain.config()
+    plain.write_config(plain.plain_config(config) | {"total_steps": 2 * EPOCH})
+    ((file, _),) = pack_runs(tmp_path / "there", tmp_path / "runs")
+    unpack_runs([file], tmp_path / "here")
+    moved = ascpo.resume(tmp_path / "here" / run.name, progress=False).directory
+    assert (moved / "metrics.csv").read_bytes() == (stayed / "metrics.csv").read_bytes()
+    assert (moved / "policy.safetensors").read_bytes() == (stayed / "policy.safetensors").read_bytes()

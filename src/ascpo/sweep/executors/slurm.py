@@ -5,7 +5,9 @@ Jobs of SLURM go on when the driver ends. A driver that starts again ends those 
 
 import contextlib
 import json
+import os
 import socket
+import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,6 +20,8 @@ from ascpo.sweep.executors.contract import UNLIMITED, End, Resources, needs_gpu
 from ascpo.sweep.jobs import Batch, Job
 
 _POLL_EVERY = 2.0
+_PATIENCE = 60.0
+"""Seconds that SLURM may take to list its queue."""
 _SLOW_FILES = 15.0
 """Seconds until the result of a job that has ended must be seen."""
 _TIME_TO_SAVE = 60.0
@@ -56,6 +60,7 @@ class OnSlurm:
         self._end_left_jobs()
         self._tasks: dict[int, tuple[Any, Batch]] = {}
         self._ended_at: dict[int, float] = {}
+        self._queue: Mapping[str, str] | None = None
         self._count, self._polled = 0, 0.0
 
     def has_room(self, job: Job) -> bool:
@@ -80,6 +85,7 @@ class OnSlurm:
         if time.monotonic() - self._polled < _POLL_EVERY:
             return {}
         self._polled = time.monotonic()
+        self._queue = _queue() if self._cluster == "slurm" else None
         ended = {task: end for task, (job, _) in self._tasks.items() if (end := self._end(task, job)) is not None}
         for task in ended:
             del self._tasks[task]
@@ -91,9 +97,11 @@ class OnSlurm:
     def nodes(self) -> Mapping[int, str]:
         found: dict[int, str] = {}
         for task, (job, _) in self._tasks.items():
-            about = job.get_info(mode="cache")
-            if "RUNNING" in (about.get("State"), about.get("jobState")):
-                found[task] = about.get("NodeList") or socket.gethostname()
+            if self._cluster != "slurm":
+                if job.get_info(mode="cache").get("jobState") == "RUNNING":
+                    found[task] = socket.gethostname()
+            elif self._queue and self._queue.get(job.job_id):
+                found[task] = self._queue[job.job_id]
         return found
 
     def cancel(self, tasks: Sequence[int]) -> None:
@@ -132,12 +140,18 @@ class OnSlurm:
         if job.paths.result_pickle.exists():
             error = job.exception()
             return job.result() if error is None else End(_last_line(str(error)))
-        if not job.done():
+        if not self._has_left(job):
             return None
         # The result of a job that was killed never comes. That of another one may come late by a slow file system.
         if time.monotonic() - self._ended_at.setdefault(task, time.monotonic()) < self._wait_for_result:
             return None
-        return End(f"its job {job.job_id} ended without a result ({job.state})", lost=True)
+        return End(f"its job {job.job_id} ended without a result", lost=True)
+
+    def _has_left(self, job: Any) -> bool:
+        """Whether a job waits and runs no more. SLURM's queue knows it at once, and on clusters without accounting."""
+        if self._cluster != "slurm":
+            return job.done()
+        return self._queue is not None and job.job_id not in self._queue
 
     @property
     def _wait_for_result(self) -> float:
@@ -154,9 +168,18 @@ class OnSlurm:
         import submitit
 
         for number in json.loads(self._left_file.read_text()):
-            job: Any = submitit.SlurmJob(folder=self._folder, job_id=str(number))
-            if not job.done(force_check=True):
-                job.cancel(check=False)
+            # Those that have ended are no concern of SLURM's.
+            submitit.SlurmJob(folder=self._folder, job_id=str(number), tasks=[0]).cancel(check=False)
+
+
+def _queue() -> dict[str, str] | None:
+    """My jobs that wait or run, and the machines of those that run. None if SLURM does not answer."""
+    words = ["squeue", "--noheader", "--array", "--user", str(os.getuid()), "--format", "%i %N"]
+    try:
+        answer = subprocess.run(words, capture_output=True, text=True, timeout=_PATIENCE, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return {number: node for number, _, node in (line.partition(" ") for line in answer.splitlines())}
 
 
 def _last_line(text: str) -> str:

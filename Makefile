@@ -46,7 +46,7 @@ unit: $(READY)
 
 demo: RUN := runs/demo-$(shell date +%s)
 demo: $(READY)
-	$(BIN)/ascpo train --env Point-1-Hazard --algo ascpo --probability 0.98 --total-steps 1.8e6 --out $(RUN)
+	$(BIN)/ascpo train --env Point-1-Hazard --algo ascpo --probability 0.98 --total-steps 1.5e6 --out $(RUN)
 	$(BIN)/ascpo certify $(RUN)/Point-1-Hazard-ascpo-seed0 --probability 0.98
 	$(BIN)/ascpo report $(RUN)/Point-1-Hazard-ascpo-seed0
 	@echo "The command for the replay, from here: $(BIN)/ascpo replay $(RUN)/Point-1-Hazard-ascpo-seed0"

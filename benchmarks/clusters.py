@@ -1,7 +1,9 @@
-"""What a cluster costs and gives: `python -m benchmarks.clusters dry`, and `python -m benchmarks.clusters tune`.
+"""What a cluster costs and gives: `python -m benchmarks.clusters dry`, `tune` or `slurm`.
 
 dry    a thousand jobs that train nothing, by Ray: milliseconds a job, memory of the driver
 tune   twenty short trials on Point-1-Hazard. The search is killed once, and resumed
+slurm  a sweep on the SLURM cluster that this machine belongs to: a job and the driver are killed, the time limit ends
+       jobs, and the files must be those of a local sweep, byte for byte
 """
 
 import os
@@ -69,10 +71,49 @@ def tune(out: Path = Path("runs/tuning"), trials: int = 20, killed_after: int = 
     print(f"{time.perf_counter() - began:.0f} s in all.")
 
 
+def slurm(out: Path = Path("runs/slurm"), partition: str = "cpu", minutes: int = 3, steps: int = 120_000) -> None:
+    """Train two suites on SLURM, with faults, and on this machine, without; compare the files."""
+    grid = [
+        "--env",
+        "Point-1-Hazard",
+        "Point-1-Pillar",
+        "--algo",
+        "trpo",
+        "--seeds",
+        "0..1",
+        "--total-steps",
+        str(steps),
+    ]
+    grid += [word for one in ("num_envs=4", "horizon=100", "hidden=8,8") for word in ("--set", one)]
+    sweep = [sys.executable, "-m", "ascpo.cli.main", "sweep"]
+    on = ["--on", "slurm", "--slurm", f"partition={partition}", "--slurm", f"time={minutes}", "--cores", "1"]
+    there, here = out / "slurm", out / "local"
+    driver = subprocess.Popen([*sweep, *grid, *on, "--checkpoint-every", "0", "--yes", "--out", str(there)])
+    while driver.poll() is None and not _epochs(there) >= 3:
+        time.sleep(1.0)
+    subprocess.run(["pkill", "--signal", "KILL", "--oldest", "--full", "submitit.core._submit"], check=True)
+    print("Killed a job.", flush=True)
+    time.sleep(30.0)
+    driver.kill()
+    driver.wait()
+    print(f"Killed the driver after {_epochs(there)} epochs in all.", flush=True)
+    subprocess.run([*sweep, "resume", str(there)], check=True)
+    subprocess.run([*sweep, *grid, "--yes", "--jobs", "1", "--out", str(here)], check=True)
+    for run in sorted(here.glob("*-seed*")):
+        for name in ("config.json", "metrics.csv", "policy.safetensors"):
+            same = (run / name).read_bytes() == (there / run.name / name).read_bytes()
+            print(f"{run.name}/{name}: {'the same bytes' if same else 'DIFFERENT'}")
+
+
+def _epochs(out: Path) -> int:
+    """Epochs of all runs of a sweep."""
+    return sum(file.read_bytes().count(b"\n") - 1 for file in out.glob("*/metrics.csv"))
+
+
 def _memory() -> float:
     """Megabytes at the peak."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 if __name__ == "__main__":
-    tyro.extras.subcommand_cli_from_dict({"dry": dry, "tune": tune})
+    tyro.extras.subcommand_cli_from_dict({"dry": dry, "tune": tune, "slurm": slurm})

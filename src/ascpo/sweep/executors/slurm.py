@@ -139,7 +139,12 @@ class OnSlurm:
     def _end(self, task: int, job: Any) -> End | None:
         if job.paths.result_pickle.exists():
             error = job.exception()
-            return job.result() if error is None else End(_last_line(str(error)))
+            if error is None:
+                return job.result()
+            if not _requeued(str(error)):
+                return End(_last_line(str(error)))
+            # It did not fail. It asked SLURM to be queued again, and SLURM ended it before the answer came.
+            job.paths.result_pickle.unlink(missing_ok=True)
         if not self._has_left(job):
             return None
         # The result of a job that was killed never comes. That of another one may come late by a slow file system.
@@ -180,6 +185,10 @@ def _queue() -> dict[str, str] | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return {number: node for number, _, node in (line.partition(" ") for line in answer.splitlines())}
+
+
+def _requeued(error: str) -> bool:
+    return "'scontrol', 'requeue'" in error
 
 
 def _last_line(text: str) -> str:

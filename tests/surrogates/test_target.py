@@ -257,6 +257,28 @@ def test_two_limits_share_what_may_go_wrong_and_time_outs_have_no_part_in_it():
     assert_allclose(asked.fraction, [0.5, 0.0, 0.0], atol=1e-5)
 
 
-def test_time_outs_that_are_a_constraint_get_no_relief():
-    with pytest.raises(BadSetting, match="get no relief"):
-        TargetSettings(timeout_limit=0.01, timeout_relief=0.5)
+def test_until_half_of_the_episodes_end_in_time_there_is_relief_in_place_of_the_limit_on_time_outs():
+    """The gradient of a constraint that nearly every episode breaks is noise, and the reward must teach the task."""
+    settings = TargetSettings(gain=0.0, episodes=0, share=0.8, timeout_relief=0.25, timeout_limit=0.01)
+    lost, learned = (
+        demand(settings, measured([0.04], rate, excess=[jnp.inf, 99.0]), offset=jnp.zeros(2)) for rate in (0.51, 0.5)
+    )
+    assert_allclose(lost.fraction, [0.6, 0.0], rtol=1e-5)
+    assert_allclose(lost.cap, 0.6)
+    assert_allclose(learned.fraction, [0.8, 0.8], rtol=1e-5)
+    assert_allclose(learned.cap, 0.8)
+
+
+def test_a_capped_bound_counts_time_outs_as_met_until_then():
+    settings = TargetSettings("capped", share=0.8, timeout_limit=0.01)
+    lost, learned = (
+        demand(settings, measured([0.04], rate, excess=[jnp.inf, 99.0]), offset=jnp.array([0.3, 0.5]))
+        for rate in (0.51, 0.5)
+    )
+    assert_allclose(lost.offset, [0.3, -1.0], rtol=1e-5)
+    assert_allclose(learned.offset, [0.3, 0.5], rtol=1e-5)
+
+
+def test_with_a_limit_on_time_outs_their_share_changes_nothing():
+    with pytest.raises(BadSetting, match="until half of the episodes end in time"):
+        TargetSettings(timeout_limit=0.01, timeout_share=0.5)

@@ -22,7 +22,7 @@ SUITE_DEFAULTS: Mapping[str, Named] = {
 }
 """Algorithm → setting → value."""
 
-DECIDING = ("mode", "near_miss", "target.kind", "target.timeout_relief", "target.timeout_share")
+DECIDING = ("mode", "near_miss", "target.kind", "target.timeout_share")
 """The settings that some of these defaults go with."""
 
 
@@ -33,6 +33,6 @@ def suite_defaults(algo: str, given: Named) -> dict[str, object]:
         out = {name: value for name, value in out.items() if name not in _CHERNOFF}
     if "near_miss" in given:
         out.pop("near_miss_end", None)
-    if given.get("target.kind") == "own" or {"target.timeout_relief", "target.timeout_share"} & given.keys():
+    if given.get("target.kind") == "own" or "target.timeout_share" in given:
         out.pop("target.timeout_limit", None)
     return out

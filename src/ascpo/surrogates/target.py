@@ -28,6 +28,10 @@ The share itself shrinks while episodes run into the time limit: what cannot dri
 room. With τ the measured share of such episodes,
 
     β = share · (1 − timeout_relief · min(τ / timeout_share, 1))
+
+Where time-outs are a constraint of their own, that replaces the relief as soon as half of the episodes end in time. A
+policy that hardly ever reaches the goal must learn from the reward how to: nearly all of its episodes time out whatever
+it does, so that the gradient of the constraint is noise, and would still claim its part of the region.
 """
 
 import math
@@ -37,7 +41,7 @@ from typing import Annotated, ClassVar, Literal, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from ascpo.errors import InertSetting
 from ascpo.ranges import Fraction, NonNegative, Positive, Range
@@ -47,6 +51,8 @@ _CONFIDENCE = 1.0 - 0.05 * 6.0 / math.pi**2
 """Of the certificate that shall succeed: a run's first one, which leaves 0.39 of its error of 0.05 to later ones."""
 _SUCCESS = 0.9
 """With this probability."""
+_LEARNED = 0.5
+"""Share of time-outs up to which they may be a constraint."""
 SMOOTHING = 0.7
 """Weight of earlier epochs in what is measured, unless the target's settings have another."""
 
@@ -143,8 +149,15 @@ class RadiusShare:
     timeout_limit: float | None = None
 
     def beta(self, timeout_rate: Float[Array, ""]) -> Float[Array, ""]:
-        parked = jnp.minimum(timeout_rate / self.timeout_share, 1.0)
+        if self.timeout_limit is None:
+            parked = jnp.minimum(timeout_rate / self.timeout_share, 1.0)
+        else:
+            parked = jnp.where(self.bounds_timeouts(timeout_rate), 0.0, 1.0)
         return self.share * (1.0 - self.timeout_relief * parked)
+
+    def bounds_timeouts(self, timeout_rate: Float[Array, ""]) -> Bool[Array, ""]:
+        """Whether enough episodes end in time for time-outs to be a constraint."""
+        return timeout_rate <= _LEARNED
 
 
 @dataclass(frozen=True)
@@ -168,6 +181,10 @@ class CappedBound:
     def demand(
         self, integral: Integral | None, offset: Float[Array, " m"], measured: Measured
     ) -> tuple[Demand, Integral | None]:
+        if self.timeout_limit is not None:
+            m = len(measured.violation_rates)
+            met = jnp.minimum(offset[m:], -1.0)
+            offset = offset.at[m:].set(jnp.where(self.radius.bounds_timeouts(measured.timeout_rate), offset[m:], met))
         return Demand(offset, cap=self.radius.beta(measured.timeout_rate)), integral
 
 
@@ -210,6 +227,8 @@ class Feedback:
         # v would settle above v*.
         after = jnp.clip(integral + self.gain * jnp.where(error < 1.0, error, 0.0), 0.0, 1.0)
         fraction = beta * jnp.clip(error + after, 0.0, 1.0) * worth(measured.signal, self.half_signal)
+        if self.timeout_limit is not None:
+            fraction = fraction.at[m:].multiply(self.radius.bounds_timeouts(measured.timeout_rate))
         return Demand(offset, fraction, cap=beta), after
 
 
@@ -242,7 +261,7 @@ class TargetSettings:
     """Share of episodes that time out from which on all of the relief is given."""
     timeout_limit: Annotated[float, Range(above=0.0, at_most=1.0)] | None = None
     """Share of episodes that may run into the time limit. It makes time-outs a constraint of their own, in place of the
-    relief, for tasks in which a time-out is a failure."""
+    relief, for tasks in which a time-out is a failure, as soon as half of the episodes end in time."""
     smoothing: Annotated[float, Range(at_least=0.0, below=1.0)] = SMOOTHING
     """Weight of earlier epochs in what is measured, from 0 up to but not 1."""
     gain: Fraction = 0.1
@@ -261,16 +280,14 @@ class TargetSettings:
             if getattr(self, name) != default:
                 why = f"the target `{self.kind}` goes by the bound, not by feedback"
                 raise InertSetting(name, getattr(self, name), why)
-        relief = ("timeout_relief", "timeout_share") if self.timeout_limit is not None else ()
-        for name, default in ((field.name, field.default) for field in fields(self) if field.name in relief):
-            if getattr(self, name) != default:
-                raise InertSetting(name, getattr(self, name), "time-outs are a constraint, and get no relief")
+        if self.timeout_limit is not None and self.timeout_share != type(self).timeout_share:
+            why = "with a limit on time-outs there is relief until half of the episodes end in time"
+            raise InertSetting("timeout_share", self.timeout_share, why)
 
     def build(self, probability: float) -> Target:
         if self.kind == "own":
             return OwnBound()
-        relief = self.timeout_relief if self.timeout_limit is None else 0.0
-        radius = RadiusShare(self.share, relief, self.timeout_share, self.smoothing, self.timeout_limit)
+        radius = RadiusShare(self.share, self.timeout_relief, self.timeout_share, self.smoothing, self.timeout_limit)
         if self.kind == "capped":
             return CappedBound(radius)
         allowed = allowed_share(probability, self.episodes) if self.episodes else 1.0 - probability

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 from ascpo.environments.registration import register
 
 if TYPE_CHECKING:
+    from ascpo import callbacks
     from ascpo.environments.registration import make, make_vec
     from ascpo.environments.single import GuardEnv
     from ascpo.environments.vector import GuardVectorEnv
     from ascpo.guard.model import make_model
     from ascpo.guard.suites import PAPER_SUITES, suite
     from ascpo.runs.api import resume, train, train_many, train_together
+    from ascpo.runs.config import configure
     from ascpo.runs.trained_policy import load
 
 _CONTENT = {
@@ -25,8 +27,11 @@ _CONTENT = {
     "ascpo.guard.model": ("make_model",),
     "ascpo.guard.suites": ("PAPER_SUITES", "suite"),
     "ascpo.runs.api": ("resume", "train", "train_many", "train_together"),
+    "ascpo.runs.config": ("configure",),
     "ascpo.runs.trained_policy": ("load",),
 }
+
+_MODULES = ("callbacks",)
 
 register()
 
@@ -34,6 +39,8 @@ __all__ = [
     "PAPER_SUITES",
     "GuardEnv",
     "GuardVectorEnv",
+    "callbacks",
+    "configure",
     "load",
     "make",
     "make_model",
@@ -47,6 +54,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return import_module(f"ascpo.{name}")
     for module, names in _CONTENT.items():
         if name in names:
             return getattr(import_module(module), name)

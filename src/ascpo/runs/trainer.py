@@ -16,6 +16,7 @@ from ascpo.runs.files import CannotWrite
 from ascpo.runs.selection import Selection
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.stopping import Stopping
+from ascpo.runs.trust import note_for
 from ascpo.training.loop import continue_training, start
 from ascpo.training.state import TrainingState
 
@@ -139,7 +140,7 @@ def _plan(runs: Sequence[ActiveRun], engine: Engine) -> TrainingPlan:
         description=described.description,
         limits=dict(zip(engine.cost_names, first.training.agent.limits, strict=True)),
         target=described.target,
-        notes=engine.notes,
+        notes=(*engine.notes, *filter(None, [note_for(first.config.env)])),
         other_runs=tuple(run.directory.path for run in others),
     )
 

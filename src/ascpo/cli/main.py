@@ -25,6 +25,7 @@ _COMMANDS = {
     "evaluate": "evaluate a run's policy on fresh episodes",
     "certify": "bound the probability that a policy stays within its limits, or repeat a certificate",
     "report": "write a page with the curves, distributions and settings of one or several runs",
+    "watch": "show the curves of runs in the browser while they train",
     "journal": "describe what the optimiser did, epoch by epoch",
     "replay": "play the worst episodes in the browser",
     "video": "make a video of a bad episode",

@@ -212,7 +212,10 @@ def _options(chosen: dict[str, Any]) -> tuple[Options, Plain]:
 
 def _callbacks(options: Options, directories: Sequence[Path]) -> list[Callback]:
     from ascpo.runs.callbacks.display import Display
+    from ascpo.runs.callbacks.mlflow import MLflow
     from ascpo.runs.callbacks.tensorboard import TensorBoard
+    from ascpo.runs.callbacks.wandb import WeightsAndBiases
 
-    shown: list[Callback] = [Display()] if options.progress else []
-    return [*shown, *(TensorBoard(path) for path in directories)] if options.tensorboard else shown
+    found: list[Callback] = [Display()] if options.progress else []
+    wanted = ((options.tensorboard, TensorBoard), (options.wandb, WeightsAndBiases), (options.mlflow, MLflow))
+    return found + [logger(path) for asked, logger in wanted if asked for path in directories]

@@ -108,6 +108,8 @@ class OptionKeywords(TypedDict, total=False):
     devices: int
     checkpoint_every: float
     tensorboard: bool
+    wandb: bool
+    mlflow: bool
     progress: bool
 
 

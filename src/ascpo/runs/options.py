@@ -25,6 +25,10 @@ class Options(Hosting):
     """Seconds between two checkpoints. 0 writes one after every epoch."""
     tensorboard: bool = False
     """Also write the metrics as files for TensorBoard."""
+    wandb: bool = False
+    """Also log the metrics to Weights & Biases. WANDB_MODE=offline writes files that `wandb sync` uploads later."""
+    mlflow: bool = False
+    """Also log the metrics to MLflow: to MLFLOW_TRACKING_URI, or to the file mlflow.db beside the run's directory."""
     progress: bool = True
     """Show the progress of the training."""
 

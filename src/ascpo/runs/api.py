@@ -28,6 +28,8 @@ from ascpo.runs.result import Result
 from ascpo.runs.selection import Selection
 from ascpo.runs.serialization import BadSetting, Plain, changed, only
 from ascpo.runs.source import HandOut
+from ascpo.runs.tables import read_rows
+from ascpo.runs.time_limits import timeout_hint
 from ascpo.runs.trainer import check_can_share, train_runs
 from ascpo.runs.trust import trusted
 
@@ -153,10 +155,20 @@ def relaunch(
         smaller = partial(_engine_for, env=env, config=configs[0], options=options)
         selection = Selection(partial(_player_for, env, options), progress=options.progress)
         finished = train_runs(runs, engine, smaller, selection, options.checkpoint_every, callbacks)
-    if not finished and options.progress:
+    if options.progress:
+        _say_end(runs, finished=finished)
+    return [Result(run.directory.path) for run in runs]
+
+
+def _say_end(runs: Sequence[Run], *, finished: bool) -> None:
+    """Say what a person should know at the end of a training."""
+    if not finished:
         names = " ".join(shlex.quote(str(run.directory.path)) for run in runs)
         print(f"A callback has stopped the training. To train the rest: ascpo train --resume {names}")
-    return [Result(run.directory.path) for run in runs]
+    for run in runs:
+        rates = [row["TimeoutRate"] for row in read_rows(run.directory.metrics)]
+        if hint := timeout_hint(run.config, rates):
+            print(f"{run.directory.path.name}: {hint}")
 
 
 def _engine_for(runs: int, env: Environment, config: Config, options: Options) -> AbstractContextManager[Engine]:

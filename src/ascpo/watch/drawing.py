@@ -25,13 +25,20 @@ class Curve:
     y: Float[np.ndarray, " n"]
 
 
-def svg(title: str, curves: Sequence[Curve], reference: float | None = None, *, share: bool = False) -> str:
+def svg(
+    title: str,
+    curves: Sequence[Curve],
+    reference: float | None = None,
+    *,
+    share: bool = False,
+    from_zero: bool = False,
+) -> str:
     """A panel with axes, the curves, and a dashed line at the reference."""
     shown = [thinned(curve) for curve in curves if len(curve.x)]
     if not shown:
         return ""
     values = np.concatenate([curve.y for curve in shown] + ([np.array([reference])] if reference is not None else []))
-    low, high = (0.0, 1.0) if share else _with_room(float(values.min()), float(values.max()))
+    low, high = (0.0, 1.0) if share else _with_room(float(values.min()), float(values.max()), from_zero=from_zero)
     end = max(float(curve.x[-1]) for curve in shown) or 1.0
     scale = _Scale(end, low, high)
     parts = [*_horizontal(scale, share=share), *_vertical(scale)]
@@ -78,7 +85,9 @@ class _Scale:
         return HEIGHT - _BOTTOM - (value - self.low) / (self.high - self.low) * (HEIGHT - _TOP - _BOTTOM)
 
 
-def _with_room(low: float, high: float) -> tuple[float, float]:
+def _with_room(low: float, high: float, *, from_zero: bool) -> tuple[float, float]:
+    if from_zero and low >= 0.0:
+        return 0.0, 1.05 * high or 1.0
     room = 0.05 * (high - low) or 0.05 * abs(high) or 0.5
     return low - room, high + room
 

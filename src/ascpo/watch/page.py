@@ -18,6 +18,7 @@ class Panel:
     metric: str
     title: str
     share: bool = False
+    from_zero: bool = False
     target: bool = False
     """Whether the target probability is drawn."""
 
@@ -25,10 +26,10 @@ class Panel:
 PANELS = (
     Panel("EpRet", "Return of an episode"),
     Panel("SafeRate", "Episodes within all limits", share=True, target=True),
-    Panel("EpCost", "Cost of an episode"),
-    Panel("EpMaxCost", "Largest cost of an episode"),
+    Panel("EpCost", "Cost of an episode", from_zero=True),
+    Panel("EpMaxCost", "Largest cost of an episode", from_zero=True),
     Panel("TimeoutRate", "Episodes that the time limit ends", share=True),
-    Panel("WorstCost", "Largest cost of any state in an epoch"),
+    Panel("WorstCost", "Largest cost of any state in an epoch", from_zero=True),
 )
 
 
@@ -57,7 +58,7 @@ def content(runs: Sequence[Watched], left_out: int = 0) -> str:
 
 def _drawing(panel: Panel, runs: Sequence[Watched], target: float | None) -> str:
     curves = [Curve(run.name, index, *run.curve(panel.metric)) for index, run in enumerate(runs)]
-    return svg(panel.title, curves, target, share=panel.share)
+    return svg(panel.title, curves, target, share=panel.share, from_zero=panel.from_zero)
 
 
 def _last(run: Watched, metric: str, form: str) -> str:

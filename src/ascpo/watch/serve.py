@@ -1,5 +1,6 @@
 """The server of `ascpo watch`: it answers a browser on this machine that knows the token."""
 
+import contextlib
 import secrets
 import threading
 from http import HTTPStatus
@@ -75,8 +76,10 @@ class Watch:
                 self.send_header("Content-Length", str(len(body)))
                 for name, value in _headers(nonce).items():
                     self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(body)
+                # A browser that leaves the page does not wait for the answer.
+                with contextlib.suppress(ConnectionError):
+                    self.end_headers()
+                    self.wfile.write(body)
 
             def log_message(self, format: str, *args: object) -> None:
                 """Requests are not printed: their addresses hold the token."""

@@ -78,6 +78,7 @@ def test_an_evaluation_has_figures_with_intervals_and_a_row_per_episode(tmp_path
     assert "fresh episodes with mean actions" in found._repr_html_()
 
 
+@slow("plays")
 def test_certificates_of_several_runs_are_compared(tmp_path):
     runs = [untrained(tmp_path / str(shift), shift=shift) for shift in (0.0, 0.5)]
     found = ascpo.certify(*runs, episodes=12, probability=0.5, **QUIET)

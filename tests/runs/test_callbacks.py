@@ -14,6 +14,7 @@ from ascpo.runs.stopping import Stopped
 from ascpo.runs.trained_policy import read_policy
 from tests.runs.helpers import CART, EPOCH, TINY
 from tests.runs.test_run import QUIET, Signal, files, train
+from tests.slow import slow
 
 
 class Notes(Callback):
@@ -98,6 +99,7 @@ def test_a_run_that_was_killed_keeps_its_patience_and_its_best_policy(whole, tmp
         evaluate_run(run / best, 1)
 
 
+@slow("trains")
 def test_patience_goes_on_counting_where_it_was(tmp_path):
     """A metric that never improves after the first epoch: patience of three epochs ends with the fourth."""
     falling = {"metric": lambda row: -row["Epoch"], "patience": 3}
@@ -123,6 +125,7 @@ def test_without_a_metric_the_best_policy_keeps_the_limits_first(tmp_path):
     assert saved == [0, 1, 2, 4]
 
 
+@slow("trains")
 def test_the_training_says_that_a_callback_stopped_it(tmp_path, capsys):
     settings = QUIET | {"progress": True, "total_steps": 4 * EPOCH}
     result = ascpo.train(CART, out=tmp_path, callbacks=[StopWhen(lambda row: True)], **settings)

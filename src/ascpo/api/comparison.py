@@ -147,7 +147,7 @@ def _episodes(run: RunData, metric: str) -> np.ndarray | None:
     return run.episodes.get("sampled", {}).get(_SHARES.get(metric, metric))
 
 
-def _with_intervals(table: Table, name: str) -> Table:
+def _with_intervals(table: dict[str, list[Any]], name: str) -> Table:
     """The value and its interval in one cell."""
     cells = [
         shown(value) if math.isnan(low) else f"{shown(value)} [{shown(low)}, {shown(high)}]"

@@ -42,8 +42,8 @@ _COMMANDS = {
 TRACEBACK = "ASCPO_TRACEBACK"
 """If this environment variable is set, an error is answered with its traceback too."""
 Handler: TypeAlias = Callable[[int, FrameType | None], Any] | int | signal.Handlers | None
-_OURS = ("ascpo", "tyro", "argparse")
-"""Packages that end this program with an exit status of their choice."""
+_OURS = ("ascpo", "tyro", "argparse", "wandb")
+"""Packages that end this program with an exit status of their choice. The last one wraps `sys.exit`."""
 
 
 def program() -> NoReturn:

@@ -69,9 +69,13 @@ def whole(tmp_path_factory):
     return result, notes
 
 
-def test_your_own_callback_is_told_every_epoch_and_changes_nothing(whole, tmp_path):
-    result, notes = whole
-    assert notes.epochs == [[0], [1], [2], [3]]
+def test_your_own_callback_is_told_every_epoch(whole):
+    assert whole[1].epochs == [[0], [1], [2], [3]]
+
+
+@slow("trains")
+def test_callbacks_change_no_number(whole, tmp_path):
+    result, _ = whole
     assert files(train(CART, tmp_path).directory) == files(result.directory)
 
 

@@ -1,5 +1,7 @@
 """Write the reference pages that come from the code: `docs/settings.md`, `docs/log.md` and `docs/zoo.md`.
 
+It also writes the types of the settings, `src/ascpo/runs/keywords.py`, by `docs/keywords.py`.
+
 python docs/generate.py
 """
 
@@ -15,7 +17,7 @@ from ascpo.algorithms.suite_defaults import SUITE_DEFAULTS
 from ascpo.cli.train import Train
 from ascpo.evaluation.statement import rounded_down
 from ascpo.ranges import Declared, Range, declared
-from ascpo.runs.api import Options
+from ascpo.runs.options import Options
 from ascpo.runs.zoo import zoo_policies
 from ascpo.training.metrics import COLUMNS, TIMES
 from ascpo.training.settings import Settings
@@ -215,3 +217,6 @@ PAGES = {"settings.md": settings_page, "log.md": log_page, "zoo.md": zoo_page}
 if __name__ == "__main__":
     for name, page in PAGES.items():
         (HERE / name).write_text(page())
+    import keywords
+
+    keywords.FILE.write_text(keywords.keywords_file())

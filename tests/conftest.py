@@ -48,8 +48,8 @@ hypothesis.settings.load_profile("patient")
 
 INNER = ("engines", "experience", "guard", "networks", "surrogates", "theory", "trust_region")
 OUTER = (
-    "algorithms", "cli", "environments", "evaluation", "paper", "replay", "report", "runs", "sweep", "training",
-    "tuning",
+    "algorithms", "api", "cli", "environments", "evaluation", "paper", "replay", "report", "runs", "sweep", "training",
+    "tuning", "watch",
 )  # fmt: skip
 jaxtyping.jaxtyped = tests.shapes.where_shapes_are(jaxtyping.jaxtyped)
 install_import_hook([f"ascpo.{layer}" for layer in INNER], "beartype.beartype")

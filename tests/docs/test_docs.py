@@ -78,7 +78,7 @@ ASSUMES = {"recipes": ("ascpo", "cpo"), "certificate": ("ascpo",)}
 
 def run(command, monkeypatch):
     words = small(f"ascpo {command}")
-    if words[0] in {"replay", "video", "sweep", "tune"} or (words[0] == "train" and UNUSUAL & set(words)):
+    if words[0] in {"replay", "watch", "video", "sweep", "tune"} or (words[0] == "train" and UNUSUAL & set(words)):
         return understood(words)
     monkeypatch.setattr("sys.argv", ["ascpo", *words])
     try:
@@ -89,7 +89,7 @@ def run(command, monkeypatch):
             raise AssertionError(f"ascpo {command}: {end.code}") from end
 
 
-UNUSUAL = {"pascpo", "examples.pendulum:make", "released", "mjx"}
+UNUSUAL = {"pascpo", "examples.pendulum:make", "released", "mjx", "--wandb"}
 """Trainings of these are read, not run: each would be compiled for this alone, and other tests train them."""
 
 
@@ -101,6 +101,7 @@ def understood(words):
     from ascpo.cli.train import parse
     from ascpo.cli.tune import Tune
     from ascpo.cli.video import Video
+    from ascpo.cli.watch import WatchVerb
 
     if words[0] == "train":
         parse(words[1:])[0].as_configs()
@@ -111,7 +112,7 @@ def understood(words):
     elif words[0] == "tune":
         parsed(Tune, words[1:], "ascpo").setup()
     else:
-        tyro.cli({"replay": ReplayVerb, "video": Video}[words[0]], args=words[1:])
+        tyro.cli({"replay": ReplayVerb, "watch": WatchVerb, "video": Video}[words[0]], args=words[1:])
 
 
 @pytest.mark.parametrize("name", ["settings.md", "log.md"])

@@ -128,3 +128,6 @@ def test_small_spreads_are_explained_too():
 def test_where_the_truth_is_nothing_there_is_no_bias_to_speak_of():
     nothing, known = jnp.zeros((2, 1, 1)), jnp.ones((2, 1), bool)
     assert np.isnan(relative_bias(nothing + 1e-9, nothing, known)).all()
+    # A truth that is all but rounding would make a multiple of ten digits.
+    assert np.isnan(relative_bias(nothing - 6.0, nothing + 1e-10, known)).all()
+    assert_allclose(relative_bias(nothing + 500.0, nothing + 1.0, known), [499.0], rtol=1e-6)

@@ -11,15 +11,17 @@ ROW = {"EpRet": 1.5, "EpCost": 1.25, "EpMaxCost": 0.25, "WorstCost": 0.75, "Safe
 TIMING = {"TimeRollout": 2.0, "TimePolicy": 1.0, "StepsPerSecond": 10_000.0}
 
 
-def shown(terminal, epochs=3, done=0, **plan):
+def shown(terminal, epochs=3, done=0, env="Point-1-Hazard", row=None, **plan):
     out = io.StringIO()
     display = Display(Console(file=out, force_terminal=terminal, width=100, highlight=False, color_system=None))
-    config = configure("Point-1-Hazard", total_steps=300_000)
+    config = configure(env, total_steps=300_000)
     display.on_training_start(
         TrainingPlan(config, "runs/[red]here", done, "the mean of something", {"hazard": 0.5}, **plan)
     )
     for epoch in range(done, done + epochs):
-        display.on_epoch_end([EpochRecord(Path("run"), ROW | {"Epoch": epoch}, TIMING | {"Epoch": epoch})])
+        display.on_epoch_end(
+            [EpochRecord(Path("run"), ROW | (row or {}) | {"Epoch": epoch}, TIMING | {"Epoch": epoch})]
+        )
     display.on_training_end()
     return out.getvalue()
 
@@ -41,6 +43,13 @@ def test_elsewhere_than_on_a_terminal_an_epoch_is_a_line():
     # Epochs take three seconds; seven are left.
     expected = "3/10 EpRet 1.500 EpCost 1.2500 EpMaxCost 0.2500 WorstCost 0.750 SafeRate 90.0% TimeoutRate 10.0% "
     assert " ".join(line.split()) == expected + "steps/s 10,000 0:21 left"
+
+
+def test_episodes_that_always_end_by_time_are_not_shown_as_failures():
+    own = {"env": "tests/Cart-v0", "row": {"TimeoutRate": 1.0}}
+    assert "TimeoutRate always" in shown(terminal=False, **own)
+    assert "TimeoutRate 10.0%" in shown(terminal=False, env="tests/Cart-v0")
+    assert "TimeoutRate 100.0%" in shown(terminal=False, row={"TimeoutRate": 1.0}), "in a suite they are"
 
 
 def test_on_a_terminal_the_last_epochs_are_a_table_above_a_bar():

@@ -25,6 +25,8 @@ ELSEWHERE = {
     "vector-env-nums": "--num-envs",
     "parallel": "--num-envs",
     "batch-size": "--value-fit.batch-size and --cost-fit.batch-size",
+    "wandb-project-name": "the variable WANDB_PROJECT, beside --wandb",
+    "wandb-entity": "the variable WANDB_ENTITY, beside --wandb",
     "env-id": "--env",
     "algorithm": "--algo",
     "agent": "--algo",
@@ -37,9 +39,7 @@ ELSEWHERE = {
 }
 """Flags of other libraries, and what they are called here."""
 NOWHERE = {
-    "wandb": "--tensorboard writes files that Weights & Biases can import: wandb sync RUN/tensorboard",
-    "track": "--tensorboard writes files that Weights & Biases can import: wandb sync RUN/tensorboard",
-    "mlflow": "The nearest flag is --tensorboard",
+    "track": "--wandb logs to Weights & Biases, --mlflow to MLflow, and --tensorboard writes files for TensorBoard",
     "clip-ratio": "Algorithms that clip have settings of their own: docs/settings.md",
     "verbose": "The nearest flag is --no-progress",
 }

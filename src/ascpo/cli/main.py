@@ -26,6 +26,7 @@ _COMMANDS = {
     "evaluate": "evaluate a run's policy on fresh episodes",
     "certify": "bound the probability that a policy stays within its limits, or repeat a certificate",
     "report": "write a page with the curves, distributions and settings of one or several runs",
+    "watch": "show the curves of runs in the browser while they train",
     "journal": "describe what the optimiser did, epoch by epoch",
     "replay": "play the worst episodes in the browser",
     "video": "make a video of a bad episode",
@@ -43,8 +44,8 @@ _COMMANDS = {
 TRACEBACK = "ASCPO_TRACEBACK"
 """If this environment variable is set, an error is answered with its traceback too."""
 Handler: TypeAlias = Callable[[int, FrameType | None], Any] | int | signal.Handlers | None
-_OURS = ("ascpo", "tyro", "argparse")
-"""Packages that end this program with an exit status of their choice."""
+_OURS = ("ascpo", "tyro", "argparse", "wandb")
+"""Packages that end this program with an exit status of their choice. The last one wraps `sys.exit`."""
 
 
 def program() -> NoReturn:

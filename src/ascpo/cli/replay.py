@@ -50,12 +50,12 @@ def main(arguments: list[str]) -> None:
         f"password. Press Ctrl-C to stop.",
         flush=True,
     )
-    if options.open and _has_screen():
+    if options.open and has_screen():
         webbrowser.open(replay.address)
     with contextlib.closing(replay):
         replay.run()
 
 
-def _has_screen() -> bool:
+def has_screen() -> bool:
     """Without a screen, a browser would open in the terminal, or fail with messages."""
     return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -17,6 +17,7 @@ from ascpo.engines.contract import EpisodeId
 from ascpo.evaluation.kept import FILE, KINDS, episodes_file, kept_text, read_kept, worst_file
 from ascpo.evaluation.metrics import Figures, measure, table
 from ascpo.evaluation.records import Record, records_content
+from ascpo.runs.callbacks.best import BEST
 from ascpo.runs.directory import find
 from ascpo.runs.environment import Environment, open_engine, side_by_side
 from ascpo.runs.episodes import Played, Report, play, say_nothing
@@ -49,6 +50,11 @@ def evaluate_run(
     An environment outside this package is imported only if `env` names it, or with `trust_env`.
     """
     directory = find(run)
+    if run.name == BEST:
+        raise BadSetting(
+            f"{run} is not the policy that the run hands out, and an evaluation is about that one. Act with it in "
+            f"Python: ascpo.load({str(run)!r})."
+        )
     if run.name in (directory.policy_last.name, directory.policy_average.name):
         raise BadSetting(
             f"{run} is not the policy that the run hands out, and an evaluation is about that one. Hand it out first: "

@@ -17,6 +17,9 @@ from jaxtyping import Array, Bool, Float
 
 from ascpo.experience.scans import backwards
 
+_LARGEST_BIAS = 1000.0
+"""Of a critic, as a multiple of the truth. Beyond that the truth is next to nothing."""
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -84,10 +87,14 @@ def explained_variance(
 def relative_bias(
     prediction: Float[Array, "time env k"], target: Float[Array, "time env k"], where: Bool[Array, "time env"]
 ) -> Float[Array, " k"]:
-    """By how much predictions are too large in the mean, as a multiple of the truth; NaN where the truth is 0."""
+    """By how much predictions are too large in the mean, as a multiple of the truth.
+
+    NaN where the truth is 0, or next to nothing beside the predictions: such a multiple says nothing.
+    """
 
     def total(x: Float[Array, "time env k"]) -> Float[Array, " k"]:
         return jnp.sum(jnp.where(where[..., None], x, 0.0), axis=(0, 1))
 
     truth = total(target)
-    return jnp.where(truth > 0.0, total(prediction) / jnp.where(truth > 0.0, truth, 1.0) - 1.0, jnp.nan)
+    bias = total(prediction) / jnp.where(truth > 0.0, truth, 1.0) - 1.0
+    return jnp.where((truth > 0.0) & (jnp.abs(bias) <= _LARGEST_BIAS), bias, jnp.nan)

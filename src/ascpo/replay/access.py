@@ -1,26 +1,39 @@
-"""Who may see the page of a replay: a browser on this machine that was given its address.
+"""Who may see a page of this program: a browser on this machine that was given its address.
 
 Other programs and other pages in the same browser can reach a port of this machine too. So the address holds a random
 token, and a request without it is refused. A page elsewhere that lets its own name point to this machine (DNS
 rebinding) sends that name as `Host`, and another page sends its address as `Origin`: both must be those of this server.
 """
 
+import contextlib
 import http
 import secrets
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ascpo.errors import BadSetting
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
-    from websockets.datastructures import Headers
     from websockets.http11 import Request, Response
 
     ProcessRequest = Callable[[ServerConnection, Request], Response | None]
 
+LOOPBACK = "127.0.0.1"
+"""The server accepts only this machine."""
+_PORTS = 20
+"""The number of ports that it tries."""
 NAMES = ("127.0.0.1", "localhost", "[::1]")
 """The names of this machine to itself."""
 _REFUSED = "This address is not complete. Use the one that `ascpo replay` printed.\n"
+
+
+class Headers(Protocol):
+    """The headers of a request, as any server has them."""
+
+    def get_all(self, name: str, /) -> list[str] | None: ...
 
 
 class Access:
@@ -52,7 +65,7 @@ class Access:
     def _guarded(self, answer: "ProcessRequest") -> "ProcessRequest":
         def process_request(connection: "ServerConnection", request: "Request") -> "Response | None":
             port = connection.local_address[1]
-            path = self._inside(request.path)
+            path = self.inside(request.path)
             if path is None or not is_own(request.headers, port):
                 return connection.respond(http.HTTPStatus.FORBIDDEN, _REFUSED)
             # The server's files do not know the token.
@@ -64,7 +77,7 @@ class Access:
 
         return process_request
 
-    def _inside(self, path: str) -> str | None:
+    def inside(self, path: str) -> str | None:
         """The path after the token; None without the token."""
         path, mark, query = path.partition("?")
         token, _, rest = path.removeprefix("/").partition("/")
@@ -73,10 +86,22 @@ class Access:
         return f"/{rest}{mark}{query}" if same else None
 
 
-def is_own(headers: "Headers", port: int) -> bool:
+def free_port(wanted: int) -> int:
+    """The wanted port, or the next free one."""
+    if not 0 <= wanted <= 65535:
+        raise BadSetting(f"--port {wanted}: give a number from 1024 to 65535, or 0 for any free port.")
+    for port in range(wanted, min(wanted + _PORTS, 65536)):
+        with socket.socket() as attempt, contextlib.suppress(OSError):
+            attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            attempt.bind((LOOPBACK, port))
+            return port
+    raise BadSetting(f"No port from {wanted} to {wanted + _PORTS - 1} is free. Choose another one with --port.")
+
+
+def is_own(headers: Headers, port: int) -> bool:
     """Whether a request was sent to this server, and by its own page if a page sent it."""
     hosts = {f"{name}:{port}" for name in NAMES} | (set(NAMES) if port == 80 else set())
-    sent, origins = headers.get_all("Host"), headers.get_all("Origin")
+    sent, origins = headers.get_all("Host") or [], headers.get_all("Origin") or []
     known = {f"http://{host}" for host in hosts}
     return len(sent) == 1 and sent[0].lower() in hosts and all(origin.lower() in known for origin in origins)
 

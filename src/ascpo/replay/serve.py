@@ -3,7 +3,6 @@
 import contextlib
 import io
 import queue
-import socket
 import threading
 import time
 from importlib.util import find_spec
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ascpo.errors import to_install
 from ascpo.evaluation.records import Record
-from ascpo.replay.access import Access
+from ascpo.replay.access import LOOPBACK, Access, free_port
 from ascpo.replay.episode import play_again, title
 from ascpo.replay.page import Page
 from ascpo.replay.player import Player
@@ -22,10 +21,6 @@ from ascpo.runs.serialization import BadSetting
 if TYPE_CHECKING:
     import viser
 
-LOOPBACK = "127.0.0.1"
-"""The server accepts only this machine."""
-_PORTS = 20
-"""The number of ports that it tries."""
 _FRAME = 1 / 30
 """Seconds between two frames."""
 
@@ -83,18 +78,6 @@ class Replay:
                 except MENDABLE as error:
                     self._page.show_error(str(error))
         return handled
-
-
-def free_port(wanted: int) -> int:
-    """The wanted port, or the next free one."""
-    if not 0 <= wanted <= 65535:
-        raise BadSetting(f"--port {wanted}: give a number from 1024 to 65535, or 0 for any free port.")
-    for port in range(wanted, min(wanted + _PORTS, 65536)):
-        with socket.socket() as attempt, contextlib.suppress(OSError):
-            attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            attempt.bind((LOOPBACK, port))
-            return port
-    raise BadSetting(f"No port from {wanted} to {wanted + _PORTS - 1} is free. Choose another one with --port.")
 
 
 def _serve(port: int, access: Access) -> "viser.ViserServer":

@@ -79,7 +79,7 @@ class ActiveRun:
         write_rows(self._tables, (epoch.row, timing))
         self.epochs, self.state = epoch.epochs, lambda: epoch.state
         self._seconds_saving = time.perf_counter() - began
-        return EpochRecord(self.directory.path, epoch.row, timing)
+        return EpochRecord(self.directory.path, epoch.row, timing, lambda: self._last_policy(epoch.state))
 
     def save_if_due(self) -> None:
         if time.perf_counter() - self._saved_at >= self._checkpoint_every:
@@ -106,6 +106,9 @@ class ActiveRun:
         # Whichever is to be selected: until then it is the last one.
         handed_out = average if self.config.hand_out == "average" else last
         write_together(files | {self.directory.policy: self.content_of(handed_out)})
+
+    def _last_policy(self, state: TrainingState) -> bytes:
+        return self.content_of(candidates_of(self.training.agent, state)[-2])
 
     def content_of(self, candidate: Candidate) -> bytes:
         """The content of a policy's file, after the epochs so far."""

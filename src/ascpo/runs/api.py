@@ -5,18 +5,15 @@ bit, as if it had never been stopped.
 """
 
 import dataclasses
+import shlex
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
-
-import numpy as np
+from typing import Any, Unpack
 
 from ascpo.algorithms.presets import PresetName
 from ascpo.engines.contract import Engine, EpisodePlayer
-from ascpo.ranges import Range, Threads, check
 from ascpo.runs.active_run import Run, agent_of
 from ascpo.runs.callbacks.callback import Callback
 from ascpo.runs.compilation_cache import keep_compiled_programs
@@ -25,68 +22,18 @@ from ascpo.runs.device_memory import check_memory
 from ascpo.runs.directory import RunDirectory, check_name, create, find
 from ascpo.runs.environment import Environment, engine_name, name_of, open_engine, open_mjx, side_by_side
 from ascpo.runs.host_memory import check_host_memory
-from ascpo.runs.hosting import Hosting
+from ascpo.runs.keywords import OptionKeywords, TrainKeywords
+from ascpo.runs.options import Options
+from ascpo.runs.result import Result
 from ascpo.runs.selection import Selection
 from ascpo.runs.serialization import BadSetting, Plain, changed, only
 from ascpo.runs.source import HandOut
-from ascpo.runs.tables import read_table
-from ascpo.runs.trained_policy import TrainedPolicy, load
+from ascpo.runs.tables import read_rows
+from ascpo.runs.time_limits import timeout_hint
 from ascpo.runs.trainer import check_can_share, train_runs
 from ascpo.runs.trust import trusted
 
-_PROCESSES = 1024
-"""The most processes that environments run in."""
-
-
-@dataclass(frozen=True)
-class Options(Hosting):
-    """Options that change no number of a run."""
-
-    threads: Threads = 0
-    """Number of threads that simulate a suite with the native engine. 0 uses one per core."""
-    devices: Annotated[int, Range(at_least=0, at_most=10**6)] = 1
-    """Number of accelerators that share the environments of an MJX engine. 0 uses all of them. With several, sums are
-    taken in another order, so that results differ by rounding."""
-    checkpoint_every: Annotated[float, Range(at_least=0.0, at_most=1e12)] = 60.0
-    """Seconds between two checkpoints. 0 writes one after every epoch."""
-    tensorboard: bool = False
-    """Also write the metrics as files for TensorBoard."""
-    progress: bool = True
-    """Show the progress of the training."""
-
-    def __post_init__(self) -> None:
-        check(self)
-        super().__post_init__()
-
-    def check(self, config: Config) -> None:
-        """Refuse options that this run's engine does not have."""
-        if config.engine == "native" and self.devices != 1:
-            raise BadSetting(f"devices={self.devices} is for --engine mjx. The native engine runs on the host.")
-        if self.processes and config.settings.num_envs > _PROCESSES:
-            raise BadSetting(
-                f"processes=True starts a process for each of num_envs={config.settings.num_envs} environments. Use at "
-                f"most {_PROCESSES}."
-            )
-        if config.engine != "native" and (self.threads or self.processes):
-            name = "threads" if self.threads else "processes"
-            raise BadSetting(f"{name}={getattr(self, name)} is for --engine native. {config.engine} does not use it.")
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a run has left behind."""
-
-    directory: Path
-
-    @cached_property
-    def history(self) -> dict[str, np.ndarray]:
-        """The columns of `metrics.csv`."""
-        return read_table(RunDirectory(self.directory).metrics)
-
-    @cached_property
-    def policy(self) -> TrainedPolicy:
-        """The policy that the run hands out, ready to act."""
-        return load(self.directory)
+__all__ = ["Options", "Result", "launch", "relaunch", "resume", "train", "train_many", "train_together"]
 
 
 def train(
@@ -98,17 +45,18 @@ def train(
     total_steps: float = 6e6,
     out: str | Path = "runs",
     name: str | None = None,
-    **chosen: Any,
+    callbacks: Sequence[Callback] = (),
+    **settings: Unpack[TrainKeywords],
 ) -> Result:
     """Train a policy on a suite, a Gymnasium id, or a factory of environments.
 
     All other arguments are settings by their names: those of `Options`, of `Settings`, and the algorithm's own. They
-    replace what a preset says.
+    replace what a preset says. Callbacks listen to the training, and may stop it.
     """
-    options, chosen = _options(chosen)
+    options, chosen = _options(dict(settings))
     chosen = _with_engine(chosen, env)
     config = configure(name_of(env), algo, preset=preset, seed=seed, total_steps=total_steps, **chosen)
-    return launch([config], env, options, out=Path(out), names=[name])[0]
+    return launch([config], env, options, out=Path(out), names=[name], callbacks=callbacks)[0]
 
 
 def train_many(
@@ -119,16 +67,17 @@ def train_many(
     seeds: Sequence[int] = (0,),
     total_steps: float = 6e6,
     out: str | Path = "runs",
-    **chosen: Any,
+    callbacks: Sequence[Callback] = (),
+    **settings: Unpack[TrainKeywords],
 ) -> list[Result]:
     """Train every algorithm from every seed, all at the same time. Each run has its own directory.
 
     All other arguments are as in `train`. Each algorithm takes the settings that act on it.
     """
-    options, chosen = _options(chosen)
+    options, chosen = _options(dict(settings))
     chosen = _with_engine(chosen, env) | {"total_steps": total_steps, "preset": preset}
     configs = configure_each(name_of(env), algos, seeds, chosen)
-    return launch(configs, env, options, out=Path(out))
+    return launch(configs, env, options, out=Path(out), callbacks=callbacks)
 
 
 train_together = train_many
@@ -143,13 +92,15 @@ def resume(
     total_steps: float | None = None,
     hand_out: HandOut | None = None,
     validation_episodes: int | None = None,
-    **chosen: Any,
+    callbacks: Sequence[Callback] = (),
+    **chosen: Unpack[OptionKeywords],
 ) -> Result:
     """Continue a run that was stopped, make it longer, or let it hand out another policy.
 
     A run of an environment outside this package needs `env`, or `trust_env` to import and run what its files name.
+    Callbacks are told what the run did before.
     """
-    options, rest = _options(chosen)
+    options, rest = _options(dict(chosen))
     directory = find(Path(run))
     config = directory.config()
     if rest:
@@ -157,11 +108,18 @@ def resume(
     longer = config if total_steps is None else with_length(config, total_steps)
     if hand_out is not None or validation_episodes is not None:
         longer = handing_out(longer, hand_out or config.hand_out, validation_episodes)
-    return relaunch([Run(longer, directory)], trusted(config.env, env, trust_env=trust_env), options)[0]
+    opened = trusted(config.env, env, trust_env=trust_env)
+    return relaunch([Run(longer, directory)], opened, options, callbacks)[0]
 
 
 def launch(
-    configs: Sequence[Config], env: Environment, options: Options, *, out: Path, names: Sequence[str | None] = ()
+    configs: Sequence[Config],
+    env: Environment,
+    options: Options,
+    *,
+    out: Path,
+    names: Sequence[str | None] = (),
+    callbacks: Sequence[Callback] = (),
 ) -> list[Result]:
     """Train new runs, all at the same time."""
     given = zip(names or [None] * len(configs), configs, strict=True)
@@ -171,7 +129,7 @@ def launch(
     runs = [Run(config, RunDirectory(out / name)) for config, name in zip(configs, names, strict=True)]
     for run in runs:
         run.directory.check_free()
-    return relaunch(runs, env, options)
+    return relaunch(runs, env, options, callbacks)
 
 
 def relaunch(
@@ -196,8 +154,21 @@ def relaunch(
                 create(run.directory.path.parent, run.config, run.directory.path.name)
         smaller = partial(_engine_for, env=env, config=configs[0], options=options)
         selection = Selection(partial(_player_for, env, options), progress=options.progress)
-        train_runs(runs, engine, smaller, selection, options.checkpoint_every, callbacks)
+        finished = train_runs(runs, engine, smaller, selection, options.checkpoint_every, callbacks)
+    if options.progress:
+        _say_end(runs, finished=finished)
     return [Result(run.directory.path) for run in runs]
+
+
+def _say_end(runs: Sequence[Run], *, finished: bool) -> None:
+    """Say what a person should know at the end of a training."""
+    if not finished:
+        names = " ".join(shlex.quote(str(run.directory.path)) for run in runs)
+        print(f"A callback has stopped the training. To train the rest: ascpo train --resume {names}")
+    for run in runs:
+        rates = [row["TimeoutRate"] for row in read_rows(run.directory.metrics)]
+        if hint := timeout_hint(run.config, rates):
+            print(f"{run.directory.path.name}: {hint}")
 
 
 def _engine_for(runs: int, env: Environment, config: Config, options: Options) -> AbstractContextManager[Engine]:
@@ -245,7 +216,7 @@ def handing_out(config: Config, hand_out: HandOut, validation_episodes: int | No
     return dataclasses.replace(config, hand_out=hand_out, validation_episodes=episodes)
 
 
-def _options(chosen: Plain) -> tuple[Options, Plain]:
+def _options(chosen: dict[str, Any]) -> tuple[Options, Plain]:
     """The options among the settings, and the others."""
     mine = only(chosen, Options)
     return changed(Options(), mine), {name: value for name, value in chosen.items() if name not in mine}
@@ -253,7 +224,10 @@ def _options(chosen: Plain) -> tuple[Options, Plain]:
 
 def _callbacks(options: Options, directories: Sequence[Path]) -> list[Callback]:
     from ascpo.runs.callbacks.display import Display
+    from ascpo.runs.callbacks.mlflow import MLflow
     from ascpo.runs.callbacks.tensorboard import TensorBoard
+    from ascpo.runs.callbacks.wandb import WeightsAndBiases
 
-    shown: list[Callback] = [Display()] if options.progress else []
-    return [*shown, *(TensorBoard(path) for path in directories)] if options.tensorboard else shown
+    found: list[Callback] = [Display()] if options.progress else []
+    wanted = ((options.tensorboard, TensorBoard), (options.wandb, WeightsAndBiases), (options.mlflow, MLflow))
+    return found + [logger(path) for asked, logger in wanted if asked for path in directories]

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, get_origin, get_type_hints
+from typing import Annotated, Literal, Unpack, get_origin, get_type_hints
 
 from ascpo.algorithms import ALGORITHMS, Algorithm, Method
 from ascpo.algorithms.presets import PRESETS, PresetName
@@ -12,6 +12,7 @@ from ascpo.algorithms.suite_defaults import suite_defaults
 from ascpo.errors import InertSetting
 from ascpo.guard.suites import is_suite
 from ascpo.ranges import EpisodeSteps, Range, check, shown
+from ascpo.runs.keywords import SettingKeywords
 from ascpo.runs.migration import RENAMED, migrate
 from ascpo.runs.sealed import fingerprint_of
 from ascpo.runs.serialization import (
@@ -211,7 +212,7 @@ def configure(
     max_episode_steps: int | None = None,
     hand_out: HandOut | None = None,
     validation_episodes: int = VALIDATION_EPISODES,
-    **chosen: Any,
+    **chosen: Unpack[SettingKeywords],
 ) -> Config:
     """A config from flat settings: those that all algorithms share, and the algorithm's own, by their names.
 
@@ -224,7 +225,7 @@ def configure(
     seed, steps = whole("seed", seed), whole("total_steps", total_steps)
     hand_out = hand_out or (HAND_OUT if preset is None else "last")
     how = (preset, seeding, max_episode_steps, hand_out, validation_episodes)
-    return Config(env, seed, steps, engine, *_parts(env, algo, chosen, preset), *how).refuse_inert()
+    return Config(env, seed, steps, engine, *_parts(env, algo, dict(chosen), preset), *how).refuse_inert()
 
 
 def defaults_for(env: str, algo: str, given: Mapping[str, object] = MappingProxyType({})) -> tuple[Settings, Method]:
@@ -287,8 +288,7 @@ def method_class(algo: str) -> type[Method]:
 def _hint(name: str, known: set[str]) -> str:
     if RENAMED.get(name) in known:
         return f"It is called {RENAMED[name]} now."
-    others = [other for other, kind in ALGORITHMS.items() if name in kind.__dataclass_fields__]
-    if others:
+    if others := [other for other, kind in ALGORITHMS.items() if name in kind.__dataclass_fields__]:
         return f"{' and '.join(others)} {'has' if len(others) == 1 else 'have'} it."
     return nearest(name, sorted(known))
 

@@ -62,7 +62,8 @@ def _first() -> bool:
 
 def _with_devices(chosen: Plain) -> Plain:
     chosen = {"devices": 0} | chosen
-    return chosen if _first() else chosen | {"progress": False, "tensorboard": False, "checkpoint_every": _NEVER}
+    silent = dict.fromkeys(("progress", "tensorboard", "wandb", "mlflow"), False)
+    return chosen if _first() else chosen | silent | {"checkpoint_every": _NEVER}
 
 
 @contextlib.contextmanager

@@ -154,6 +154,18 @@ def read_table(path: Path) -> Columns:
     return columns_of(path, found.lines)
 
 
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a table; none if there is no table yet."""
+    columns = read_table(path) if path.exists() else {}
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def as_written(row: Row) -> Row:
+    """A row with the digits that a table keeps: what is decided by it is decided in the same way after a stop."""
+    return {name: float(_short(value)) for name, value in row.items()}
+
+
 def columns_of(path: Path, lines: Sequence[bytes]) -> Columns:
     with reading(path):
         header, *rows = csv.reader([line.decode() for line in lines]) if lines else [[]]

@@ -16,6 +16,7 @@ from ascpo.runs.files import CannotWrite
 from ascpo.runs.selection import Selection
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.stopping import Stopping
+from ascpo.runs.trust import note_for
 from ascpo.training.loop import continue_training, start
 from ascpo.training.state import TrainingState
 
@@ -30,8 +31,11 @@ def train_runs(
     selection: Selection,
     checkpoint_every: float,
     callbacks: Sequence[Callback],
-) -> None:
-    """Train all runs to their ends, with so many seconds between checkpoints. The engine has room for all of them."""
+) -> bool:
+    """Train all runs to their ends, with so many seconds between checkpoints. The engine has room for all of them.
+
+    Returns whether they are there: a callback may stop them earlier.
+    """
     try:
         with contextlib.ExitStack() as stack:
             for run in runs:
@@ -40,8 +44,9 @@ def train_runs(
             active = [ActiveRun(run, engine, checkpoint_every) for run in runs]
             for run in active:
                 stack.callback(run.close)
-            _train_to_end(active, engine, smaller, stopping, callbacks)
+            finished = _train_to_end(active, engine, smaller, stopping, callbacks)
             selection.hand_out(active, stopping)
+            return finished
     except CannotWrite as error:
         command = " ".join(["ascpo train --resume", *(str(run.directory.path) for run in runs)])
         raise CannotWrite(
@@ -55,7 +60,7 @@ def _train_to_end(
     smaller: OpenEngine,
     stopping: Stopping,
     callbacks: Sequence[Callback],
-) -> None:
+) -> bool:
     started, end = active, active[0].config.epochs
     with stopping.work():
         for run, state in zip(active, _start(engine, active), strict=True):
@@ -64,9 +69,8 @@ def _train_to_end(
     with contextlib.ExitStack() as stack:
         for callback in reversed(callbacks):
             stack.callback(callback.on_training_end)
-        for callback in callbacks:
-            callback.on_training_start(plan)
-        while len(levels := sorted({run.epochs for run in active} | {end})) > 1:
+        goes_on = _go_on([callback.on_training_start(plan) for callback in callbacks])
+        while goes_on and len(levels := sorted({run.epochs for run in active} | {end})) > 1:
             # A process that was killed may have saved some runs and not yet the others: those behind come first.
             behind = [run for run in active if run.epochs == levels[0]]
             some = len(behind) < len(active)
@@ -75,25 +79,26 @@ def _train_to_end(
                     with stopping.work():
                         _start(their_engine, behind)
                 started = behind
-                _train_until(levels[1], their_engine, behind, stopping, callbacks)
+                goes_on = _train_until(levels[1], their_engine, behind, stopping, callbacks)
+    return goes_on
 
 
 def _train_until(
     end: int, engine: Engine, runs: Sequence[ActiveRun], stopping: Stopping, callbacks: Sequence[Callback]
-) -> None:
-    """Train until so many epochs are done."""
+) -> bool:
+    """Train until so many epochs are done, or a callback stops the training. Returns whether none did."""
+    goes_on = True
     try:
         with stopping.work():
             states = [run.state() for run in runs]
             if states[0].epochs > 0:
                 engine.restore([state.engine for state in states])
             epochs = continue_training(engine, [run.training for run in runs], states, end)
-        while runs[0].epochs < end:
+        while goes_on and runs[0].epochs < end:
             with stopping.work():
                 now = next(epochs)
             records = [run.record(epoch) for run, epoch in zip(runs, now, strict=True)]
-            for callback in callbacks:
-                callback.on_epoch_end(records)
+            goes_on = _go_on([callback.on_epoch_end(records) for callback in callbacks])
             for run in runs:
                 run.save_if_due()
     except CannotWrite:
@@ -105,6 +110,12 @@ def _train_until(
         _save(runs)
         raise
     _save(runs)
+    return goes_on
+
+
+def _go_on(answers: Sequence[bool | None]) -> bool:
+    """Whether the training goes on: most callbacks answer nothing."""
+    return all(answer is None or answer for answer in answers)
 
 
 def _save(runs: Sequence[ActiveRun]) -> None:
@@ -129,7 +140,7 @@ def _plan(runs: Sequence[ActiveRun], engine: Engine) -> TrainingPlan:
         description=described.description,
         limits=dict(zip(engine.cost_names, first.training.agent.limits, strict=True)),
         target=described.target,
-        notes=engine.notes,
+        notes=(*engine.notes, *filter(None, [note_for(first.config.env)])),
         other_runs=tuple(run.directory.path for run in others),
     )
 

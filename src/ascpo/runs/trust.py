@@ -60,6 +60,17 @@ def flag_for(named: str) -> str:
     return f" --env {shlex.quote(named)}" if names_code(named) and "<" not in named else ""
 
 
+def note_for(named: str) -> str:
+    """What a person should know before a training on an environment that its name does not lead to; mostly nothing."""
+    if "<" not in named and not named.startswith("__main__:"):
+        return ""
+    function = _shown(named.rpartition(":")[2])
+    return (
+        f"Other programs cannot import {function} by its name. To evaluate, certify or resume this run, pass the "
+        f"function that makes the environment again: ascpo.evaluate(run, env=...)."
+    )
+
+
 def _suite_name(env: str) -> str:
     """A suite has two names: its own, and its Gymnasium id."""
     return name_of(env) if is_suite(env) else env

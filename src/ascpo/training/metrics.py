@@ -49,7 +49,7 @@ COLUMNS: dict[str, str] = {
     "CostSignal": "share of that predicted change that is no noise, by the halves of the environments; NaN between two "
     "measurements",
     "EVCost": "explained variance of the cost critic on episodes that it has not seen",
-    "CriticBias": "by how much it expects too much, as a multiple of the truth",
+    "CriticBias": "by how much it expects too much, as a multiple of the truth; NaN where that is next to nothing",
     "WorstCost": "the largest cost of any state in this epoch, finished episode or not",
     "CostRate": "cost per step since the start",
     "EpochCostRate": "cost per step of this epoch",

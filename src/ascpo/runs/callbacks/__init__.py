@@ -1,1 +1,1 @@
-"""What listens to a training: displays and logs. They change nothing."""
+"""What listens to a training: displays, logs, and what stops it early."""

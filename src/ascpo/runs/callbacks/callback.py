@@ -1,13 +1,18 @@
-"""Callbacks: what a training tells displays and logs. They change nothing."""
+"""Callbacks: what a training tells displays, logs and your own code.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+They change no number of an epoch. They may stop a training, which can then be continued.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from ascpo.runs.config import Config
+from ascpo.runs.files import write_whole
+from ascpo.runs.links import refuse_links
 from ascpo.runs.presets import MEANINGS, replacements
-from ascpo.runs.tables import Row
+from ascpo.runs.tables import Row, read_rows
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,15 @@ class TrainingPlan:
     """What a person should know about the environment, a sentence each."""
     other_runs: tuple[Path, ...] = ()
     """Directories of the runs that train at the same time."""
+
+    @property
+    def directories(self) -> tuple[Path, ...]:
+        """Of all runs that train."""
+        return (self.directory, *self.other_runs)
+
+    def earlier(self) -> dict[Path, list[Row]]:
+        """The rows of `metrics.csv` from before, by the run's directory: what a callback would have been told."""
+        return {path: read_rows(path / "metrics.csv") for path in self.directories}
 
     def sentences(self) -> list[str]:
         """The run and its target, for a person."""
@@ -61,19 +75,35 @@ class EpochRecord:
     directory: Path
     metrics: Row
     timing: Row
+    policy: Callable[[], bytes] | None = field(default=None, repr=False, compare=False)
+    """Makes the content of a policy's file."""
+
+    def save_policy(self, path: Path) -> None:
+        """Save the policy after this epoch as a file, for `ascpo.load`."""
+        if self.policy is None:
+            raise ValueError("This record has no policy.")
+        refuse_links(path)
+        write_whole(path, self.policy())
 
 
 @runtime_checkable
 class Callback(Protocol):
-    """Listens to a training."""
+    """Listens to a training. Inherit from it to leave methods out, or write a class with these methods.
 
-    def on_training_start(self, plan: TrainingPlan) -> None: ...
+    A method that returns False stops the training, whose policy is then handed out as at its end.
+    """
 
-    def on_epoch_end(self, epochs: Sequence[EpochRecord]) -> None:
+    def on_training_start(self, plan: TrainingPlan) -> bool | None:
+        """Called once, before the first epoch and before one that a run continues with."""
+        ...
+
+    def on_epoch_end(self, epochs: Sequence[EpochRecord]) -> bool | None:
         """One record for each run that has just finished an epoch."""
         ...
 
-    def on_training_end(self) -> None: ...
+    def on_training_end(self) -> None:
+        """Called always, also after an error."""
+        ...
 
 
 def _handed_out(config: Config) -> str:

@@ -17,6 +17,7 @@ from rich.progress import (
 from rich.table import Table
 
 from ascpo.runs.callbacks.callback import EpochRecord, TrainingPlan
+from ascpo.runs.environment_name import is_suite
 from ascpo.runs.tables import Row
 
 _SHOWN = 10
@@ -31,6 +32,8 @@ class Display:
         self._rows: deque[Row] = deque(maxlen=_SHOWN)
         self._seconds: deque[float] = deque(maxlen=20)
         self._epochs = 0
+        self._always_by_time = False
+        """Whether each episode so far ended by its time limit, in an environment where that may be the usual end."""
         self._live: Live | None = None
         self._bar = Progress(
             TextColumn("epoch"), MofNCompleteColumn(), BarColumn(None), TextColumn("{task.fields[left]}"),
@@ -43,6 +46,7 @@ class Display:
         for sentence in rest:
             self._console.print(sentence, markup=False)
         self._epochs = plan.config.epochs
+        self._always_by_time = not is_suite(plan.config.env)
         self._task = self._bar.add_task(
             "", total=self._epochs, completed=plan.epochs_done, left="compiling the first epoch"
         )
@@ -53,6 +57,8 @@ class Display:
     def on_epoch_end(self, epochs: Sequence[EpochRecord]) -> None:
         """Several runs are shown as their mean."""
         row, timing = _mean([epoch.metrics for epoch in epochs]), _mean([epoch.timing for epoch in epochs])
+        self._always_by_time = self._always_by_time and row["TimeoutRate"] >= 1.0
+        row |= {_ALWAYS: float(self._always_by_time)}
         timing |= {name: len(epochs) * value for name, value in timing.items() if name in _SHARED}
         self._rows.append(row | timing)
         done = int(row["Epoch"]) + 1
@@ -98,6 +104,7 @@ def _mean(rows: Sequence[Row]) -> Row:
 
 _SHARED = ("TimeRollout", "TimeJudge", "TimePolicy", "TimeCritics", "TimeOther", "TimeSaved", "StepsPerSecond")
 """Runs share these: the table of each run holds its part."""
+_ALWAYS = "AlwaysByTime"
 _COLUMNS = {
     "epoch": lambda row: f"{row['Epoch'] + 1:.0f}",
     "EpRet": lambda row: f"{row['EpRet']:.3f}",
@@ -105,7 +112,7 @@ _COLUMNS = {
     "EpMaxCost": lambda row: f"{row['EpMaxCost']:.4f}",
     "WorstCost": lambda row: f"{row['WorstCost']:.3f}",
     "SafeRate": lambda row: f"{row['SafeRate']:.1%}",
-    "TimeoutRate": lambda row: f"{row['TimeoutRate']:.1%}",
+    "TimeoutRate": lambda row: "always" if row[_ALWAYS] else f"{row['TimeoutRate']:.1%}",
     "steps/s": lambda row: f"{row['StepsPerSecond']:,.0f}",
 }
 """Title → text of a row. The titles are those of metrics.csv."""

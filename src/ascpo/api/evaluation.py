@@ -1,0 +1,99 @@
+"""Evaluate a run from Python: its policy on episodes that no training has seen."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ascpo.choices import Actions
+from ascpo.evaluation.evaluate import evaluate_run
+from ascpo.evaluation.kept import episodes_file
+from ascpo.evaluation.metrics import LEVEL, MEANINGS
+from ascpo.runs.callbacks.display import counting
+from ascpo.runs.compilation_cache import keep_compiled_programs
+from ascpo.runs.directory import find
+from ascpo.runs.environment_name import Environment
+from ascpo.runs.hosting import Hosting
+from ascpo.runs.notebook import data_frame, html_table
+from ascpo.runs.run_like import RunLike, path_of
+from ascpo.runs.tables import read_table
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The figures of an evaluation. The run's directory keeps them too."""
+
+    directory: Path
+    actions: Actions
+    figures: dict[str, float | None]
+    """By the names of docs/report.md: `EpRet`, `SafeRate` and others."""
+    intervals: dict[str, tuple[float, float]] = field(repr=False)
+    """Confidence intervals of 95 %, for those that have one."""
+
+    @cached_property
+    def episodes(self) -> dict[str, np.ndarray]:
+        """A value for each episode, by column: its scene, its return, its costs."""
+        return read_table(self.directory / episodes_file(self.actions))
+
+    @property
+    def summary(self) -> dict[str, list[Any]]:
+        """The figures as columns: name, value, the ends of the interval, and what it means."""
+        low, high = zip(*(self.intervals.get(name, (None, None)) for name in self.figures), strict=True)
+        return {
+            "figure": list(self.figures),
+            "value": list(self.figures.values()),
+            "low": list(low),
+            "high": list(high),
+            "meaning": [MEANINGS.get(name, "") for name in self.figures],
+        }
+
+    def to_pandas(self) -> Any:
+        """The episodes as a pandas.DataFrame."""
+        return data_frame(self.episodes)
+
+    def _repr_html_(self) -> str:
+        title = f"{self.directory.name}: fresh episodes with {self.actions} actions"
+        return html_table(title, self.summary, [f"The intervals have a confidence of {100 * LEVEL:g} %."])
+
+
+def evaluate(
+    run: RunLike,
+    episodes: int = 1000,
+    *,
+    env: Environment | None = None,
+    trust_env: bool = False,
+    seed: int = 0,
+    actions: Actions = "sampled",
+    keep: int = 10,
+    threads: int = 0,
+    processes: bool = False,
+    step_timeout: float | None = None,
+    restart_environments: bool = False,
+    max_episode_steps: int | None = None,
+    progress: bool = True,
+) -> Evaluation:
+    """Evaluate a run's policy on fresh episodes, as `ascpo evaluate` does.
+
+    A run of an environment outside this package needs `env`, or `trust_env` to import and run what its files name.
+    """
+    keep_compiled_programs()
+    path = path_of(run)
+    with counting("episodes", episodes, shown=progress) as report:
+        found = evaluate_run(
+            path,
+            episodes,
+            env=env,
+            trust_env=trust_env,
+            seed=seed,
+            threads=threads,
+            actions=actions,
+            keep=keep,
+            hosting=Hosting(processes, step_timeout, restart_environments),
+            max_episode_steps=max_episode_steps,
+            report=report,
+        )
+    figures = dict(found[actions])
+    intervals = {name: (low, high) for name, (low, high) in figures.pop("intervals").items()}
+    return Evaluation(find(path).path, actions, figures, intervals)

@@ -1,0 +1,53 @@
+"""`ascpo watch DIRECTORY`: show the curves of runs in a browser while they train."""
+
+import contextlib
+import webbrowser
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from ascpo.cli.parsing import parsed
+from ascpo.cli.printable import printable
+from ascpo.cli.replay import has_screen
+from ascpo.ranges import Range
+from ascpo.runs.serialization import BadSetting
+
+
+@dataclass(frozen=True)
+class WatchVerb:
+    """Show the curves of all runs in a directory in a browser on this machine, while they train.
+
+    The page refreshes itself, and finds runs that begin later. It reads their logs alone.
+    """
+
+    directory: Annotated[Path, tyro.conf.Positional] = Path("runs")
+    """The directory of the runs, or of one run."""
+    port: Annotated[int, Range(at_least=0, at_most=65535)] = 8090
+    """The port of the page. If it is taken, the page uses the next free one."""
+    every: Annotated[float, Range(at_least=0.2, at_most=3600.0)] = 2.0
+    """The seconds between two refreshes."""
+    open: bool = True
+    """Open the page in a browser."""
+
+
+def main(arguments: list[str]) -> None:
+    options = parsed(WatchVerb, arguments, "ascpo watch")
+    if options.directory.exists() and not options.directory.is_dir():
+        raise BadSetting(f"{options.directory} is no directory. Name the one that holds the runs: ascpo watch runs")
+    from ascpo.watch.serve import Watch
+
+    watch = Watch(options.directory, options.port, options.every)
+    if options.port not in (0, watch.port):
+        print(f"Port {options.port} is taken, so the page uses the next free one.")
+    place = printable(str(options.directory))
+    print(
+        f"{watch.address} shows the runs in {place}, on this machine only. The address is also the password. Press "
+        f"Ctrl-C to stop.",
+        flush=True,
+    )
+    if options.open and has_screen():
+        webbrowser.open(watch.address)
+    with contextlib.closing(watch):
+        watch.run()

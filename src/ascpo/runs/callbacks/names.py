@@ -1,0 +1,24 @@
+"""The name that another program gave a run: kept beside the run, so that a run that continues continues there too."""
+
+import re
+from pathlib import Path
+
+from ascpo.runs.files import BadFile, reading, write_whole
+from ascpo.runs.links import refuse_links
+
+
+def read_name(file: Path) -> str | None:
+    """The name, if there is one."""
+    refuse_links(file)
+    if not file.exists():
+        return None
+    with reading(file):
+        name = file.read_text().strip()
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
+        raise BadFile(f"{file} holds no name of a run. Remove it, and the run begins anew there.")
+    return name
+
+
+def keep_name(file: Path, name: str) -> str:
+    write_whole(file, f"{name}\n")
+    return name

@@ -1,0 +1,43 @@
+"""The Python of the pages runs, in the order of its page: with trainings of two epochs, and few episodes."""
+
+import functools
+
+import pytest
+
+import ascpo
+from tests.docs.test_docs import ROOT, blocks
+from tests.runs.helpers import EPOCH, tiny
+from tests.slow import slow
+
+
+def shortened(function, **fixed):
+    """The function, with these arguments whatever the page says."""
+
+    @functools.wraps(function)
+    def call(*arguments, **given):
+        return function(*arguments, **(given | fixed))
+
+    return call
+
+
+@slow("trains")
+@pytest.mark.parametrize("page", ["python-api.md", "add-a-callback.md"])
+def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    small = tiny("ascpo") | {"total_steps": 2 * EPOCH, "progress": False}
+    for name in ("train", "train_many"):
+        monkeypatch.setattr(ascpo, name, shortened(getattr(ascpo, name), **small), raising=False)
+    monkeypatch.setattr(ascpo, "resume", shortened(ascpo.resume, total_steps=3 * EPOCH, progress=False), raising=False)
+    monkeypatch.setattr(ascpo, "evaluate", shortened(ascpo.evaluate, episodes=4), raising=False)
+    monkeypatch.setattr(ascpo, "certify", shortened(ascpo.certify, episodes=12, probability=0.5), raising=False)
+    names = {"__name__": "__main__"}
+    for block in blocks(ROOT / "docs" / page, "python"):
+        exec(compile(block, page, "exec"), names)
+    if page == "python-api.md":
+        assert names["result"].epochs == 2
+        assert names["page"].exists()
+        assert set(names["comparison"].table["group"]) == {"ascpo", "cpo"}
+        assert "ascpo cpo EpRet" in capsys.readouterr().out
+    else:
+        assert (tmp_path / "runs" / "watched" / "policy-best.safetensors").exists()
+        assert "The training has ended." in capsys.readouterr().out

@@ -1,0 +1,57 @@
+"""The keyword settings of `ascpo.train` have types, which agree with the dataclasses of the settings."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ascpo.algorithms import ALGORITHMS
+from ascpo.runs.keywords import OptionKeywords, SettingKeywords, TrainKeywords
+from ascpo.runs.options import Options
+from ascpo.training.settings import Settings
+from tests.slow import slow
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "docs"))
+
+
+def test_the_types_are_made_from_the_dataclasses_as_they_are_now():
+    import keywords
+
+    assert keywords.FILE.read_text() == keywords.keywords_file(), "run make docs"
+
+
+def test_every_setting_of_every_algorithm_is_a_keyword():
+    kinds = [Settings, *ALGORITHMS.values()]
+    assert set(SettingKeywords.__annotations__) == {name for kind in kinds for name in kind.__dataclass_fields__}
+    assert set(OptionKeywords.__annotations__) == set(Options.__dataclass_fields__)
+    assert {"mode", "num_envs", "tensorboard", "hand_out"} <= set(TrainKeywords.__annotations__)
+
+
+WRONG = {
+    "horizn=3": "horizn",
+    'mode="papr"': "papr",
+    'trust_region={"delta": "x"}': "trust_region",
+    "progress=3": "progress",
+}
+RIGHT = (
+    'limits=[0.0, 0.1], hidden=(8, 8), mode="paper", trust_region={"delta": 0.1}, callbacks=[EarlyStopping()], '
+    'hand_out="last"'
+)
+
+
+@slow("a type checker reads the whole package")
+def test_a_type_checker_refuses_what_a_training_would_refuse(tmp_path):
+    pytest.importorskip("pyright", reason="pyright is not installed: pip install pyright.")
+    lines = ["import ascpo", "from ascpo.callbacks import EarlyStopping", f'ascpo.train("Point-8-Hazard", {RIGHT})']
+    lines += [f'ascpo.train("Point-8-Hazard", {wrong})' for wrong in WRONG]
+    lines += ['ascpo.compare("runs")._repr_html_()', 'ascpo.report("runs").page']
+    file = tmp_path / "typed.py"
+    file.write_text("\n".join(lines) + "\n")
+    command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, str(file)]
+    said = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False).stdout
+    errors = [line for line in said.splitlines() if " error: " in line]
+    assert len(errors) == len(WRONG), said
+    for number, name in enumerate(WRONG.values(), start=4):
+        assert any(f"typed.py:{number}:" in error and name in error for error in errors), (name, said)

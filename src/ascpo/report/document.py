@@ -1,5 +1,7 @@
 """The page of a report: one HTML file that needs no other file and no network."""
 
+import base64
+import hashlib
 import math
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,8 +15,12 @@ from markupsafe import Markup
 
 from ascpo.report.data import RunData, search
 from ascpo.report.figures import draw
+from ascpo.report.charts import library, program
 from ascpo.report.groups import Group, groups_of
+from ascpo.report.headline import headlines
+from ascpo.report.palette import variables
 from ascpo.report.style import MissingPlot, Plot, chip, look, save
+from ascpo.report.symbols import typeset
 from ascpo.report.tables import (
     SELECTION_TITLES,
     fresh_tables,
@@ -22,6 +28,7 @@ from ascpo.report.tables import (
     settings_tables,
     training_table,
     versions_table,
+    whole_table,
 )
 from ascpo.report.timeline import milestones, timeline
 from ascpo.report.trust import CERTIFICATE, EVALUATION, METRICS
@@ -65,9 +72,16 @@ def _template() -> Template:
         loader=PackageLoader("ascpo.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    engine.globals |= {"chip": chip, "command": command}
+    scripts = [Markup(script) for script in (library()[0], program())]
+    hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts)
+    engine.globals |= {"chip": chip, "command": command, "palette": variables, "typeset": typeset}
+    engine.globals |= {"scripts": scripts, "script_hashes": Markup(hashes), "chart_style": Markup(library()[1])}
     engine.tests["missing"] = lambda plot: isinstance(plot, MissingPlot)
     return engine.get_template("report.html")
+
+
+def _sha256(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _content(groups: Sequence[Group]) -> dict[str, object]:
@@ -83,7 +97,9 @@ def _content(groups: Sequence[Group]) -> dict[str, object]:
         "single": len(runs) == 1,
         "overviews": {group.label: overview(group.first.description) for group in groups},
         "tiles": _tiles(groups),
+        "headlines": headlines(groups),
         "training": training_table(groups),
+        "whole": whole_table(groups),
         "fresh": fresh_tables(groups),
         "not_evaluated": [run for run in runs if not run.evaluation],
         "certificates": [(run, _certificate(run)) for run in runs if run.certificate or CERTIFICATE in run.doubts],

@@ -112,7 +112,7 @@ def _quantile_plot(group: Group, constraint: str, title: str) -> Plot | None:
     count = len(raw[levels[0]])
     epochs, width = np.arange(count), max(1, count // 20)
     curves = {level: smooth(curve, width) for level, curve in raw.items()}
-    figure, axes = panel(title, "epoch", "")
+    figure, axes = panel(title, "epoch", "largest cost")
     hue = colour(group.index)
     for low, high, alpha in zip(levels, levels[1:], _OPACITIES, strict=False):
         name = f"{low:.0%} to {high:.0%}".replace("%", " %")
@@ -136,7 +136,7 @@ def _bound_plot(group: Group, constraint: str, title: str) -> Plot | None:
     checks = [found for run in group.runs if (found := check_bounds(run, constraint)) is not None]
     if len(checks) < len(group.runs):
         return None
-    figure, axes = panel(title, "epoch", "")
+    figure, axes = panel(title, "epoch", "largest cost")
     epochs = np.arange(1, max(len(one.measured) for one in checks) + 1)
     k, p, hue = group.first.k, group.first.probability, colour(group.index)
     cantelli, paper, measured = (

@@ -32,17 +32,23 @@ class Statistic:
 
 
 TRAINING = (
-    Statistic("EpRet", "return", "mean return of an episode"),
-    Statistic("EpCost", "cost", "mean sum of the costs of an episode"),
+    Statistic("EpRet", "return $J_r$", "mean return of an episode"),
+    Statistic("EpCost", "cost $M_c$", "mean sum of the costs of an episode"),
     Statistic("EpMaxCost", "largest cost", "mean largest cost of an episode"),
     Statistic("SafeRate", "within limits", "share of episodes that keep every limit", share=True),
     Statistic("TimeoutRate", "time-outs", "share of episodes that the time limit ends", share=True),
-    Statistic("CostRate", "cost rate", "cost per step since the training began"),
+    Statistic("EpochCostRate", "cost per step", "cost of the steps of these epochs, per step"),
+)
+WHOLE = (
+    Statistic("CostRate", "cost rate $ρ_c$", "cost per step since the training began"),
+    Statistic("Epochs", "epochs", "number of finished epochs"),
+    Statistic("Steps", "steps", "steps of all environments together"),
+    Statistic("Seconds", "seconds", "time of the training, without interruptions"),
 )
 FRESH = (
     Statistic("Episodes", "episodes", "number of episodes"),
-    Statistic("EpRet", "return", "mean return"),
-    Statistic("EpCost", "cost", "mean sum of costs"),
+    Statistic("EpRet", "return $J_r$", "mean return"),
+    Statistic("EpCost", "cost $M_c$", "mean sum of costs"),
     Statistic("EpMaxCost", "largest cost", "mean largest cost of an episode"),
     Statistic("EpMaxCost95", "its 95 %", "95 % of the episodes stay under this largest cost"),
     Statistic("EpMaxCost99", "its 99 %", "99 % of the episodes stay under this largest cost"),
@@ -90,12 +96,21 @@ def training_table(groups: Sequence[Group]) -> StatisticsTable:
     """Means over the end of the training."""
 
     def measure(run: RunData, name: str) -> tuple[float, None]:
-        # The cost rate is a mean over the whole training already.
-        return run.last(name, 1 if name == "CostRate" else _LAST), None
+        return run.last(name, _LAST), None
 
     last = min(_LAST, *(run.epochs for group in groups for run in group.runs))
-    note = f"The values are means over the last {last} epochs. The cost rate covers the whole training."
+    note = f"The values are means over the last {'epoch' if last == 1 else f'{last} epochs'}."
     return _table(groups, TRAINING, measure, note)
+
+
+def whole_table(groups: Sequence[Group]) -> StatisticsTable:
+    """What the training cost, from its first step to its last."""
+
+    def measure(run: RunData, name: str) -> tuple[float, None]:
+        column = {"Steps": "TotalEnvInteracts", "Seconds": "WallClock"}.get(name, name)
+        return float(run.epochs) if name == "Epochs" else run.last(column, 1), None
+
+    return _table(groups, WHOLE, measure, "")
 
 
 def fresh_tables(groups: Sequence[Group]) -> dict[str, StatisticsTable]:

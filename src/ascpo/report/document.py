@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cache
@@ -32,7 +32,7 @@ from ascpo.report.tables import (
 )
 from ascpo.report.timeline import milestones, timeline
 from ascpo.report.trust import CERTIFICATE, EVALUATION, METRICS
-from ascpo.report.wording import command, number, overview, percent, plural, setting_percent
+from ascpo.report.wording import command, listed, number, overview, percent, plural, setting_percent
 from ascpo.runs.files import write_whole, writing
 from ascpo.runs.links import refuse_links
 
@@ -154,23 +154,32 @@ def _version() -> str:
 def _notes(groups: Sequence[Group], unfinished: Sequence[str]) -> list[str]:
     """What a reader must know about the runs first."""
     runs = [run for group in groups for run in group.runs]
-    found = [
-        f"{run.name} has {run.epochs} of {run.planned_epochs} epochs: it is still running, or it was stopped."
-        for run in runs
-        if run.epochs < run.planned_epochs
-    ]
+    found = _together(
+        runs,
+        lambda run: f"{run.epochs} of {run.planned_epochs} epochs" if run.epochs < run.planned_epochs else "",
+        ("{} has {}: it is still running, or it was stopped.", "{} have {}: they are still running, or were stopped."),
+    )
     found += [
         f"The certificate and the evaluation of {run.name} belong to different policies. "
         f"`{command('evaluate', run)}` evaluates the present one."
         for run in runs
         if _policies_differ(run)
     ]
-    found += [
-        f"{run.name} hands out {run.policy.source.description}."
-        for run in runs
-        if run.policy and run.policy.source.kind != "last"
-    ]
+    found += _together(
+        runs,
+        lambda run: run.policy.source.description if run.policy and run.policy.source.kind != "last" else "",
+        ("{} hands out {}.", "{} hand out {}."),
+    )
     return found + [f"{name} has no finished epoch, so the report leaves it out." for name in unfinished]
+
+
+def _together(runs: Sequence[RunData], what: Callable[[RunData], str], forms: tuple[str, str]) -> list[str]:
+    """A sentence about all runs of which the same is true: a form for one run, and one for several."""
+    found: dict[str, list[str]] = {}
+    for run in runs:
+        if said := what(run):
+            found.setdefault(said, []).append(run.name)
+    return [forms[len(names) > 1].format(listed(names), said) for said, names in found.items()]
 
 
 def _policies_differ(run: RunData) -> bool:
@@ -190,7 +199,7 @@ def _tiles(groups: Sequence[Group]) -> list[tuple[str, str, str]]:
         values = [run.evaluation["sampled"].get(name) if evaluated else run.last(name) for run in runs]
         return sum(math.nan if value is None else float(value) for value in values) / len(values)
 
-    source = "fresh episodes" if evaluated else "the last epochs of the training"
+    source = "fresh episodes" if evaluated else "the end of the training"
     if _doubtful(runs, EVALUATION if evaluated else METRICS):
         source += " (doubtful, see above)"
     target = f"the target is {setting_percent(runs[0].probability)}"

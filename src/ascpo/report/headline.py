@@ -61,7 +61,7 @@ def _headline(env: str, groups: Sequence[Group]) -> Headline | None:
         values = {group: _by_seed(group, statistic.name, evaluated=evaluated) for group in groups}
         if all(len(found) and np.isfinite(found).all() for found in values.values()):
             verdicts.append(compared(statistic, sign, values))
-    source = "fresh episodes with sampled actions" if evaluated else "the last epochs of the training"
+    source = "fresh episodes with sampled actions" if evaluated else "the end of the training"
     return Headline(env, source, tuple(verdicts)) if verdicts else None
 
 
@@ -114,8 +114,10 @@ def _with_interval(statistic: Statistic, values: Float[np.ndarray, " seed"]) -> 
         return statistic.show(mean)
     reach = _student(1.0 - _ERROR, len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
     low, high = mean - reach, mean + reach
+    if statistic.name != "EpRet":
+        low = max(low, 0.0)  # There is no share and no cost below zero.
     if statistic.share:
-        low, high = max(low, 0.0), min(high, 1.0)
+        high = min(high, 1.0)
         return f"{percent(mean)} [{percent(low)}, {percent(high)}]"
     return f"{number(mean)} [{number(low)}, {number(high)}]"
 

@@ -8,7 +8,7 @@ import numpy as np
 from ascpo.report.data import RunData
 from ascpo.report.groups import Group, by_constraint, file_name
 from ascpo.report.seeds import smooth, stacked
-from ascpo.report.style import INK, QUIET, MissingPlot, Plot, colour, finish, from_zero, limit_line, panel, titled
+from ascpo.report.style import INK, QUIET, MissingPlot, Plot, colour, finish, from_zero, limit_line, panel, same_scale, titled
 from ascpo.report.wording import train_again
 from ascpo.theory.cantelli import confidence_of_variance, kappa_for
 
@@ -85,6 +85,7 @@ def _plots(
     found: list[Plot | MissingPlot] = []
     missing: dict[Group, None] = {}
     for constraint, having in by_constraint(groups).items():
+        drawn: list[Plot] = []
         for group in having:
             first, *others = group.constraints
             own = constraint if others else ""
@@ -93,7 +94,8 @@ def _plots(
                 missing[group] = None
             else:
                 name = "-".join(filter(None, (plot.name, group.slug, file_name(own))))
-                found.append(replace(plot, name=name))
+                drawn.append(replace(plot, name=name))
+        found += same_scale(drawn)
     if missing:
         runs = next(iter(missing)).runs
         title = title if len(missing) == len(groups) else titled(title, *(group.label for group in missing))

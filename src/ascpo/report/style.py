@@ -2,9 +2,9 @@
 
 import io
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -77,10 +77,10 @@ def panel(title: str, x: str, y: str, *, height: float = HEIGHT, left: float = 0
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.set_title(title, pad=10)
-    axes.set_xlabel(x)
+    # Only we write these labels, so that a dollar sign is one of ours.
+    axes.set_xlabel(x).set_parse_math(True)
     if x == "epoch":
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    # Only we write these labels, so that a dollar sign is one of ours.
     axes.set_ylabel(y).set_parse_math(True)
     _fit(figure, left + (0.12 if y else 0.0), 0.5)
     return figure, axes
@@ -143,6 +143,26 @@ def from_zero(axes: Axes) -> None:
     """Start the axis just below zero, so that a limit of zero is visible."""
     top = axes.get_ylim()[1]
     axes.set_ylim(-0.015 * top, top)
+
+
+_DIFFERENT = 20.0
+"""Figures whose ranges differ by more than this factor keep their own scales: on one of them the other is a flat line."""
+
+
+def same_scale(plots: Sequence[Plot]) -> list[Plot]:
+    """Figures that readers compare, on one vertical scale. If their ranges are too different, the captions say so."""
+    if len(plots) < 2:
+        return list(plots)
+    axes = [plot.figure.axes[0] for plot in plots]
+    limits = [one.get_ylim() for one in axes]
+    spans = [high - low for low, high in limits]
+    if max(spans) > _DIFFERENT * min(spans):
+        said = "Its vertical scale differs from those of the other figures of this kind."
+    else:
+        said = "All figures of this kind have the same vertical scale."
+        for one in axes:
+            one.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
+    return [replace(plot, caption=f"{plot.caption} {said}") for plot in plots]
 
 
 def label(text: str) -> str:

@@ -9,8 +9,6 @@ from ascpo.report.groups import Group, differing, shown
 from ascpo.report.wording import number, percent
 from ascpo.runs.source import Source
 
-_LAST = 10
-"""The table of the training has means over this many epochs at its end."""
 NOTHING = "–"
 
 
@@ -96,10 +94,13 @@ def training_table(groups: Sequence[Group]) -> StatisticsTable:
     """Means over the end of the training."""
 
     def measure(run: RunData, name: str) -> tuple[float, None]:
-        return run.last(name, _LAST), None
+        return run.last(name), None
 
-    last = min(_LAST, *(run.epochs for group in groups for run in group.runs))
-    note = f"The values are means over the last {'epoch' if last == 1 else f'{last} epochs'}."
+    ends = sorted({run.ending for group in groups for run in group.runs})
+    span = " to ".join(map(str, sorted({ends[0], ends[-1]})))
+    note = f"The values are means over the last {span} epochs, a tenth of the training."
+    if ends == [1]:
+        note = "The values are those of the last epoch."
     return _table(groups, TRAINING, measure, note)
 
 
@@ -171,7 +172,9 @@ def _over_seeds(statistic: Statistic, measured: Sequence[tuple[float, object]]) 
         return Cell(NOTHING)
     if statistic.name == "Episodes":
         return Cell(statistic.show(sum(known)))
-    return Cell(statistic.show(sum(known) / len(known)), statistic.span(min(known), max(known)))
+    mean = statistic.show(sum(known) / len(known))
+    same = statistic.show(min(known)) == statistic.show(max(known)) == mean
+    return Cell(mean, "" if same else statistic.span(min(known), max(known)))
 
 
 def settings_tables(groups: Sequence[Group]) -> tuple[dict[str, list[str]], dict[str, str]]:

@@ -53,12 +53,14 @@
   function options(chart, parts, width, onCursor) {
     const axis = { stroke: colour("figure-quiet"), font: "11px system-ui, sans-serif" };
     const lines = { grid: { stroke: colour("figure-faint"), width: 1 }, ticks: { show: false } };
-    const y = chart.logarithmic ? { distr: 3 } : { range: chart.fromZero ? fromZero : undefined };
+    const range = chart.fromZero ? fromZero : chart.share ? share : undefined;
+    const y = chart.logarithmic ? { distr: 3 } : { range };
+    const whole = chart.x === "epoch" ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000] } : {};
     return {
       width, height: 230, series: parts.series, bands: parts.bands, legend: { show: false },
-      scales: { x: { time: false }, y },
+      scales: { x: { time: false, range: around }, y },
       axes: [
-        { ...axis, ...lines, size: 32, values: (u, ticks) => ticks.map((tick) => words(tick, {})) },
+        { ...axis, ...lines, ...whole, size: 26, values: (u, ticks) => ticks.map((tick) => words(tick, {})) },
         { ...axis, ...lines, size: 58, values: (u, ticks) => ticks.map((tick) => tick == null ? "" : words(tick, chart)) },
       ],
       cursor: { drag: { x: true, y: false }, points: { size: 7 }, sync: { key: `charts over ${chart.x}` } },
@@ -69,6 +71,17 @@
   function fromZero(u, low, high) {
     const top = high > 0 ? high * 1.05 : 1;
     return [Math.min(-0.015 * top, low), top];
+  }
+
+  // There is no share above 100 %.
+  function share(u, low, high) {
+    const room = Math.max(0.08 * (high - low), 1);
+    return [Math.max(low - room, -1), Math.min(high + room, 101)];
+  }
+
+  // A single point stands in the middle.
+  function around(u, low, high) {
+    return low === high ? [low - 1, high + 1] : [low, high];
   }
 
   // Buttons that hide and show a group. They also say its value under the cursor.
@@ -122,5 +135,6 @@
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", make);
   }
 
+  document.querySelectorAll(".hint").forEach((hint) => (hint.hidden = false));
   document.querySelectorAll("figure[data-chart]").forEach(draw);
 })();

@@ -79,7 +79,10 @@ def test_colours_of_a_drawing_are_variables_of_the_theme_and_others_stay():
 
 
 def test_lines_with_different_points_have_gaps_at_each_others():
-    lines = (Line("a", 0, np.array([0.0, 2.0]), np.array([1.0, np.nan])), Line("b", 1, np.array([1.0]), np.array([5.0])))
+    lines = (
+        Line("a", 0, np.array([0.0, 2.0]), np.array([1.0, np.nan])),
+        Line("b", 1, np.array([1.0]), np.array([5.0])),
+    )
     found = json.loads(Chart("steps", "y", lines).numbers())
     assert found["points"] == [0.0, 1.0, 2.0]
     assert [line["middle"] for line in found["lines"]] == [[1.0, None, None], [None, 5.0, None]]
@@ -115,7 +118,9 @@ def test_a_reader_zooms_reads_values_and_hides_a_group(place):
         pressed = driver.execute_script(look + "return [...f.querySelectorAll('.key')].map(k => k.ariaPressed)")
         assert pressed == ["false", "true"]
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-        static = look + "return [...f.children].filter(e => getComputedStyle(e).display !== 'none').map(e => e.localName)"
+        static = (
+            look + "return [...f.children].filter(e => getComputedStyle(e).display !== 'none').map(e => e.localName)"
+        )
         assert driver.execute_script(static) == ["svg", "figcaption"], "paper has the drawing"
         assert messages(driver) == []
 

@@ -1,6 +1,6 @@
 """The numbers of a learning curve, for a plot that a browser draws and a reader can zoom.
 
-The page contains uPlot (`vendor/`), which draws them. A browser that runs no script shows the drawing of the same curve.
+The page contains uPlot (`vendor/`), which draws them. Without scripts a browser shows the drawing of the same curve.
 """
 
 import json

@@ -93,7 +93,7 @@ OPTIMISER = (
         "The price of a unit of the constraint in the step",
         smooth=False, logarithmic=True, per_constraint=True,
     ),
-    Quantity("Multiplier", "Multiplier of the penalty", "multiplier", "The price of costs in the objective", smooth=False),
+    Quantity("Multiplier", "Multiplier of the penalty", "multiplier", "The price of costs", smooth=False),
     Quantity(
         "AskShare", "Share of the constraints", "share of the radius",
         "The share of the trust region's radius that the constraints can use",
@@ -111,7 +111,8 @@ OPTIMISER = (
         share=True, smooth=False,
     ),
     Quantity(
-        "VaR", "Value at risk of an episode's cost", "cost", "A share α of the episodes costs at most this", smooth=False
+        "VaR", "Value at risk of an episode's cost", "cost", "A share α of the episodes costs at most this",
+        smooth=False,
     ),
     Quantity("CVaR", "Mean cost of the worst episodes", "cost", "The mean beyond the value at risk", smooth=False),
 )  # fmt: skip

@@ -13,9 +13,9 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from ascpo.report.charts import library, program
 from ascpo.report.data import RunData, search
 from ascpo.report.figures import draw
-from ascpo.report.charts import library, program
 from ascpo.report.groups import Group, groups_of
 from ascpo.report.headline import headlines
 from ascpo.report.palette import variables

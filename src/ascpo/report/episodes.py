@@ -8,7 +8,20 @@ from matplotlib.ticker import MaxNLocator
 
 from ascpo.report.data import ACTIONS, RunData
 from ascpo.report.groups import Group, by_constraint, file_name
-from ascpo.report.style import INK, LIMIT, QUIET, MissingPlot, Plot, colour, finish, label, panel, plain_numbers, same_scale, titled
+from ascpo.report.style import (
+    INK,
+    LIMIT,
+    QUIET,
+    MissingPlot,
+    Plot,
+    colour,
+    finish,
+    label,
+    panel,
+    plain_numbers,
+    same_scale,
+    titled,
+)
 from ascpo.report.wording import command, train_again
 
 _BINS = 40

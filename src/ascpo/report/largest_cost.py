@@ -8,7 +8,19 @@ import numpy as np
 from ascpo.report.data import RunData
 from ascpo.report.groups import Group, by_constraint, file_name
 from ascpo.report.seeds import smooth, stacked
-from ascpo.report.style import INK, QUIET, MissingPlot, Plot, colour, finish, from_zero, limit_line, panel, same_scale, titled
+from ascpo.report.style import (
+    INK,
+    QUIET,
+    MissingPlot,
+    Plot,
+    colour,
+    finish,
+    from_zero,
+    limit_line,
+    panel,
+    same_scale,
+    titled,
+)
 from ascpo.report.wording import train_again
 from ascpo.theory.cantelli import confidence_of_variance, kappa_for
 

@@ -146,7 +146,7 @@ def from_zero(axes: Axes) -> None:
 
 
 _DIFFERENT = 20.0
-"""Figures whose ranges differ by more than this factor keep their own scales: on one of them the other is a flat line."""
+"""Figures whose ranges differ by more than this factor keep their own scales: on one, the other would be flat."""
 
 
 def same_scale(plots: Sequence[Plot]) -> list[Plot]:

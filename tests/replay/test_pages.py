@@ -111,12 +111,14 @@ def test_an_environment_without_frames_fills_the_page_with_its_curves():
         np.testing.assert_allclose(changed.mean(), drawing.columns[step], atol=1)
 
 
-def test_a_frame_fills_the_page_but_for_a_margin():
+def test_a_frame_fills_the_page_and_is_not_stretched():
     frame = np.full((100, 200, 3), 9, np.uint8)
-    shown = padded(frame, dark=False)
-    assert shown.shape == (110, 220, 3)
-    assert (shown[5:105, 10:210] == 9).all()
+    shown = padded(frame, (400, 400), dark=False)
+    assert shown.shape == (200, 200, 3), "the proportions are those of the page"
+    assert (shown[50:150] == 9).all()
     assert (shown[0] == 255).all()
+    assert padded(frame, (400, 100), dark=True).shape == (100, 400, 3)
+    assert padded(frame, (400, 200), dark=True).shape == frame.shape, "nothing is lost where it fits"
 
 
 def test_the_page_of_an_own_environment_shows_an_image_behind_its_panel():

@@ -35,7 +35,9 @@ def draw_curves(path: Path, rows: Mapping[str, Curves], boxes: Mapping[str, Boxe
         for axis, measure in zip(axes[i], MEASURES, strict=False):
             for j, (name, logs) in enumerate(curves.items()):
                 _curve(axis, measure, name, logs, _COLOURS[j % len(_COLOURS)])
-            axis.set_title(f"{suite}: {measure.name}", fontsize=9)
+            # As a formula, which has a real subscript.
+            axis.set_title(f"{suite}: ${measure.name}$", fontsize=9)
+            axis.set_ylabel(measure.description, fontsize=8)
             axis.set_xlabel("million steps", fontsize=8)
             if not measure.higher_is_better:
                 axis.set_yscale("symlog", linthresh=measure.floor)

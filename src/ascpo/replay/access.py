@@ -25,7 +25,8 @@ _VISER_TITLE = b"<title>Viser</title>"
 _DARK = "theme=dark"
 _TELL_THEME = (
     "<script>document.cookie = `theme=${matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'}; "
-    "path=${location.pathname}; SameSite=Strict`</script>"
+    # A websocket's address has no slash at its end.
+    "path=${location.pathname.replace(/\\/$/, '')}; SameSite=Strict`</script>"
 )
 """viser does not know which theme a browser prefers."""
 _REFUSED = "This address is not complete. Use the one that `ascpo replay` printed.\n"

@@ -8,7 +8,7 @@ import numpy as np
 
 from ascpo.replay.episode import Episode, Line
 from ascpo.replay.legend import legend, unit_of
-from ascpo.replay.pictures import Curve, Drawing, draw_curves, padded
+from ascpo.replay.pictures import SIZE, Curve, Drawing, draw_curves, padded
 from ascpo.replay.player import Player
 from ascpo.replay.viewer import Viewer
 
@@ -28,7 +28,10 @@ def curves(episode: Episode) -> tuple[Curve, ...]:
     record = episode.record
     costs = zip(record.cost_names, episode.cost.T, record.limits, strict=True)
     return (
-        *(Curve(f"cost: {name}", cost, limit, unit_of(episode, name)) for name, cost, limit in costs),
+        *(
+            Curve("cost" if name == "cost" else f"cost: {name}", cost, limit, unit_of(episode, name))
+            for name, cost, limit in costs
+        ),
         Curve("return so far", episode.returns),
     )
 
@@ -103,8 +106,22 @@ class Page:
     def _image(self, episode: Episode, step: int) -> np.ndarray | None:
         """What fills the page of a user's own environment: its frame, or else a drawing of the costs."""
         if episode.frames:
-            return padded(episode.frame(step), dark=self._dark)
-        return None if self._drawing is None else self._drawing.at(step)
+            return padded(episode.frame(step), self._size, dark=self._dark)
+        if self._drawing is None:
+            return None
+        height, width = self._drawing.image.shape[:2]
+        if (width, height) != self._size:
+            self._drawing = draw_curves(curves(episode), self._size, dark=self._dark)
+        return self._drawing.at(step)
+
+    @property
+    def _size(self) -> tuple[int, int]:
+        """The width and height of the part of the page that the panel leaves, in pixels."""
+        camera = getattr(self._client, "camera", None)
+        if camera is None:
+            return SIZE
+        width, height = (min(max(side, 200), 2000) for side in (camera.image_width, camera.image_height))
+        return width, height
 
     def _show_episode(self, episode: Episode) -> None:
         self._shown = episode
@@ -117,7 +134,7 @@ class Page:
             self._viewer.set_episode(episode.poses, episode.violated)
             self._legend.content, self._legend.visible = legend(episode.task), True
         shown = curves(episode)
-        self._drawing = None if episode.frames or episode.poses else draw_curves(shown, dark=self._dark)
+        self._drawing = None if episode.frames or episode.poses else draw_curves(shown, self._size, dark=self._dark)
         # Plots are kept where they fit: what is still on its way to a plot that is gone is an error in the browser.
         if [curve.name for curve, _ in self._plots] == [curve.name for curve in shown]:
             self._plots = [(curve, plot) for curve, (_, plot) in zip(shown, self._plots, strict=True)]

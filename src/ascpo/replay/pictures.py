@@ -9,8 +9,8 @@ from jaxtyping import Float, UInt8
 _PAPER = {False: (255, 255, 255), True: (26, 27, 30)}
 """The colour around a frame, by whether the page is dark."""
 _INK, _QUIET, _RED = {False: "#1f2328", True: "#e4e7ea"}, {False: "#6a737d", True: "#9aa4ae"}, "#e0564b"
-_SIZE = (1200, 900)
-"""Width and height of the picture, in pixels."""
+SIZE = (1200, 900)
+"""Width and height of the picture in pixels, where those of the page are not known."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +57,14 @@ class Drawing:
         return image
 
 
-def draw_curves(curves: Sequence[Curve], *, dark: bool) -> Drawing:
-    """The curves of an episode below each other."""
+def draw_curves(curves: Sequence[Curve], size: tuple[int, int] = SIZE, *, dark: bool) -> Drawing:
+    """The curves of an episode below each other, in a picture of this width and height."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     paper = tuple(part / 255 for part in _PAPER[dark])
-    figure = Figure(figsize=(_SIZE[0] / 100, _SIZE[1] / 100), dpi=100, facecolor=paper, layout="constrained")
+    figure = Figure(figsize=(size[0] / 100, size[1] / 100), dpi=100, facecolor=paper, layout="constrained")
     canvas = FigureCanvasAgg(figure)
     every = figure.subplots(len(curves), 1, sharex=True, squeeze=False)[:, 0]
     for axes, curve in zip(every, curves, strict=True):
@@ -79,16 +80,22 @@ def draw_curves(curves: Sequence[Curve], *, dark: bool) -> Drawing:
         axes.spines[["top", "right"]].set_visible(False)
         axes.spines[["left", "bottom"]].set_color(_QUIET[dark])
     every[-1].set_xlabel("step", color=_QUIET[dark])
+    every[-1].xaxis.set_major_locator(MaxNLocator(8, integer=True))
     canvas.draw()
     steps = np.arange(len(curves[0].value))
     places = every[-1].transData.transform(np.stack([steps, 0 * steps], axis=1))[:, 0]
     return Drawing(np.asarray(canvas.buffer_rgba())[..., :3].copy(), places.round().astype(int))
 
 
-def padded(frame: UInt8[np.ndarray, "height width 3"], *, dark: bool) -> UInt8[np.ndarray, "taller wider 3"]:
-    """The frame with a margin of a tenth, so that it does not touch the edges of the page."""
-    height, width = (round(0.05 * side) for side in frame.shape[:2])
-    out = np.empty((frame.shape[0] + 2 * height, frame.shape[1] + 2 * width, 3), np.uint8)
+def padded(
+    frame: UInt8[np.ndarray, "height width 3"], size: tuple[int, int] = SIZE, *, dark: bool
+) -> UInt8[np.ndarray, "taller wider 3"]:
+    """The frame with margins that give it the proportions of the page, which would stretch it otherwise."""
+    height, width = frame.shape[:2]
+    wide, tall = size
+    whole = (max(height, round(width * tall / wide)), max(width, round(height * wide / tall)))
+    out = np.empty((*whole, 3), np.uint8)
     out[:] = _PAPER[dark]
-    out[height : height + frame.shape[0], width : width + frame.shape[1]] = frame
+    top, left = (whole[0] - height) // 2, (whole[1] - width) // 2
+    out[top : top + height, left : left + width] = frame
     return out

@@ -7,6 +7,7 @@ import queue
 import socket
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -73,6 +74,8 @@ class Replay:
 
     def run(self, stop: threading.Event | None = None) -> None:
         """Handle the commands of the pages, and play, until the event is set."""
+        # A browser may close its page while a frame is on its way.
+        warnings.filterwarnings("ignore", message="Queued a .* on a closed connection")
         clock = time.monotonic()
         while stop is None or not stop.is_set():
             before = {session: session.player.head for session in self.sessions.values()}

@@ -16,6 +16,7 @@ from ascpo.report.style import Plot, panel, same_scale
 from ascpo.report.symbols import typeset
 from tests.browser import messages, opened
 from tests.report.made import QUANTILES, evaluated, made
+from tests.slow import slow
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +96,7 @@ def test_the_library_comes_with_its_licence_and_without_an_address():
     assert len(script) < 60_000
 
 
+@slow("a browser draws all plots of a page")
 def test_a_reader_zooms_reads_values_and_hides_a_group(place):
     page = write_report([place / "runs"], place / "out")
     look = "const f = document.querySelector('#figure-epret-steps');"
@@ -125,6 +127,7 @@ def test_a_reader_zooms_reads_values_and_hides_a_group(place):
         assert messages(driver) == []
 
 
+@slow("a browser draws all plots of a page")
 def test_a_narrow_table_shows_that_it_goes_on(place):
     page = write_report([place / "runs"], place / "out")
     with opened(page.as_uri(), size=(400, 800)) as driver:

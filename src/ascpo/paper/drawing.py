@@ -69,6 +69,7 @@ def draw_bars(path: Path, panels: Mapping[str, Mapping[str, tuple[float, float]]
         heights = [mean for mean, _ in bars.values()]
         axis.bar(range(len(bars)), heights, yerr=[spread for _, spread in bars.values()], capsize=3)
         axis.axhline(line, color="tab:red", linestyle=":")
+        axis.set_ylabel("times TRPO's", fontsize=8)
         axis.set_xticks(range(len(bars)), list(bars), rotation=45, ha="right", fontsize=7)
         axis.set_title(title, fontsize=9)
     return _save(figure, path)

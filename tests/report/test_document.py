@@ -140,7 +140,8 @@ def test_the_page_and_its_figures_follow_a_dark_theme(page):
     with opened(page.as_uri(), dark=True, size=(390, 800)) as driver:
         body, card, *white = driver.execute_script(colour)
         wide = driver.execute_script("return document.documentElement.scrollWidth")
-        shadows = "return getComputedStyle(document.querySelector('.scroll')).backgroundImage.split('gradient').length - 1"
+        image = "getComputedStyle(document.querySelector('.scroll')).backgroundImage"
+        shadows = f"return {image}.split('gradient').length - 1"
         assert driver.execute_script(shadows) == 4, "a table that goes on beyond an edge has a shadow there"
     assert max(map(int, re.findall(r"\d+", body + card))) < 64
     assert white == [], "nothing in a drawing is as white as paper"

@@ -57,9 +57,6 @@ def test_the_tab_has_a_title_and_the_server_learns_the_theme():
         def get_all(self, name):
             return [self[name]] if name in self else []
 
-        def __delitem__(self, name):
-            self.pop(name, None)
-
     access = Access("Replay of <Cart>")
     seen = []
 

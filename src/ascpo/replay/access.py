@@ -69,8 +69,8 @@ class Access:
                 return connection.respond(http.HTTPStatus.FORBIDDEN, _REFUSED)
             # The server's files do not know the token.
             request.path = path
-            whole = path.partition("?")[0] == "/" and "Upgrade" not in request.headers
-            if whole:
+            whole = path.partition("?")[0] in ("/", "/index.html") and "Upgrade" not in request.headers
+            if whole and "Accept-Encoding" in request.headers:
                 # Uncompressed, since it is changed.
                 del request.headers["Accept-Encoding"]
             response = answer(connection, request)
@@ -80,7 +80,8 @@ class Access:
             response.headers.update(_headers(port))
             if whole:
                 response.body = self._titled(response.body or b"")
-                del response.headers["Content-Length"]
+                if "Content-Length" in response.headers:
+                    del response.headers["Content-Length"]
                 response.headers["Content-Length"] = str(len(response.body))
             return response
 

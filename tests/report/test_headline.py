@@ -71,6 +71,9 @@ def test_different_environments_share_no_headline_and_no_figure(tmp_path):
             made(tmp_path / f"{env}{algo}", env=env, algo=algo)
     groups = groups_of(find_runs([tmp_path]))
     assert [headline.env for headline in headlines(groups)] == ["Point-1-Hazard", "Point-4-Hazard"]
+    assert "No winner: cpo and scpo have 1 seed each" in headlines(groups)[0].verdicts[0].text, (
+        "without the environment"
+    )
     learning = draw(groups)[0]
     assert list(learning.parts) == ["Point-1-Hazard", "Point-4-Hazard"]
     for env, plots in learning.parts.items():

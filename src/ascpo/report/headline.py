@@ -83,16 +83,16 @@ def compared(statistic: Statistic, sign: float, values: dict[Group, Float[np.nda
     tied = [other for other, (_, low, high) in apart.items() if low <= 0.0 <= high]
     seeds = " to ".join(map(str, sorted({len(found) for found in values.values()})))
     if tied:
-        text = f"A tie: the {seeds} seeds do not tell {listed([best.label, *(other.label for other in tied)])} apart."
-        beaten = [other.label for other in others if other not in tied]
-        text += f" They tell {best.label} from {listed(beaten)}." if beaten else ""
+        text = f"A tie: the {seeds} seeds do not tell {listed([_name(best), *(_name(other) for other in tied)])} apart."
+        beaten = [_name(other) for other in others if other not in tied]
+        text += f" They tell {_name(best)} from {listed(beaten)}." if beaten else ""
         return Verdict(statistic.title, text, means)
     nearest = min(apart.values(), key=lambda found: abs(found[0]))
     size, low, high = (abs(part) for part in nearest)
     low, high = sorted((low, high))
     write = (lambda x: points(x).removeprefix("+")) if statistic.share else number
     ahead = f"by {write(size)} (95 % interval {write(low)} to {write(high)}; {seeds} seeds)"
-    return Verdict(statistic.title, f"{best.label} wins {ahead} over {_next_best(apart, nearest)}.", means)
+    return Verdict(statistic.title, f"{_name(best)} wins {ahead} over {_next_best(apart, nearest)}.", means)
 
 
 def difference(
@@ -122,6 +122,11 @@ def _with_interval(statistic: Statistic, values: Float[np.ndarray, " seed"]) -> 
     return f"{number(mean)} [{number(low)}, {number(high)}]"
 
 
+def _name(group: Group) -> str:
+    """The label without the environment, which the heading names."""
+    return group.label.removeprefix(f"{group.first.env}, ")
+
+
 def _student(level: float, freedom: float) -> float:
     """How many standard errors an interval of this level reaches to both sides."""
     # Imported here: a report of a single group does not need it.
@@ -131,9 +136,9 @@ def _student(level: float, freedom: float) -> float:
 
 
 def _single(values: dict[Group, Float[np.ndarray, " seed"]]) -> str:
-    alone = [group.label for group, found in values.items() if len(found) < 2]
+    alone = [_name(group) for group, found in values.items() if len(found) < 2]
     return f"{listed(alone)} {'has' if len(alone) == 1 else 'have'} {plural(1, 'seed')}{' each' if alone[1:] else ''}"
 
 
 def _next_best(apart: dict[Group, tuple[float, float, float]], nearest: tuple[float, float, float]) -> str:
-    return next(group.label for group, found in apart.items() if found is nearest)
+    return next(_name(group) for group, found in apart.items() if found is nearest)

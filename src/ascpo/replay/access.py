@@ -79,7 +79,7 @@ class Access:
                 return None
             response.headers.update(_headers(port))
             if whole:
-                response.body = self._titled(response.body or b"")
+                response.body = self._titled(bytes(response.body or b""))
                 if "Content-Length" in response.headers:
                     del response.headers["Content-Length"]
                 response.headers["Content-Length"] = str(len(response.body))

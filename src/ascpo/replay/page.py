@@ -41,7 +41,7 @@ class Page:
 
     def __init__(
         self,
-        client: "viser.ClientHandle | viser.ViserServer",
+        client: "viser.ClientHandle",
         heading: str,
         titles: list[str],
         send: Callable[[Command], None],

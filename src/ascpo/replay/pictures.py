@@ -63,7 +63,8 @@ def draw_curves(curves: Sequence[Curve], size: tuple[int, int] = SIZE, *, dark: 
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    paper = tuple(part / 255 for part in _PAPER[dark])
+    red, green, blue = _PAPER[dark]
+    paper = (red / 255, green / 255, blue / 255)
     figure = Figure(figsize=(size[0] / 100, size[1] / 100), dpi=100, facecolor=paper, layout="constrained")
     canvas = FigureCanvasAgg(figure)
     every = figure.subplots(len(curves), 1, sharex=True, squeeze=False)[:, 0]

@@ -27,7 +27,7 @@ _HIDDEN = 5
 class Viewer:
     """Shows one episode of a task at a time."""
 
-    def __init__(self, client: "viser.ClientHandle | viser.ViserServer", task: Task) -> None:
+    def __init__(self, client: "viser.ClientHandle", task: Task) -> None:
         from mjviser import ViserMujocoScene
 
         self._scene, self._task = client.scene, task
@@ -40,10 +40,9 @@ class Viewer:
         )
         self._scene.add_grid("/floor", 6 * ARENA, 6 * ARENA, cell_size=0.5, section_size=1.0, position=(0, 0, -0.001))
         height = 0.8 if task.suite.robot.spatial else 0.1
-        camera = client.camera if hasattr(client, "camera") else client.initial_camera
-        camera.position = np.array([0.0, -2.6 * ARENA, 2.4 * ARENA + height])
-        camera.look_at = np.array([0.0, -0.1 * ARENA, height])
-        camera.fov = float(np.radians(45))
+        client.camera.position = np.array([0.0, -2.6 * ARENA, 2.4 * ARENA + height])
+        client.camera.look_at = np.array([0.0, -0.1 * ARENA, height])
+        client.camera.fov = float(np.radians(45))
 
     def set_episode(self, poses: Poses, violated: Bool[np.ndarray, " time"]) -> None:
         self._poses, self._violated = poses, violated

@@ -124,7 +124,13 @@ def test_the_page_of_an_own_environment_shows_an_image_behind_its_panel():
     try:
         client = Browser(0, replay._server)
         client.scene = SimpleNamespace(set_background_image=lambda image, **how: shown.append(image.shape))
-        Page(client, "heading", ["0"], lambda command: None).show(Player(replay._load))
+        client.camera = SimpleNamespace(image_width=800, image_height=500)
+        page = Page(client, "heading", ["0"], lambda command: None)
+        page.show(Player(replay._load))
+        assert not page.resized
+        client.camera.image_width = 400
+        assert page.resized, "the panel took a part of the page"
+        page.show(Player(replay._load))
     finally:
         replay.close()
-    assert shown == [(900, 1200, 3)]
+    assert shown == [(500, 800, 3), (500, 400, 3)]

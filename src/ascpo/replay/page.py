@@ -54,6 +54,7 @@ class Page:
         self._plots: list[tuple[Curve, viser.GuiUplotHandle]] = []
         self._shown: Episode | None = None
         self._drawing: Drawing | None = None
+        self._filled: tuple[int, int] | None = None
         gui.configure_theme(show_logo=False, show_share_button=False, control_width="large", dark_mode=dark)
         gui.main_panel.dock_right()
         gui.set_panel_label(heading)
@@ -105,6 +106,7 @@ class Page:
 
     def _image(self, episode: Episode, step: int) -> np.ndarray | None:
         """What fills the page of a user's own environment: its frame, or else a drawing of the costs."""
+        self._filled = self._size
         if episode.frames:
             return padded(episode.frame(step), self._size, dark=self._dark)
         if self._drawing is None:
@@ -113,6 +115,11 @@ class Page:
         if (width, height) != self._size:
             self._drawing = draw_curves(curves(episode), self._size, dark=self._dark)
         return self._drawing.at(step)
+
+    @property
+    def resized(self) -> bool:
+        """Whether an image fills the page that was made for another size of it."""
+        return self._filled is not None and self._filled != self._size
 
     @property
     def _size(self) -> tuple[int, int]:

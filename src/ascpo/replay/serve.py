@@ -83,7 +83,7 @@ class Replay:
             for client, session in self.sessions.items():
                 # An episode that somebody else chose may have taken seconds to load.
                 session.player.advance(min(now - clock, _LONGEST))
-                if client in handled or session.player.head != before.get(session):
+                if client in handled or session.player.head != before.get(session) or session.page.resized:
                     session.page.show(session.player)
             clock = now
 

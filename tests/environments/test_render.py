@@ -9,6 +9,7 @@ import pytest
 
 import ascpo
 from ascpo.environments.render import RenderingUnavailable
+from ascpo.guard.suites import ARENA
 
 SCENE = {"robot": [0.0, 0.0, 0.0], "goal": [-1.2, 0.3], "obstacles": [[0.5, 0.0]]}
 
@@ -43,6 +44,23 @@ def test_the_picture_is_tinted_red_while_a_cost_is_paid(env):
     tinted = env.render().astype(float)
     excess = tinted[..., 0] - tinted[..., 1:].mean(axis=-1)
     assert excess.mean() > (plain[..., 0] - plain[..., 1:].mean(axis=-1)).mean() + 30
+
+
+def test_the_tint_keeps_the_colours(env):
+    env.reset(seed=0, options=SCENE | {"obstacles": [[0.1, 0.0]]})
+    env.step(np.zeros(2, np.float32))
+    red, green, blue = np.moveaxis(env.render().astype(int), -1, 0)
+    assert (blue > red + 20).sum() > 50, "the hazard is still blue"
+    assert (green > red + 20).sum() > 50, "the goal is still green"
+
+
+@pytest.mark.parametrize("place", [(ARENA, ARENA), (-ARENA, ARENA), (ARENA, -ARENA), (-ARENA, -ARENA)])
+def test_all_corners_of_the_arena_are_in_the_picture(env, place):
+    env.reset(seed=0, options=SCENE | {"obstacles": [list(place)]})
+    hazard = np.argwhere(np.diff(env.render()[..., ::2].astype(int), axis=-1)[..., 0] > 40)
+    assert len(hazard) > 40
+    assert (hazard.min(axis=0) > 0).all()
+    assert (hazard.max(axis=0) < (159, 199)).all()
 
 
 def test_the_camera_stands_still_in_the_world_whichever_way_the_robot_faces(env):

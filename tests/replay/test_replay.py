@@ -1,5 +1,6 @@
 """Replays: the player, the poses, and the page in a real browser."""
 
+import contextlib
 import io
 import math
 import re
@@ -22,7 +23,7 @@ from ascpo.guard.kinds import HAZARD as HAZARD_KIND
 from ascpo.guard.scene import read_scene
 from ascpo.replay import serve as module
 from ascpo.replay.episode import Episode, play_again, step_colours, title, worst_records
-from ascpo.replay.page import curves
+from ascpo.replay.page import Page, curves
 from ascpo.replay.player import STEPS_PER_SECOND, Player, Playhead
 from ascpo.replay.poses import poses_of
 from ascpo.replay.serve import Replay, free_port
@@ -79,7 +80,8 @@ def test_a_title_names_the_largest_cost_the_violated_constraint_and_the_seed():
 
 def test_curves_are_the_costs_with_their_limits_and_the_return_with_a_mark_at_the_present_step():
     hazard, pillar, returns = curves(TWO)
-    assert [curve.name for curve in (hazard, pillar, returns)] == ["cost: hazard", "cost: pillar", "return"]
+    assert [curve.name for curve in (hazard, pillar, returns)] == ["cost: hazard", "cost: pillar", "return so far"]
+    assert hazard.title == "cost: hazard, by step", "nobody knows the unit of an environment that is no suite"
     steps, value, mark, limit = hazard.columns(1)
     np.testing.assert_array_equal(steps, [0, 1, 2, 3])
     np.testing.assert_array_equal(value, [0.0, 0.3, 0.0, 0.0])
@@ -117,14 +119,8 @@ def test_a_paused_player_stays_and_seeking_pauses_and_stays_within_the_episode()
     assert [head.at(step).step for step in (-3, 12)] == [0, 9]
 
 
-def test_a_player_loads_each_episode_once_keeps_the_speed_and_finds_the_first_violation():
-    loaded = []
-
-    def load(index):
-        loaded.append(index)
-        return [TWO, made(cost=[0.0, 0.0])][index]
-
-    player = Player(load)
+def test_a_player_keeps_the_speed_and_finds_the_first_violation():
+    player = Player([TWO, made(cost=[0.0, 0.0])].__getitem__)
     player.set_speed(4.0)
     player.seek_violation()
     assert player.head.step == 3
@@ -133,8 +129,6 @@ def test_a_player_loads_each_episode_once_keeps_the_speed_and_finds_the_first_vi
     player.seek(1)
     player.seek_violation()
     assert player.head.step == 1, "there is no violation to go to"
-    player.choose(0)
-    assert loaded == [0, 1]
 
 
 @pytest.mark.parametrize(("recorded", "kind"), [(HAZARD, HAZARD_KIND), (GHOST, GHOST_KIND)])
@@ -220,7 +214,12 @@ def test_the_next_free_port_replaces_a_taken_one():
 def served():
     """A replay of two episodes in the background."""
     pytest.importorskip("viser", reason="viser is not installed: pip install 'ascpo[viewer]'.")
-    replay = Replay([straight(*HAZARD), straight(HAZARD[0], 919)], port=0)
+    with running(Replay([straight(*HAZARD), straight(HAZARD[0], 919)], port=0)) as replay:
+        yield replay
+
+
+@contextlib.contextmanager
+def running(replay):
     stop = threading.Event()
     thread = threading.Thread(target=replay.run, args=(stop,))
     thread.start()
@@ -268,6 +267,11 @@ def test_the_command_prints_the_address_and_an_interrupt_ends_it(tmp_path, monke
     assert printed.err == ""
 
 
+def served_player(served):
+    """The player of the browser that connected last."""
+    return list(served.sessions.values())[-1].player
+
+
 def wait_for(what, seconds=120.0):
     """Wait until there is a result."""
     end = time.monotonic() + seconds
@@ -284,14 +288,16 @@ HOSTILE = '<img src="//evil.example/x" onerror="document.title=1">'
 def marked():
     """A page about an episode whose names are markup."""
     pytest.importorskip("viser", reason="viser is not installed: pip install 'ascpo[viewer]'.")
-    replay = Replay([replace(straight("tests.own:Cart", 3), cost_names=(HOSTILE,))], port=0, trust_env=True)
-    yield replay
-    replay.close()
+    record = replace(straight("tests.own:Cart", 3), cost_names=(HOSTILE,))
+    with running(Replay([record], port=0, trust_env=True)) as replay:
+        yield replay
 
 
 def test_names_in_a_record_are_no_markup_on_the_page(marked):
-    marked._page.show_error(f"{HOSTILE} and **text**")
-    for part in (marked._page._violation, marked._page._text, marked._page._note):
+    page = Page(marked._server, HOSTILE, ["0"], lambda command: None)
+    page.show(Player(marked._load))
+    page.show_error(f"{HOSTILE} and **text**")
+    for part in (page._violation, page._text, page._note):
         assert type(part).__name__ == "GuiHtmlHandle", "Markdown may hold HTML, too"
         assert "<img" not in part.content
         assert "&lt;img" in part.content
@@ -331,22 +337,22 @@ def test_the_page_shows_the_robot_and_handles_keys_and_buttons(served):
         slider = page.find_element(By.CSS_SELECTOR, '[role="slider"]')
         start = wait_for(robot)
         slider.send_keys(Keys.ARROW_RIGHT * 30)
-        wait_for(lambda: served.player.head.step == 30)
+        wait_for(lambda: served_player(served).head.step == 30)
         assert np.linalg.norm(wait_for(robot) - start) > 5
         seek = next(one for one in page.find_elements(By.TAG_NAME, "button") if "first violation" in one.text)
         seek.click()
         first = straight(*HAZARD).first_violation[0]
-        wait_for(lambda: served.player.head.step == first)
+        wait_for(lambda: served_player(served).head.step == first)
         wait_for(lambda: f"VIOLATED in step {first}" in page.find_element(By.TAG_NAME, "body").text)
         wait_for(lambda: slider.get_attribute("aria-valuenow") == str(first))
         assert len(page.find_elements(By.CSS_SELECTOR, ".uplot canvas")) == 2, "the cost, and the return"
         page.find_element(By.XPATH, "//button[contains(., 'Play')]").click()
-        wait_for(lambda: served.player.head.step > first)
+        wait_for(lambda: served_player(served).head.step > first)
         page.find_element(By.CSS_SELECTOR, 'input[value^="0: cost"]').click()
         second = page.find_element(By.XPATH, "//*[@role='option'][starts-with(normalize-space(.), '1: cost')]")
         wait_for(second.is_displayed)
         second.click()
-        wait_for(lambda: served.player.index == 1)
+        wait_for(lambda: served_player(served).index == 1)
         other = straight(HAZARD[0], 919).first_violation[0]
         wait_for(lambda: f"First violation: hazard, in step {other}" in page.find_element(By.TAG_NAME, "body").text)
         assert messages(page) == []

@@ -1,4 +1,4 @@
-"""Videos of episodes: one frame per step, red while there is a cost."""
+"""Videos of episodes: one frame per step, tinted while there is a cost, with the step and its costs."""
 
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from ascpo.environments.render import RenderingUnavailable
 from ascpo.evaluation.records import write_records
 from ascpo.evaluation.retrace import retrace
 from ascpo.replay import video as module
-from ascpo.replay.episode import play_again
-from ascpo.replay.video import with_time_bar, write_video
+from ascpo.replay.episode import Line, play_again
+from ascpo.replay.video import with_text, with_time_bar, write_video
 from ascpo.runs.serialization import BadSetting
 from tests.replay.straight import HAZARD, OWN, straight
 
@@ -71,6 +71,31 @@ def test_the_time_bar_is_dark_up_to_the_present_step_and_red_at_violations():
     np.testing.assert_array_equal(np.flatnonzero(bar.sum(axis=1) < 100), np.arange(30))
     wide = with_time_bar(np.zeros((4, 10, 3), np.uint8), np.array([False, True]), step=0)[4]
     np.testing.assert_array_equal(redness(wide) > 50, [False] * 5 + [True] * 5)
+
+
+def test_the_step_and_its_costs_stand_above_the_frame_and_violations_are_red():
+    frame = np.zeros((100, 320, 3), np.uint8)
+    calm = with_text(frame, (Line("step 3 of 9"), Line("hazard: cost 0.000, limit 0")))
+    alarm = with_text(frame, (Line("step 3 of 9"), Line("hazard: cost 0.120, limit 0", alarm=True)))
+    assert calm.shape == alarm.shape
+    assert calm.shape[0] > 120
+    np.testing.assert_array_equal(calm[-100:], frame)
+    assert redness(calm[:-100]).max() < 20
+    assert redness(alarm[:-100]).max() > 100
+    assert (calm[:-100].sum(axis=-1) < 300).sum() > 100, "the text is dark on white"
+    assert module._fitting("a long name: cost 0.123", lambda text: len(text) <= 12) == "… cost 0.123"
+    assert module._fitting("short", lambda text: len(text) <= 12) == "short"
+    assert with_text(frame[:, :64], (Line("step 3"),)).shape == (100, 64, 3), "nobody could read it"
+
+
+def test_captions_have_every_cost_with_its_limit():
+    episode = play_again(straight(*HAZARD))
+    first = episode.first_violation
+    step, hazard = episode.captions(first)
+    assert step.text == f"step {first} of {len(episode) - 1}"
+    assert hazard.text == f"hazard: cost {episode.cost[first, 0]:.3f}, limit 0"
+    assert hazard.alarm
+    assert not episode.captions(0)[1].alarm
 
 
 def test_a_users_environment_renders_the_frames_of_its_video(tmp_path):

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from ascpo.report import seeds
 from ascpo.report.data import find_runs, one_run, read_run
 from ascpo.report.groups import by_constraint, differing, groups_of
-from ascpo.report.tables import fresh_tables, settings_tables, training_table, versions_table
+from ascpo.report.tables import fresh_tables, settings_tables, training_table, versions_table, whole_table
 from ascpo.report.wording import number, percent
 from ascpo.runs.serialization import BadSetting
 from tests.report.made import NO_CONSTRAINTS, QUANTILES, evaluated, made, several
@@ -49,9 +49,24 @@ def test_the_columns_of_the_log_say_which_quantiles_there_are(tmp_path):
     assert list(both.quantiles("pillar")) == [0.5, 0.9, 0.95, 0.99]
 
 
-def test_the_last_figures_are_means_of_the_last_epochs(tmp_path):
-    run = read_run(made(tmp_path / "a", epochs=12, EpRet=list(range(12))))
-    assert run.last("EpRet") == np.mean(range(2, 12))
+@pytest.mark.parametrize(("epochs", "ending"), [(4, 1), (30, 3), (300, 10)])
+def test_the_last_figures_are_means_of_the_last_tenth_of_the_training_and_of_ten_epochs_at_most(
+    tmp_path, epochs, ending
+):
+    run = read_run(made(tmp_path / "a", epochs=epochs, EpRet=list(range(epochs))))
+    assert run.last("EpRet") == np.mean(range(epochs - ending, epochs))
+
+
+def test_the_table_of_the_end_has_nothing_of_the_whole_training_and_the_other_table_has_it(tmp_path):
+    groups = groups_of([read_run(made(tmp_path / "a", epochs=4, CostRate=0.5, EpochCostRate=[0.9, 0.7, 0.5, 0.1]))])
+    end, whole = training_table(groups), whole_table(groups)
+    titles = [statistic.title for statistic in end.statistics]
+    assert "cost rate $ρ_c$" not in titles
+    assert end.rows[0].cells[titles.index("cost per step")].value == "0.1"
+    assert end.note == "The values are those of the last epoch."
+    assert [(s.title, cell.value) for s, cell in zip(whole.statistics, whole.rows[0].cells, strict=True)] == [
+        ("cost rate $ρ_c$", "0.5"), ("epochs", "4"), ("steps", "400"), ("seconds", "40")
+    ]  # fmt: skip
 
 
 def test_settings_of_older_runs_are_found_under_the_algorithms_name(tmp_path):

@@ -55,8 +55,8 @@ def shown(page):
 
 def test_every_figure_is_seen(page, shown):
     sizes = shown.execute_script(
-        "return [...document.querySelectorAll('figure')].map(f => { const b = f.querySelector('svg')"
-        ".getBoundingClientRect(); return [f.id, b.width, b.height]; })"
+        "return [...document.querySelectorAll('figure')].map(f => { const b = (f.querySelector('canvas') || "
+        "f.querySelector('svg')).getBoundingClientRect(); return [f.id, b.width, b.height]; })"
     )
     names = {name.removeprefix("figure-") for name, _, _ in sizes}
     assert {"epret-steps", "saferate-clock", "fan-" + _slug(page), "cost-sampled", "nu-epochs", "kl-epochs"} <= names
@@ -79,7 +79,8 @@ def test_names_are_shown_as_they_are_and_do_nothing(page, shown):
     title = shown.execute_script("return document.title")
     assert title == f"{EVIL}: 2 settings side by side"
     assert shown.execute_script("return document.querySelector('h1').textContent") == title
-    assert shown.execute_script("return document.querySelectorAll('script, img, b > b, i > i').length") == 0
+    assert shown.execute_script("return document.querySelectorAll('img, b > b, i > i').length") == 0
+    assert shown.execute_script("return document.querySelectorAll('script').length") == 2, "the page has two of its own"
     summaries = shown.execute_script(
         "return [...document.querySelectorAll('#journal summary')].map(s => s.textContent)"
     )
@@ -130,13 +131,20 @@ def test_the_date_and_the_journal_are_there(shown):
     assert "Reward only" in journal
 
 
-def test_the_page_follows_a_dark_theme_with_figures_on_white(page):
-    colour = "return [document.body, document.querySelector('figure')].map(e => getComputedStyle(e).backgroundColor)"
+def test_the_page_and_its_figures_follow_a_dark_theme(page):
+    colour = (
+        "return [document.body, document.querySelector('figure')].map(e => getComputedStyle(e).backgroundColor)"
+        ".concat([...document.querySelectorAll('#largest svg.figure *')].map(e => getComputedStyle(e).fill)"
+        ".filter(f => f === 'rgb(255, 255, 255)'))"
+    )
     with opened(page.as_uri(), dark=True, size=(390, 800)) as driver:
-        body, card = driver.execute_script(colour)
+        body, card, *white = driver.execute_script(colour)
         wide = driver.execute_script("return document.documentElement.scrollWidth")
-    assert max(map(int, re.findall(r"\d+", body))) < 64
-    assert card == "rgb(255, 255, 255)"
+        image = "getComputedStyle(document.querySelector('.scroll')).backgroundImage"
+        shadows = f"return {image}.split('gradient').length - 1"
+        assert driver.execute_script(shadows) == 4, "a table that goes on beyond an edge has a shadow there"
+    assert max(map(int, re.findall(r"\d+", body + card))) < 64
+    assert white == [], "nothing in a drawing is as white as paper"
     assert wide <= 390
 
 

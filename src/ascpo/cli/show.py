@@ -32,11 +32,24 @@ def show_evaluation(run: Path, episodes: int, *, actions: EvaluatedActions = "sa
 
 
 def show_figures(ways: Mapping[str, Figures], episodes: int) -> None:
-    """A table with a column for each kind of actions."""
+    """A table with a column for each kind of actions, or a table for each if they do not fit side by side."""
     console = Console(highlight=False, markup=False)
+    wide, digits = console.width >= _WIDE, 4 if console.width >= _ROOM or len(ways) == 1 else 3
+    table = _figures_table(ways, episodes, wide=wide, digits=digits)
+    if len(ways) == 1 or _width(table) <= console.width:
+        return console.print(table)
+    for way, figures in ways.items():
+        console.print(_figures_table({way: figures}, episodes, wide=wide, digits=4))
+
+
+def _width(table: Table) -> int:
+    """The width that the table needs to lose nothing."""
+    return Console(width=10_000).measure(table).maximum
+
+
+def _figures_table(ways: Mapping[str, Figures], episodes: int, *, wide: bool, digits: int) -> Table:
     fresh = "fresh " if len(ways) == 1 else ""
     table = plain_table(f"{episodes} {fresh}episodes", *(f"{way} actions" for way in ways))
-    wide, digits = console.width >= _WIDE, 4 if console.width >= _ROOM or len(ways) == 1 else 3
     if wide:
         table.add_column("", style="dim")
     for name in next(iter(ways.values())):
@@ -45,13 +58,14 @@ def show_figures(ways: Mapping[str, Figures], episodes: int) -> None:
             table.add_row(
                 printable(name), *(_with_interval(figures, name, digits) for figures in ways.values()), *meaning
             )
-    console.print(table)
+    return table
 
 
 def plain_table(first: str, *others: str) -> Table:
     """A table without lines. All columns but the first are numbers."""
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), title_justify="left")
-    table.add_column(first, no_wrap=True)
+    # A name that is too long goes on in the next line; figures stay whole.
+    table.add_column(first, overflow="fold")
     for name in others:
         table.add_column(name, justify="right", no_wrap=True)
     return table

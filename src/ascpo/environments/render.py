@@ -27,8 +27,8 @@ COLOURS = {
 }
 PILLAR_COLOUR = (0.95, 0.6, 0.15, 1.0)
 ROBOT_COLOUR = (0.85, 0.25, 0.2, 1.0)
-TINT = np.array([255.0, 0.0, 0.0])
-TINT_SHARE = 0.35
+TINT = np.array([1.0, 0.78, 0.78])
+"""Red light: what was blue or green is darker and stays so."""
 
 
 @runtime_checkable
@@ -66,7 +66,7 @@ class Painter:
         for field in ("qpos", "qvel", "mocap_pos", "mocap_quat"):
             getattr(self._data, field)[:] = getattr(data, field)
         mujoco.mj_forward(self._model, self._data)
-        camera, option = _camera(layout), mujoco.MjvOption()
+        camera, option = _camera(layout, spatial=self._task.suite.robot.spatial), mujoco.MjvOption()
         option.sitegroup[:] = 0
         everything = mujoco.mjtCatBit.mjCAT_ALL.value
         mujoco.mjv_updateScene(self._model, self._data, option, None, camera, everything, self._scene)
@@ -75,7 +75,7 @@ class Painter:
         mujoco.mjr_readPixels(self._image, None, self._rect, self._pixels)
         image = self._image[::-1]
         if violated:
-            image = (image * (1 - TINT_SHARE) + TINT * TINT_SHARE).astype(np.uint8)
+            image = (image * TINT).astype(np.uint8)
         return image.copy()
 
     def close(self) -> None:
@@ -117,10 +117,11 @@ def _from_start(layout: Layout, place: np.ndarray) -> np.ndarray:
     return np.array([c * x + s * y, -s * x + c * y, float(place[2])])
 
 
-def _camera(layout: Layout) -> mujoco.MjvCamera:
+def _camera(layout: Layout, *, spatial: bool) -> mujoco.MjvCamera:
+    """A camera that sees the whole arena, and what is placed in the air above it."""
     camera = mujoco.MjvCamera()
     camera.lookat[:] = _from_start(layout, np.array([0.0, 0.0, 0.3]))
-    camera.distance, camera.elevation = 2.9 * ARENA, -55.0
+    camera.distance, camera.elevation = (4.2 if spatial else 3.6) * ARENA, -55.0
     camera.azimuth = 90.0 - math.degrees(float(layout.heading))
     return camera
 

@@ -35,7 +35,9 @@ def draw_curves(path: Path, rows: Mapping[str, Curves], boxes: Mapping[str, Boxe
         for axis, measure in zip(axes[i], MEASURES, strict=False):
             for j, (name, logs) in enumerate(curves.items()):
                 _curve(axis, measure, name, logs, _COLOURS[j % len(_COLOURS)])
-            axis.set_title(f"{suite}: {measure.name}", fontsize=9)
+            # As a formula, which has a real subscript.
+            axis.set_title(f"{suite}: ${measure.name}$", fontsize=9)
+            axis.set_ylabel(measure.description, fontsize=8)
             axis.set_xlabel("million steps", fontsize=8)
             if not measure.higher_is_better:
                 axis.set_yscale("symlog", linthresh=measure.floor)
@@ -67,6 +69,7 @@ def draw_bars(path: Path, panels: Mapping[str, Mapping[str, tuple[float, float]]
         heights = [mean for mean, _ in bars.values()]
         axis.bar(range(len(bars)), heights, yerr=[spread for _, spread in bars.values()], capsize=3)
         axis.axhline(line, color="tab:red", linestyle=":")
+        axis.set_ylabel("times TRPO's", fontsize=8)
         axis.set_xticks(range(len(bars)), list(bars), rotation=45, ha="right", fontsize=7)
         axis.set_title(title, fontsize=9)
     return _save(figure, path)

@@ -89,12 +89,32 @@ def page_to_markdown(page: Page) -> str:
 
 
 def _print_table(table: Table, console: Console) -> None:
-    shown = RichTable(box=None, header_style="bold", padding=(0, 2, 0, 0), title_justify="left", title=table.title)
-    for title, digits in table.columns.items():
-        shown.add_column(title, justify="right" if digits else "left", overflow="fold", no_wrap=not digits)
-    for row in table.cells():
-        shown.add_row(*row)
-    console.print(shown)
+    cells = list(table.cells())
+    for i, columns in enumerate(_blocks(list(table.columns), cells, console.width)):
+        shown = RichTable(box=None, header_style="bold", padding=(0, 2, 0, 0), title_justify="left")
+        shown.title = table.title if i == 0 else f"{table.title} (continued)"
+        for title in columns:
+            number = bool(table.columns[title])
+            shown.add_column(title, justify="right" if number else "left", overflow="fold", no_wrap=number)
+        places = [list(table.columns).index(title) for title in columns]
+        for row in cells:
+            shown.add_row(*(row[place] for place in places))
+        console.print(shown)
+
+
+def _blocks(titles: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> list[list[str]]:
+    """The columns in blocks that fit next to each other. Every block begins with the first column, which names rows."""
+    widths = [max(len(text) for text in column) + 2 for column in zip(titles, *cells, strict=True)]
+    # A long text in the first column goes on in the next line.
+    room = width - min(widths[0], width // 2)
+    blocks, left = [[titles[0]]], room
+    for title, needed in zip(titles[1:], widths[1:], strict=True):
+        if needed > left and len(blocks[-1]) > 1:
+            blocks.append([titles[0]])
+            left = room
+        blocks[-1].append(title)
+        left -= needed
+    return blocks
 
 
 def _to_markdown(table: Table) -> str:

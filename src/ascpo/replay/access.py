@@ -6,6 +6,7 @@ rebinding) sends that name as `Host`, and another page sends its address as `Ori
 """
 
 import contextlib
+import html
 import http
 import secrets
 import socket
@@ -27,6 +28,14 @@ _PORTS = 20
 """The number of ports that it tries."""
 NAMES = ("127.0.0.1", "localhost", "[::1]")
 """The names of this machine to itself."""
+_VISER_TITLE = b"<title>Viser</title>"
+_DARK = "theme=dark"
+_TELL_THEME = (
+    "<script>document.cookie = `theme=${matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'}; "
+    # A websocket's address has no slash at its end.
+    "path=${location.pathname.replace(/\\/$/, '')}; SameSite=Strict`</script>"
+)
+"""viser does not know which theme a browser prefers."""
 _REFUSED = "This address is not complete. Use the one that `ascpo replay` printed.\n"
 
 
@@ -39,8 +48,11 @@ class Headers(Protocol):
 class Access:
     """Refuses requests that do not come from the page itself."""
 
-    def __init__(self) -> None:
+    def __init__(self, title: str = "") -> None:
         self.token = secrets.token_urlsafe(16)
+        self.dark = False
+        """Whether the browser that connected last prefers a dark page."""
+        self._title = title
         self._guards = False
 
     @contextmanager
@@ -70,12 +82,27 @@ class Access:
                 return connection.respond(http.HTTPStatus.FORBIDDEN, _REFUSED)
             # The server's files do not know the token.
             request.path = path
+            whole = path.partition("?")[0] in ("/", "/index.html") and "Upgrade" not in request.headers
+            if whole and "Accept-Encoding" in request.headers:
+                # Uncompressed, since it is changed.
+                del request.headers["Accept-Encoding"]
             response = answer(connection, request)
-            if response is not None:
-                response.headers.update(_headers(port))
+            if response is None:
+                self.dark = _DARK in [one.strip() for one in request.headers.get("Cookie", "").split(";")]
+                return None
+            response.headers.update(_headers(port))
+            if whole:
+                response.body = self._titled(bytes(response.body or b""))
+                if "Content-Length" in response.headers:
+                    del response.headers["Content-Length"]
+                response.headers["Content-Length"] = str(len(response.body))
             return response
 
         return process_request
+
+    def _titled(self, page: bytes) -> bytes:
+        """The page with our title, and with a script that tells this server the browser's theme by a cookie."""
+        return page.replace(_VISER_TITLE, f"<title>{html.escape(self._title)}</title>{_TELL_THEME}".encode(), 1)
 
     def inside(self, path: str) -> str | None:
         """The path after the token; None without the token."""

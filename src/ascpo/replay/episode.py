@@ -94,6 +94,16 @@ class Episode:
             lines.append(Line(f"{text} VIOLATED in step {step}." if alarm else text, alarm))
         return tuple(lines)
 
+    def captions(self, step: int) -> tuple[Line, ...]:
+        """The step and its costs, in a line each. Violations are alarms."""
+        lines = [Line(f"step {step} of {len(self) - 1}")]
+        record = self.record
+        for name, limit, cost, over in zip(
+            record.cost_names, record.limits, self.cost[step], self.violations[step], strict=True
+        ):
+            lines.append(Line(f"{name}: cost {cost:.3f}, limit {limit:g}", bool(over)))
+        return tuple(lines)
+
 
 def play_again(record: Record, env: Environment | None = None, *, trust_env: bool = False) -> Episode:
     """Play a recorded episode again, and keep what a viewer shows."""

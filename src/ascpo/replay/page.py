@@ -1,15 +1,14 @@
-"""The page of a replay: controls, text and plots. Its controls put commands for the player into a queue."""
+"""The page of a replay in one browser: controls, text and plots. Its controls send commands for the player."""
 
 import html
-import queue
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
 from ascpo.replay.episode import Episode, Line
+from ascpo.replay.legend import legend, unit_of
+from ascpo.replay.pictures import SIZE, Curve, Drawing, draw_curves, padded
 from ascpo.replay.player import Player
 from ascpo.replay.viewer import Viewer
 
@@ -20,52 +19,43 @@ if TYPE_CHECKING:
 Command = Callable[[Player], None]
 
 SPEEDS = {"1/4": 0.25, "1/2": 0.5, "1": 1.0, "2": 2.0, "4": 4.0}
-_INK, _RED = "#334155", "#dc2626"
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A quantity over the steps of an episode, with a mark at the present step."""
-
-    name: str
-    value: Float[np.ndarray, " time"]
-    limit: float | None = None
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """The range of the vertical axis, with some room at both ends."""
-        shown = [*self.value, 0.0 if self.limit is None else self.limit]
-        low, high = float(min(shown)), float(max(shown))
-        room = 0.08 * (high - low) or 0.1
-        return low - room, high + room
-
-    def columns(self, step: int) -> tuple[Float[np.ndarray, " time"], ...]:
-        """Steps, values, the mark at the present step, and the limit if there is one. The plot skips NaN."""
-        steps = np.arange(len(self.value), dtype=float)
-        mark = np.where(steps == step, self.value, np.nan)
-        limits = () if self.limit is None else (np.full_like(steps, self.limit),)
-        return steps, self.value, mark, *limits
+_INK, _RED = {False: "#334155", True: "#cbd5e1"}, {False: "#dc2626", True: "#f87171"}
+"""By whether the page is dark."""
 
 
 def curves(episode: Episode) -> tuple[Curve, ...]:
     """Each cost with its limit, and the return."""
     record = episode.record
     costs = zip(record.cost_names, episode.cost.T, record.limits, strict=True)
-    return (*(Curve(f"cost: {name}", cost, limit) for name, cost, limit in costs), Curve("return", episode.returns))
+    return (
+        *(
+            Curve("cost" if name == "cost" else f"cost: {name}", cost, limit, unit_of(episode, name))
+            for name, cost, limit in costs
+        ),
+        Curve("return so far", episode.returns),
+    )
 
 
 class Page:
     """Shows the state of a player."""
 
-    def __init__(self, server: "viser.ViserServer", heading: str, titles: list[str]) -> None:
-        self.commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
-        self._server, self._titles = server, titles
-        self._gui = gui = server.gui
+    def __init__(
+        self,
+        client: "viser.ClientHandle",
+        heading: str,
+        titles: list[str],
+        send: Callable[[Command], None],
+        *,
+        dark: bool = False,
+    ) -> None:
+        self._client, self._titles, self._send, self._dark = client, titles, send, dark
+        self._gui = gui = client.gui
         self._viewer: Viewer | None = None
         self._plots: list[tuple[Curve, viser.GuiUplotHandle]] = []
         self._shown: Episode | None = None
-        self._frame: viser.GuiImageHandle | None = None
-        gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")
+        self._drawing: Drawing | None = None
+        self._filled: tuple[int, int] | None = None
+        gui.configure_theme(show_logo=False, show_share_button=False, control_width="large", dark_mode=dark)
         gui.main_panel.dock_right()
         gui.set_panel_label(heading)
         self._chooser = gui.add_dropdown("Episode", self._titles, hint="The worst episode comes first.")
@@ -76,6 +66,7 @@ class Page:
         self._speed = gui.add_dropdown("Speed", tuple(SPEEDS), initial_value="1", hint="1 is 30 steps a second.")
         self._text = gui.add_html("")
         self._note = gui.add_html("", visible=False)
+        self._legend = gui.add_html("", visible=False)
         self._chooser.on_update(self._listener(lambda player, chosen: player.choose(self._titles.index(chosen))))
         self._seek.on_click(self._listener(lambda player, _: player.seek_violation()))
         self._step.on_update(self._listener(Player.seek))
@@ -87,44 +78,70 @@ class Page:
             # Changes by the program itself have no client.
             if event.client_id is not None:
                 if event.target is self._chooser:
-                    self._text.content = _html([Line("Playing the episode again ...")])
+                    self._text.content = self._html([Line("Playing the episode again ...")])
                 value = event.target.value
-                self.commands.put(lambda player: act(player, value))
+                self._send(lambda player: act(player, value))
 
         return on_event
 
     def show_error(self, text: str) -> None:
         """Show an error until the page shows another episode."""
-        self._note.content, self._note.visible = _html([Line(text)]), True
+        self._note.content, self._note.visible = self._html([Line(text)]), True
 
     def show(self, player: Player) -> None:
         episode, head = player.episode, player.head
-        with self._server.atomic():
+        with self._client.atomic():
             if episode is not self._shown:
                 self._show_episode(episode)
             self._chooser.value = self._titles[player.index]
             self._step.value = head.step
             self._play.label = "Pause" if head.playing else "Play"
-            self._text.content = _html(episode.step_text(head.step))
+            self._text.content = self._html(episode.step_text(head.step))
             for curve, plot in self._plots:
                 plot.data = curve.columns(head.step)
             if self._viewer is not None:
                 self._viewer.show(head.step)
-            if episode.frames and self._frame is not None:
-                self._frame.image = episode.frame(head.step)
+            elif (image := self._image(episode, head.step)) is not None:
+                self._client.scene.set_background_image(image, format="jpeg", jpeg_quality=85)
+
+    def _image(self, episode: Episode, step: int) -> np.ndarray | None:
+        """What fills the page of a user's own environment: its frame, or else a drawing of the costs."""
+        self._filled = self._size
+        if episode.frames:
+            return padded(episode.frame(step), self._size, dark=self._dark)
+        if self._drawing is None:
+            return None
+        height, width = self._drawing.image.shape[:2]
+        if (width, height) != self._size:
+            self._drawing = draw_curves(curves(episode), self._size, dark=self._dark)
+        return self._drawing.at(step)
+
+    @property
+    def resized(self) -> bool:
+        """Whether an image fills the page that was made for another size of it."""
+        return self._filled is not None and self._filled != self._size
+
+    @property
+    def _size(self) -> tuple[int, int]:
+        """The width and height of the part of the page that the panel leaves, in pixels."""
+        camera = getattr(self._client, "camera", None)
+        if camera is None:
+            return SIZE
+        width, height = (min(max(side, 200), 2000) for side in (camera.image_width, camera.image_height))
+        return width, height
 
     def _show_episode(self, episode: Episode) -> None:
         self._shown = episode
-        self._violation.content = _html([Line(episode.first_violation_text())])
+        self._violation.content = self._html([Line(episode.first_violation_text())])
         self._seek.disabled = episode.first_violation is None
         self._step.max = max(len(episode) - 1, 1)
-        self._note.content, self._note.visible = _html([Line(episode.note)]), bool(episode.note)
+        self._note.content, self._note.visible = self._html([Line(episode.note)]), bool(episode.note)
         if episode.task is not None and episode.poses is not None:
-            self._viewer = self._viewer or Viewer(self._server, episode.task)
+            self._viewer = self._viewer or Viewer(self._client, episode.task)
             self._viewer.set_episode(episode.poses, episode.violated)
-        if episode.frames and self._frame is None:
-            self._frame = self._gui.add_image(episode.frame(0), format="jpeg")
+            self._legend.content, self._legend.visible = legend(episode.task), True
         shown = curves(episode)
+        self._drawing = None if episode.frames or episode.poses else draw_curves(shown, self._size, dark=self._dark)
         # Plots are kept where they fit: what is still on its way to a plot that is gone is an error in the browser.
         if [curve.name for curve, _ in self._plots] == [curve.name for curve in shown]:
             self._plots = [(curve, plot) for curve, (_, plot) in zip(shown, self._plots, strict=True)]
@@ -136,23 +153,23 @@ class Page:
         self._plots = [(curve, self._plot(curve)) for curve in shown]
 
     def _plot(self, curve: Curve) -> "viser.GuiUplotHandle":
+        red = _RED[self._dark]
         series: list[uplot.Series] = [
             {"label": "step"},
-            {"label": curve.name, "stroke": _INK, "width": 1.5, "points": {"show": False}},
-            {"label": "now", "stroke": _RED, "points": {"show": True, "size": 9, "fill": _RED}},
-            {"label": "limit", "stroke": _RED, "dash": (6, 4), "width": 1.5, "points": {"show": False}},
+            {"label": curve.name, "stroke": _INK[self._dark], "width": 1.5, "points": {"show": False}},
+            {"label": "now", "stroke": red, "points": {"show": True, "size": 9, "fill": red}},
+            {"label": "limit", "stroke": red, "dash": (6, 4), "width": 1.5, "points": {"show": False}},
         ]
         columns, scales = curve.columns(0), _scales(curve)
         look = {"legend": {"show": False}, "height": 150, "padding": (12, 20, 0, 0)}
-        return self._gui.add_uplot(columns, tuple(series[: len(columns)]), title=curve.name, scales=scales, **look)
+        return self._gui.add_uplot(columns, tuple(series[: len(columns)]), title=curve.title, scales=scales, **look)
+
+    def _html(self, lines: Iterable[Line]) -> str:
+        """Small text; alarms are red and bold. Names come from files, so that nothing in them is markup."""
+        alarm = f"color: {_RED[self._dark]}; font-weight: bold"
+        parts = (f'<div style="{alarm if line.alarm else ""}">{html.escape(line.text)}</div>' for line in lines)
+        return f'<div style="font-size: 0.85em; line-height: 1.5; padding: 0 0.6em">{"".join(parts)}</div>'
 
 
 def _scales(curve: Curve) -> dict[str, "uplot.Scale"]:
     return {"x": {"time": False}, "y": {"range": curve.range}}
-
-
-def _html(lines: Iterable[Line]) -> str:
-    """Small text; alarms are red and bold. Names come from files, so that nothing in them is markup."""
-    alarm = f"color: {_RED}; font-weight: bold"
-    parts = (f'<div style="{alarm if line.alarm else ""}">{html.escape(line.text)}</div>' for line in lines)
-    return f'<div style="font-size: 0.85em; line-height: 1.5; padding: 0 0.6em">{"".join(parts)}</div>'

@@ -1,6 +1,5 @@
 """The state of a replay: which episode it shows, and which step. It needs no viewer, so tests use it alone."""
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -41,10 +40,10 @@ class Playhead:
 
 
 class Player:
-    """Plays episodes. It loads an episode when somebody first chooses it."""
+    """Plays episodes."""
 
     def __init__(self, load: Callable[[int], Episode]) -> None:
-        self._load = functools.cache(load)
+        self._load = load
         self._speed = 1.0
         self.choose(0)
 

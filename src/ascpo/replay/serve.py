@@ -1,10 +1,14 @@
 """The server of a replay: it shows the worst episodes of an evaluation in a browser on the same machine."""
 
 import contextlib
+import functools
 import io
 import queue
 import threading
 import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -12,7 +16,7 @@ from ascpo.errors import to_install
 from ascpo.evaluation.records import Record
 from ascpo.replay.access import LOOPBACK, Access, free_port
 from ascpo.replay.episode import play_again, title
-from ascpo.replay.page import Page
+from ascpo.replay.page import Command, Page
 from ascpo.replay.player import Player
 from ascpo.runs.environment import Environment
 from ascpo.runs.errors import MENDABLE
@@ -21,8 +25,13 @@ from ascpo.runs.serialization import BadSetting
 if TYPE_CHECKING:
     import viser
 
+    Event = viser.ClientHandle | Command | None
+    """A browser that connects, a command of its page, or its end."""
+
 _FRAME = 1 / 30
 """Seconds between two frames."""
+_LONGEST = 0.5
+"""A page that had to wait plays on by at most this many seconds."""
 
 
 class Replay:
@@ -36,12 +45,18 @@ class Replay:
         env: Environment | None = None,
         trust_env: bool = False,
     ) -> None:
-        self.player = Player(lambda index: play_again(records[index], env, trust_env=trust_env))
-        self._access = Access()
+        # All browsers share the episodes that have been played again, and nothing else.
+        self._load = functools.cache(lambda index: play_again(records[index], env, trust_env=trust_env))
+        self._load(0)
+        self.heading = f"{records[0].env}, {'mean' if records[0].mean_action else 'sampled'} actions"
+        self._titles = [title(record, i) for i, record in enumerate(records)]
+        self._access = Access(f"Replay of {self.heading}")
         self._server = _serve(free_port(port), self._access)
-        heading = f"{records[0].env}, {'mean' if records[0].mean_action else 'sampled'} actions"
-        self._page = Page(self._server, heading, [title(record, i) for i, record in enumerate(records)])
-        self._page.show(self.player)
+        self._events: queue.SimpleQueue[tuple[int, Event]] = queue.SimpleQueue()
+        self.sessions: dict[int, Session] = {}
+        """The browsers that are connected, by the number of the client."""
+        self._server.on_client_connect(lambda client: self._events.put((client.client_id, client)))
+        self._server.on_client_disconnect(lambda client: self._events.put((client.client_id, None)))
 
     @property
     def address(self) -> str:
@@ -53,31 +68,56 @@ class Replay:
         return self._server.get_port()
 
     def run(self, stop: threading.Event | None = None) -> None:
-        """Handle the commands of the page, and play, until the event is set."""
+        """Handle the commands of the pages, and play, until the event is set."""
+        # A browser may close its page while a frame is on its way.
+        warnings.filterwarnings("ignore", message="Queued a .* on a closed connection")
         clock = time.monotonic()
         while stop is None or not stop.is_set():
-            before, handled, now = self.player.head, self._handle_commands(), time.monotonic()
-            self.player.advance(now - clock)
+            before = {session: session.player.head for session in self.sessions.values()}
+            handled, now = self._handle_events(), time.monotonic()
+            for client, session in self.sessions.items():
+                # An episode that somebody else chose may have taken seconds to load.
+                session.player.advance(min(now - clock, _LONGEST))
+                if client in handled or session.player.head != before.get(session) or session.page.resized:
+                    session.page.show(session.player)
             clock = now
-            if handled or self.player.head != before:
-                self._page.show(self.player)
 
     def close(self) -> None:
         with _quiet():
             self._server.stop()
 
-    def _handle_commands(self) -> bool:
-        """Handle all commands in the queue, or wait for one frame. Returns whether there was any."""
-        handled = False
+    def _handle_events(self) -> set[int]:
+        """Handle all events in the queue, or wait for one frame. Returns the clients that had any."""
+        handled: set[int] = set()
         with contextlib.suppress(queue.Empty):
             while True:
-                command = self._page.commands.get(timeout=0.0 if handled else _FRAME)
-                handled = True
-                try:
-                    command(self.player)
-                except MENDABLE as error:
-                    self._page.show_error(str(error))
+                client, event = self._events.get(timeout=0.0 if handled else _FRAME)
+                handled.add(client)
+                self._handle(client, event)
         return handled
+
+    def _handle(self, client: int, event: "Event") -> None:
+        if event is None:
+            self.sessions.pop(client, None)
+        elif not callable(event):
+            page = Page(event, self.heading, self._titles, self._commands_of(client), dark=self._access.dark)
+            self.sessions[client] = Session(Player(self._load), page)
+        elif (session := self.sessions.get(client)) is not None:
+            try:
+                event(session.player)
+            except MENDABLE as error:
+                session.page.show_error(str(error))
+
+    def _commands_of(self, client: int) -> Callable[[Command], None]:
+        return lambda command: self._events.put((client, command))
+
+
+@dataclass(frozen=True, eq=False)
+class Session:
+    """What one browser sees. Browsers do not move each other."""
+
+    player: Player
+    page: Page
 
 
 def _serve(port: int, access: Access) -> "viser.ViserServer":

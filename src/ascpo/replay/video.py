@@ -1,13 +1,14 @@
-"""A recorded episode as an mp4 video. Frames are red while there is a cost, and a time bar is at the bottom.
+"""A recorded episode as an mp4 video. Frames are tinted red while there is a cost.
 
-In the time bar, steps that are played are dark, and steps that violate a limit are red.
+Above a frame stand the step and its costs, and below it is a time bar: steps that are played are dark, and steps that
+violate a limit are red.
 """
 
 import contextlib
 import itertools
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +22,7 @@ from ascpo.environments.render import Painter, RenderingUnavailable
 from ascpo.errors import to_install
 from ascpo.evaluation.records import Record
 from ascpo.evaluation.retrace import Path3D, retrace
-from ascpo.replay.episode import Episode, step_colours
+from ascpo.replay.episode import Episode, Line, step_colours
 from ascpo.replay.frames import OnFrame, render_episode
 from ascpo.runs.environment import Environment
 from ascpo.runs.links import refuse_links
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 _BAR = 8
 """The height of the time bar in pixels."""
+_READABLE = 160
+"""Frames of fewer pixels across have no text."""
+_PAPER, _INK, _ALARM = (255, 255, 255), (31, 35, 40), (190, 20, 20)
 
 
 def write_video(
@@ -53,12 +57,38 @@ def write_video(
         numbers = itertools.count()
 
         def on_frame(frame: UInt8[np.ndarray, "height width 3"]) -> None:
-            add(with_time_bar(frame, episode.violated, next(numbers)))
+            step = next(numbers)
+            add(with_time_bar(with_text(frame, episode.captions(step)), episode.violated, step))
 
         if steps.path is None:
             render_episode(record, env, on_frame)
         else:
             _render_suite(steps.path, np.any(episode.cost > 0, axis=1), size, on_frame)
+
+
+def with_text(frame: UInt8[np.ndarray, "height width 3"], lines: Sequence[Line]) -> UInt8[np.ndarray, "taller width 3"]:
+    """The frame below lines of text. A frame that is too narrow to read them on has none."""
+    width = frame.shape[1]
+    if width < _READABLE:
+        return frame
+    from PIL import Image, ImageDraw, ImageFont
+
+    size = max(11, width // 32)
+    font = ImageFont.load_default(size)
+    room = width - size
+    height = round(1.35 * size)
+    strip = Image.new("RGB", (width, height * len(lines) + size // 2), _PAPER)
+    draw = ImageDraw.Draw(strip)
+    for i, line in enumerate(lines):
+        text = _fitting(line.text, lambda text: font.getlength(text) <= room)
+        draw.text((size // 2, size // 4 + i * height), text, fill=_ALARM if line.alarm else _INK, font=font)
+    return np.concatenate([np.asarray(strip), frame])
+
+
+def _fitting(text: str, fits: Callable[[str], bool]) -> str:
+    """The text, or as much of its end as fits: a long name loses its beginning, and the figures stay."""
+    shorter = (f"…{text[start:]}" for start in range(1, len(text)))
+    return text if fits(text) else next(filter(fits, shorter), "")
 
 
 def with_time_bar(
@@ -75,7 +105,7 @@ def with_time_bar(
 
 
 def _render_suite(path: Path3D, costly: Bool[np.ndarray, " time"], size: int, on_frame: OnFrame) -> None:
-    """Render the state after each step in a suite. Frames of costly steps are red."""
+    """Render the state after each step in a suite. Frames of costly steps are tinted."""
     data = mujoco.MjData(path.task.model)
     try:
         painter = Painter(path.task, size, size)

@@ -1,7 +1,7 @@
 """The 3D view of an episode in the browser: arena, goal, obstacles, the robot and its trajectory."""
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import mujoco
 import numpy as np
@@ -27,11 +27,12 @@ _HIDDEN = 5
 class Viewer:
     """Shows one episode of a task at a time."""
 
-    def __init__(self, server: "viser.ViserServer", task: Task) -> None:
+    def __init__(self, client: "viser.ClientHandle", task: Task) -> None:
         from mjviser import ViserMujocoScene
 
-        self._scene, self._task = server.scene, task
-        self._robot = ViserMujocoScene(server, _coloured_model(task), num_envs=1)
+        self._scene, self._task = client.scene, task
+        # It draws on a client as on a server: both have a scene.
+        self._robot = ViserMujocoScene(cast("viser.ViserServer", client), _coloured_model(task), num_envs=1)
         self._robot.camera_tracking_enabled = False
         self._scene.configure_environment_map(environment_intensity=0.4)
         self._floor = self._scene.add_box(
@@ -39,9 +40,9 @@ class Viewer:
         )
         self._scene.add_grid("/floor", 6 * ARENA, 6 * ARENA, cell_size=0.5, section_size=1.0, position=(0, 0, -0.001))
         height = 0.8 if task.suite.robot.spatial else 0.1
-        server.initial_camera.position = (0.0, -2.6 * ARENA, 2.4 * ARENA + height)
-        server.initial_camera.look_at = (0.0, -0.1 * ARENA, height)
-        server.initial_camera.fov = np.radians(45)
+        client.camera.position = np.array([0.0, -2.6 * ARENA, 2.4 * ARENA + height])
+        client.camera.look_at = np.array([0.0, -0.1 * ARENA, height])
+        client.camera.fov = float(np.radians(45))
 
     def set_episode(self, poses: Poses, violated: Bool[np.ndarray, " time"]) -> None:
         self._poses, self._violated = poses, violated

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from ascpo.report import seeds, style
+from ascpo.report.charts import Chart, Line
 from ascpo.report.groups import Group, by_constraint, file_name
 from ascpo.report.style import MissingPlot, Plot, titled
 
@@ -26,6 +27,8 @@ class Quantity:
 
     column: str
     title: str
+    y: str
+    """The label of the vertical axis. A symbol stands between dollar signs."""
     meaning: str
     """For the caption."""
     meaning_of_one: str = ""
@@ -60,44 +63,58 @@ def _radius(group: Group, constraint: str) -> tuple[float, str] | None:
 
 LEARNING = (
     Quantity(
-        "EpRet", "Return of an episode", "The mean over the episodes that finish in an epoch",
+        "EpRet", "Return of an episode", "return, $J_r$",
+        "The mean over the episodes that finish in an epoch",
         more_is_better=True, from_zero=False,
     ),
     Quantity(
-        "EpCost", "Cost of an episode", "The mean sum of the costs of a finished episode, over all constraints",
+        "EpCost", "Cost of an episode", "cost, $M_c$",
+        "The mean sum of the costs of a finished episode, over all constraints",
         logarithmic=True, meaning_of_one="The mean sum of the costs of this constraint in a finished episode",
     ),
     Quantity(
-        "EpMaxCost", "Largest cost of an episode", "The mean over finished episodes, for the worst constraint",
+        "EpMaxCost", "Largest cost of an episode", "largest cost",
+        "The mean over finished episodes, for the worst constraint",
         reference=_limit, meaning_of_one="The mean over finished episodes, for this constraint",
     ),
     Quantity(
-        "SafeRate", "Episodes within all limits", "The share of finished episodes that keep every limit",
+        "SafeRate", "Episodes within all limits", "share of episodes",
+        "The share of finished episodes that keep every limit",
         more_is_better=True, share=True, from_zero=False,
         reference=lambda group, _: (group.first.probability, f"target: {group.first.probability:.4g}"),
     ),
-    Quantity("CostRate", "Cost rate", "The cost per step since the training began", smooth=False),
+    Quantity(
+        "CostRate", "Cost rate", "cost per step, $ρ_c$", "The cost per step since the training began", smooth=False
+    ),
 )  # fmt: skip
 OPTIMISER = (
     Quantity(
-        "Nu", "Multiplier of the constraint, ν", "The price of a unit of the constraint in the step",
+        "Nu", "Multiplier of the constraint", "multiplier, $ν$",
+        "The price of a unit of the constraint in the step",
         smooth=False, logarithmic=True, per_constraint=True,
     ),
-    Quantity("Multiplier", "Multiplier of the penalty", "The price of costs in the objective", smooth=False),
+    Quantity("Multiplier", "Multiplier of the penalty", "multiplier", "The price of costs", smooth=False),
     Quantity(
-        "AskShare", "Share of the constraints", "The share of the trust region's radius that the constraints can use",
+        "AskShare", "Share of the constraints", "share of the radius",
+        "The share of the trust region's radius that the constraints can use",
         share=True, smooth=False, from_zero=False,
     ),
     Quantity(
-        "CostSignal", "Signal of the cost gradient",
+        "CostSignal", "Signal of the cost gradient", "share that is no noise",
         "The share of the predicted change of the constraint that is no noise, by the two halves of the environments",
         sparse=True, per_constraint=True, more_is_better=True, from_zero=False,
         reference=lambda group, _: (0.0, "nothing but noise"),
     ),
-    Quantity("KL", "KL of a step", "The mean KL divergence of the step, in nats", smooth=False, reference=_radius),
-    Quantity("ShieldRate", "Actions that the shield changes", "The share of all actions", share=True, smooth=False),
-    Quantity("VaR", "Value at risk of an episode's cost", "A share α of the episodes costs at most this", smooth=False),
-    Quantity("CVaR", "Mean cost of the worst episodes", "The mean beyond the value at risk", smooth=False),
+    Quantity("KL", "KL of a step", "KL in nats", "The mean KL divergence of the step", smooth=False, reference=_radius),
+    Quantity(
+        "ShieldRate", "Actions that the shield changes", "share of actions", "The share of all actions",
+        share=True, smooth=False,
+    ),
+    Quantity(
+        "VaR", "Value at risk of an episode's cost", "cost", "A share α of the episodes costs at most this",
+        smooth=False,
+    ),
+    Quantity("CVaR", "Mean cost of the worst episodes", "cost", "The mean beyond the value at risk", smooth=False),
 )  # fmt: skip
 
 
@@ -173,13 +190,17 @@ def _curve(groups: Sequence[Group], quantity: Quantity, axis: _Axis, constraint:
     having = {group: found for group in groups if (found := quantity.of(group, constraint)) is not None}
     if not having:
         return MissingPlot(title, f"metrics.csv has no column {quantity.column}: an older version wrote it.")
-    figure, axes = style.panel(title, axis.label, "")
+    figure, axes = style.panel(title, axis.label, quantity.y)
     scale = 100.0 if quantity.share else 1.0
-    for group, found in having.items():
+    lines = tuple(
         _draw(axes, group, found * scale, quantity, axis, raw=len(having) <= _RAW_UP_TO)
+        for group, found in having.items()
+    )
     references = {quantity.reference(group, constraint) for group in having}
-    if len(references) == 1 and (reference := references.pop()) is not None:
-        style.limit_line(axes, reference[0] * scale, reference[1])
+    reference = references.pop() if len(references) == 1 else None
+    if reference is not None:
+        reference = (reference[0] * scale, reference[1])
+        style.limit_line(axes, *reference)
     logarithmic = quantity.logarithmic and _far_apart(axes)
     if logarithmic:
         axes.set_yscale("log")
@@ -192,10 +213,11 @@ def _curve(groups: Sequence[Group], quantity: Quantity, axis: _Axis, constraint:
     widths = {_width(found, quantity) for found in having.values()}
     name = "-".join(filter(None, (quantity.column.lower(), axis.name, file_name(constraint))))
     caption = _caption(quantity, list(having), widths) + (" The scale is logarithmic." if logarithmic else "")
-    return Plot(name, f"{title} over {axis.label}", caption, figure)
+    shown = Chart(axis.label, quantity.y, lines, reference, quantity.share, logarithmic, quantity.from_zero)
+    return Plot(name, f"{title} over {axis.label}", caption, figure, shown)
 
 
-def _draw(axes: Axes, group: Group, found: np.ndarray, quantity: Quantity, axis: _Axis, *, raw: bool) -> None:
+def _draw(axes: Axes, group: Group, found: np.ndarray, quantity: Quantity, axis: _Axis, *, raw: bool) -> Line:
     width = _width(found, quantity) if quantity.smooth else 1
     x, smooth = axis.place(group, np.stack([seeds.smooth(curve, width) for curve in found]))
     single = axis.place(group, found)[1]
@@ -208,11 +230,12 @@ def _draw(axes: Axes, group: Group, found: np.ndarray, quantity: Quantity, axis:
         if raw and width > 1:
             axes.plot(x, single[0], color=hue, linewidth=0.7, alpha=0.35)
         axes.plot(x, smooth[0], color=hue, linestyle=line, marker=dot, label=style.label(group.label))
-        return
+        return Line(group.label, group.index, x, smooth[0])
     band = seeds.band_of(smooth, more_is_better=quantity.more_is_better)
     axes.fill_between(x, band.low, band.high, color=hue, alpha=0.16, linewidth=0)
     axes.plot(x, band.worst, color=hue, linewidth=0.7, alpha=0.8)
     axes.plot(x, band.middle, color=hue, linestyle=line, marker=dot, label=style.label(group.label))
+    return Line(group.label, group.index, x, band.middle, band.low, band.high, band.worst)
 
 
 def _caption(quantity: Quantity, groups: Sequence[Group], widths: set[int]) -> str:

@@ -165,10 +165,15 @@ class RunData:
         columns = {level / 100: self.column(f"EpMaxCost{level}", constraint) for level in levels}
         return {level: column for level, column in columns.items() if column is not None} or None
 
-    def last(self, name: str, epochs: int = 10) -> float:
-        """The mean of a column over the last epochs."""
+    @property
+    def ending(self) -> int:
+        """The number of epochs that are the end of the training: a tenth of it, from one to ten."""
+        return min(max(self.epochs // 10, 1), 10)
+
+    def last(self, name: str, epochs: int | None = None) -> float:
+        """The mean of a column over the last epochs, which are the end of the training unless a number is given."""
         found = self.column(name)
-        ends = [] if found is None else [value for value in found[-epochs:] if np.isfinite(value)]
+        ends = [] if found is None else [value for value in found[-(epochs or self.ending) :] if np.isfinite(value)]
         return float(np.mean(ends)) if ends else float("nan")
 
 

@@ -1,7 +1,9 @@
 """The page of a report: one HTML file that needs no other file and no network."""
 
+import base64
+import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cache
@@ -11,10 +13,14 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from ascpo.report.charts import library, program
 from ascpo.report.data import RunData, search
 from ascpo.report.figures import draw
 from ascpo.report.groups import Group, groups_of
+from ascpo.report.headline import headlines
+from ascpo.report.palette import variables
 from ascpo.report.style import MissingPlot, Plot, chip, look, save
+from ascpo.report.symbols import typeset
 from ascpo.report.tables import (
     SELECTION_TITLES,
     fresh_tables,
@@ -22,10 +28,11 @@ from ascpo.report.tables import (
     settings_tables,
     training_table,
     versions_table,
+    whole_table,
 )
 from ascpo.report.timeline import milestones, timeline
 from ascpo.report.trust import CERTIFICATE, EVALUATION, METRICS
-from ascpo.report.wording import command, number, overview, percent, plural, setting_percent
+from ascpo.report.wording import command, listed, number, overview, percent, plural, setting_percent
 from ascpo.runs.files import write_whole, writing
 from ascpo.runs.links import refuse_links
 
@@ -65,9 +72,16 @@ def _template() -> Template:
         loader=PackageLoader("ascpo.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    engine.globals |= {"chip": chip, "command": command}
+    scripts = [Markup(script) for script in (library()[0], program())]
+    hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts)
+    engine.globals |= {"chip": chip, "command": command, "palette": variables, "typeset": typeset}
+    engine.globals |= {"scripts": scripts, "script_hashes": Markup(hashes), "chart_style": Markup(library()[1])}
     engine.tests["missing"] = lambda plot: isinstance(plot, MissingPlot)
     return engine.get_template("report.html")
+
+
+def _sha256(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _content(groups: Sequence[Group]) -> dict[str, object]:
@@ -83,7 +97,9 @@ def _content(groups: Sequence[Group]) -> dict[str, object]:
         "single": len(runs) == 1,
         "overviews": {group.label: overview(group.first.description) for group in groups},
         "tiles": _tiles(groups),
+        "headlines": headlines(groups),
         "training": training_table(groups),
+        "whole": whole_table(groups),
         "fresh": fresh_tables(groups),
         "not_evaluated": [run for run in runs if not run.evaluation],
         "certificates": [(run, _certificate(run)) for run in runs if run.certificate or CERTIFICATE in run.doubts],
@@ -138,23 +154,32 @@ def _version() -> str:
 def _notes(groups: Sequence[Group], unfinished: Sequence[str]) -> list[str]:
     """What a reader must know about the runs first."""
     runs = [run for group in groups for run in group.runs]
-    found = [
-        f"{run.name} has {run.epochs} of {run.planned_epochs} epochs: it is still running, or it was stopped."
-        for run in runs
-        if run.epochs < run.planned_epochs
-    ]
+    found = _together(
+        runs,
+        lambda run: f"{run.epochs} of {run.planned_epochs} epochs" if run.epochs < run.planned_epochs else "",
+        ("{} has {}: it is still running, or it was stopped.", "{} have {}: they are still running, or were stopped."),
+    )
     found += [
         f"The certificate and the evaluation of {run.name} belong to different policies. "
         f"`{command('evaluate', run)}` evaluates the present one."
         for run in runs
         if _policies_differ(run)
     ]
-    found += [
-        f"{run.name} hands out {run.policy.source.description}."
-        for run in runs
-        if run.policy and run.policy.source.kind != "last"
-    ]
+    found += _together(
+        runs,
+        lambda run: run.policy.source.description if run.policy and run.policy.source.kind != "last" else "",
+        ("{} hands out {}.", "{} hand out {}."),
+    )
     return found + [f"{name} has no finished epoch, so the report leaves it out." for name in unfinished]
+
+
+def _together(runs: Sequence[RunData], what: Callable[[RunData], str], forms: tuple[str, str]) -> list[str]:
+    """A sentence about all runs of which the same is true: a form for one run, and one for several."""
+    found: dict[str, list[str]] = {}
+    for run in runs:
+        if said := what(run):
+            found.setdefault(said, []).append(run.name)
+    return [forms[len(names) > 1].format(listed(names), said) for said, names in found.items()]
 
 
 def _policies_differ(run: RunData) -> bool:
@@ -174,7 +199,7 @@ def _tiles(groups: Sequence[Group]) -> list[tuple[str, str, str]]:
         values = [run.evaluation["sampled"].get(name) if evaluated else run.last(name) for run in runs]
         return sum(math.nan if value is None else float(value) for value in values) / len(values)
 
-    source = "fresh episodes" if evaluated else "the last epochs of the training"
+    source = "fresh episodes" if evaluated else "the end of the training"
     if _doubtful(runs, EVALUATION if evaluated else METRICS):
         source += " (doubtful, see above)"
     target = f"the target is {setting_percent(runs[0].probability)}"

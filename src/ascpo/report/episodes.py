@@ -8,7 +8,20 @@ from matplotlib.ticker import MaxNLocator
 
 from ascpo.report.data import ACTIONS, RunData
 from ascpo.report.groups import Group, by_constraint, file_name
-from ascpo.report.style import INK, LIMIT, QUIET, MissingPlot, Plot, colour, finish, label, panel, plain_numbers, titled
+from ascpo.report.style import (
+    INK,
+    LIMIT,
+    QUIET,
+    MissingPlot,
+    Plot,
+    colour,
+    finish,
+    label,
+    panel,
+    plain_numbers,
+    same_scale,
+    titled,
+)
 from ascpo.report.wording import command, train_again
 
 _BINS = 40
@@ -50,7 +63,7 @@ def of_episodes(group: Group, actions: str, column: str, constraint: str = "") -
 def _boxes(costs: dict[Group, np.ndarray], actions: str, constraint: str) -> Plot:
     title = titled("Cost of a fresh episode", constraint) + _in_brackets(actions)
     rows, longest = len(costs), max(len(group.label) for group in costs)
-    figure, axes = panel(title, "cost of an episode", "", height=1.2 + 0.36 * rows, left=0.3 + 0.072 * longest)
+    figure, axes = panel(title, "cost of an episode, $M_c$", "", height=1.2 + 0.36 * rows, left=0.3 + 0.072 * longest)
     places = np.arange(rows, 0, -1)
     boxes = axes.boxplot(
         list(costs.values()), positions=places, orientation="horizontal", whis=(0, 100), widths=0.5, patch_artist=True,
@@ -94,7 +107,7 @@ def _histograms(maxima: dict[Group, np.ndarray], actions: str, constraint: str) 
             f"The largest cost of all is {values.max():.3g}. The vertical scale is logarithmic."
         )
         out.append(Plot(name, title, caption, figure))
-    return out
+    return same_scale(out)
 
 
 def _scale_costs(axes: Axes, values: np.ndarray) -> None:

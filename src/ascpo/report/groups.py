@@ -65,6 +65,10 @@ def groups_of(runs: Sequence[RunData]) -> list[Group]:
     return [Group(*named, index) for index, named in enumerate(zip(labels, slugs, map(tuple, members), strict=True))]
 
 
+def environments(groups: Sequence[Group]) -> list[str]:
+    return list(dict.fromkeys(group.first.env for group in groups))
+
+
 def by_constraint(groups: Sequence[Group]) -> dict[str, list[Group]]:
     """Constraint → the groups that have it. If every group has a single constraint, the name is empty."""
     if all(len(group.constraints) == 1 for group in groups):

@@ -8,7 +8,19 @@ import numpy as np
 from ascpo.report.data import RunData
 from ascpo.report.groups import Group, by_constraint, file_name
 from ascpo.report.seeds import smooth, stacked
-from ascpo.report.style import INK, QUIET, MissingPlot, Plot, colour, finish, from_zero, limit_line, panel, titled
+from ascpo.report.style import (
+    INK,
+    QUIET,
+    MissingPlot,
+    Plot,
+    colour,
+    finish,
+    from_zero,
+    limit_line,
+    panel,
+    same_scale,
+    titled,
+)
 from ascpo.report.wording import train_again
 from ascpo.theory.cantelli import confidence_of_variance, kappa_for
 
@@ -85,6 +97,7 @@ def _plots(
     found: list[Plot | MissingPlot] = []
     missing: dict[Group, None] = {}
     for constraint, having in by_constraint(groups).items():
+        drawn: list[Plot] = []
         for group in having:
             first, *others = group.constraints
             own = constraint if others else ""
@@ -93,7 +106,8 @@ def _plots(
                 missing[group] = None
             else:
                 name = "-".join(filter(None, (plot.name, group.slug, file_name(own))))
-                found.append(replace(plot, name=name))
+                drawn.append(replace(plot, name=name))
+        found += same_scale(drawn)
     if missing:
         runs = next(iter(missing)).runs
         title = title if len(missing) == len(groups) else titled(title, *(group.label for group in missing))
@@ -112,7 +126,7 @@ def _quantile_plot(group: Group, constraint: str, title: str) -> Plot | None:
     count = len(raw[levels[0]])
     epochs, width = np.arange(count), max(1, count // 20)
     curves = {level: smooth(curve, width) for level, curve in raw.items()}
-    figure, axes = panel(title, "epoch", "")
+    figure, axes = panel(title, "epoch", "largest cost")
     hue = colour(group.index)
     for low, high, alpha in zip(levels, levels[1:], _OPACITIES, strict=False):
         name = f"{low:.0%} to {high:.0%}".replace("%", " %")
@@ -136,7 +150,7 @@ def _bound_plot(group: Group, constraint: str, title: str) -> Plot | None:
     checks = [found for run in group.runs if (found := check_bounds(run, constraint)) is not None]
     if len(checks) < len(group.runs):
         return None
-    figure, axes = panel(title, "epoch", "")
+    figure, axes = panel(title, "epoch", "largest cost")
     epochs = np.arange(1, max(len(one.measured) for one in checks) + 1)
     k, p, hue = group.first.k, group.first.probability, colour(group.index)
     cantelli, paper, measured = (

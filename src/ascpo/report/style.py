@@ -2,9 +2,9 @@
 
 import io
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,19 +16,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter
 from matplotlib.typing import LineStyleType, RcKeyType
 
+from ascpo.report.charts import Chart
+from ascpo.report.palette import EDGE, FAINT, HUES, INK, LIMIT, QUIET, themed
 from ascpo.runs.files import writing
 from ascpo.runs.links import refuse_links
 
-INK, QUIET, FAINT = "#1f2328", "#6a737d", "#e4e7eb"
-LIMIT = "#c0362c"
-"""The colour of limits and other reference lines."""
-_COLOURS = ("#1f6fb2", "#d9730d", "#2a8f5b", "#8250b8", "#b8860b", "#c2478f", "#3a9da8", "#6b5b4b")
-"""Neighbours also differ in lightness, for readers who do not see every hue."""
 _DASHES: tuple[LineStyleType, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
 WIDTH, HEIGHT = 5.4, 3.3
 
 _LOOK: dict[RcKeyType, object] = {
-    "axes.axisbelow": True, "axes.edgecolor": "#b8bec6", "axes.grid": True, "axes.linewidth": 0.8,
+    "axes.axisbelow": True, "axes.edgecolor": EDGE, "axes.grid": True, "axes.linewidth": 0.8,
     "axes.labelcolor": QUIET, "axes.labelsize": 9, "axes.spines.right": False, "axes.spines.top": False,
     "axes.titlecolor": INK, "axes.titlelocation": "left", "axes.titlesize": 10.5, "axes.titleweight": "bold",
     "figure.facecolor": "white", "font.family": "DejaVu Sans", "font.size": 9,
@@ -51,6 +48,8 @@ class Plot:
     """Also the text for readers who cannot see the figure."""
     caption: str
     figure: Figure = field(repr=False)
+    chart: Chart | None = field(default=None, repr=False)
+    """The numbers of curves, which a page draws again for readers who zoom."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +77,11 @@ def panel(title: str, x: str, y: str, *, height: float = HEIGHT, left: float = 0
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.set_title(title, pad=10)
-    axes.set_xlabel(x)
+    # Only we write these labels, so that a dollar sign is one of ours.
+    axes.set_xlabel(x).set_parse_math(True)
     if x == "epoch":
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    axes.set_ylabel(y)
+    axes.set_ylabel(y).set_parse_math(True)
     _fit(figure, left + (0.12 if y else 0.0), 0.5)
     return figure, axes
 
@@ -92,18 +92,18 @@ def _fit(figure: Figure, left: float, bottom: float) -> None:
 
 
 def colour(index: int) -> str:
-    return _COLOURS[index % len(_COLOURS)]
+    return HUES[index % len(HUES)]
 
 
 def chip(index: int) -> str:
     """The colour as a CSS background: solid, or striped once the colours repeat."""
-    hue = colour(index)
-    return hue if index < len(_COLOURS) else f"repeating-linear-gradient(90deg, {hue} 0 3px, transparent 3px 5px)"
+    hue = f"var(--hue-{index % len(HUES)})"
+    return hue if index < len(HUES) else f"repeating-linear-gradient(90deg, {hue} 0 3px, transparent 3px 5px)"
 
 
 def dashes(index: int) -> LineStyleType:
     """The line style, which changes once the colours repeat."""
-    return _DASHES[index // len(_COLOURS) % len(_DASHES)]
+    return _DASHES[index // len(HUES) % len(_DASHES)]
 
 
 def titled(title: str, *parts: str) -> str:
@@ -143,6 +143,26 @@ def from_zero(axes: Axes) -> None:
     """Start the axis just below zero, so that a limit of zero is visible."""
     top = axes.get_ylim()[1]
     axes.set_ylim(-0.015 * top, top)
+
+
+_DIFFERENT = 20.0
+"""Figures whose ranges differ by more than this factor keep their own scales: on one, the other would be flat."""
+
+
+def same_scale(plots: Sequence[Plot]) -> list[Plot]:
+    """Figures that readers compare, on one vertical scale. If their ranges are too different, the captions say so."""
+    if len(plots) < 2:
+        return list(plots)
+    axes = [plot.figure.axes[0] for plot in plots]
+    limits = [one.get_ylim() for one in axes]
+    spans = [high - low for low, high in limits]
+    if max(spans) > _DIFFERENT * min(spans):
+        said = "Its vertical scale differs from those of the other figures of this kind."
+    else:
+        said = "All figures of this kind have the same vertical scale."
+        for one in axes:
+            one.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
+    return [replace(plot, caption=f"{plot.caption} {said}") for plot in plots]
 
 
 def label(text: str) -> str:
@@ -185,4 +205,4 @@ def _renamed(key: str, value: str, name: str) -> str:
         return f"{name}.{value}"
     if key == "href":
         return value.replace("#", f"#{name}.", 1)
-    return value.replace("url(#", f"url(#{name}.")
+    return themed(value.replace("url(#", f"url(#{name}."))

@@ -9,8 +9,6 @@ from ascpo.report.groups import Group, differing, shown
 from ascpo.report.wording import number, percent
 from ascpo.runs.source import Source
 
-_LAST = 10
-"""The table of the training has means over this many epochs at its end."""
 NOTHING = "–"
 
 
@@ -32,17 +30,23 @@ class Statistic:
 
 
 TRAINING = (
-    Statistic("EpRet", "return", "mean return of an episode"),
-    Statistic("EpCost", "cost", "mean sum of the costs of an episode"),
+    Statistic("EpRet", "return $J_r$", "mean return of an episode"),
+    Statistic("EpCost", "cost $M_c$", "mean sum of the costs of an episode"),
     Statistic("EpMaxCost", "largest cost", "mean largest cost of an episode"),
     Statistic("SafeRate", "within limits", "share of episodes that keep every limit", share=True),
     Statistic("TimeoutRate", "time-outs", "share of episodes that the time limit ends", share=True),
-    Statistic("CostRate", "cost rate", "cost per step since the training began"),
+    Statistic("EpochCostRate", "cost per step", "cost of the steps of these epochs, per step"),
+)
+WHOLE = (
+    Statistic("CostRate", "cost rate $ρ_c$", "cost per step since the training began"),
+    Statistic("Epochs", "epochs", "number of finished epochs"),
+    Statistic("Steps", "steps", "steps of all environments together"),
+    Statistic("Seconds", "seconds", "time of the training, without interruptions"),
 )
 FRESH = (
     Statistic("Episodes", "episodes", "number of episodes"),
-    Statistic("EpRet", "return", "mean return"),
-    Statistic("EpCost", "cost", "mean sum of costs"),
+    Statistic("EpRet", "return $J_r$", "mean return"),
+    Statistic("EpCost", "cost $M_c$", "mean sum of costs"),
     Statistic("EpMaxCost", "largest cost", "mean largest cost of an episode"),
     Statistic("EpMaxCost95", "its 95 %", "95 % of the episodes stay under this largest cost"),
     Statistic("EpMaxCost99", "its 99 %", "99 % of the episodes stay under this largest cost"),
@@ -90,12 +94,24 @@ def training_table(groups: Sequence[Group]) -> StatisticsTable:
     """Means over the end of the training."""
 
     def measure(run: RunData, name: str) -> tuple[float, None]:
-        # The cost rate is a mean over the whole training already.
-        return run.last(name, 1 if name == "CostRate" else _LAST), None
+        return run.last(name), None
 
-    last = min(_LAST, *(run.epochs for group in groups for run in group.runs))
-    note = f"The values are means over the last {last} epochs. The cost rate covers the whole training."
+    ends = sorted({run.ending for group in groups for run in group.runs})
+    span = " to ".join(map(str, sorted({ends[0], ends[-1]})))
+    note = f"The values are means over the last {span} epochs, a tenth of the training."
+    if ends == [1]:
+        note = "The values are those of the last epoch."
     return _table(groups, TRAINING, measure, note)
+
+
+def whole_table(groups: Sequence[Group]) -> StatisticsTable:
+    """What the training cost, from its first step to its last."""
+
+    def measure(run: RunData, name: str) -> tuple[float, None]:
+        column = {"Steps": "TotalEnvInteracts", "Seconds": "WallClock"}.get(name, name)
+        return float(run.epochs) if name == "Epochs" else run.last(column, 1), None
+
+    return _table(groups, WHOLE, measure, "")
 
 
 def fresh_tables(groups: Sequence[Group]) -> dict[str, StatisticsTable]:
@@ -156,7 +172,9 @@ def _over_seeds(statistic: Statistic, measured: Sequence[tuple[float, object]]) 
         return Cell(NOTHING)
     if statistic.name == "Episodes":
         return Cell(statistic.show(sum(known)))
-    return Cell(statistic.show(sum(known) / len(known)), statistic.span(min(known), max(known)))
+    mean = statistic.show(sum(known) / len(known))
+    same = statistic.show(min(known)) == statistic.show(max(known)) == mean
+    return Cell(mean, "" if same else statistic.span(min(known), max(known)))
 
 
 def settings_tables(groups: Sequence[Group]) -> tuple[dict[str, list[str]], dict[str, str]]:

@@ -23,7 +23,7 @@ class Source:
     def description(self) -> str:
         """For a person."""
         if self.first == self.last:
-            what = f"the policy after {self.last} epochs"
+            what = f"the policy after {self.last} {'epoch' if self.last == 1 else 'epochs'}"
         else:
             what = f"the mean of the policies after {self.first} to {self.last} epochs"
         ends = {"last": ", the last one", "selected": ", selected on validation scenes"}

@@ -1,0 +1,144 @@
+"""Who is best, and whether the seeds say so.
+
+A group's mean over seeds has Student's 95 % interval. The best group is compared with every other one by Welch's
+interval of the difference. With g groups, each of these has the confidence 1 − 0.05/(g − 1), so that all of them hold
+together with 95 %. Where such an interval reaches zero the two are tied.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from ascpo.report.groups import Group, environments
+from ascpo.report.tables import Statistic
+from ascpo.report.wording import listed, number, percent, plural, points
+
+_ERROR = 0.05
+_MEASURES = (
+    (Statistic("SafeRate", "Within all limits", "share of episodes that keep every limit", share=True), 1.0),
+    (Statistic("EpRet", "Return of an episode", "mean return"), 1.0),
+    (Statistic("EpCost", "Cost of an episode", "mean sum of costs"), -1.0),
+)
+"""What is compared, and whether more of it is better."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A comparison of groups by one number."""
+
+    title: str
+    text: str
+    """Who wins, or that there is a tie or no answer."""
+    means: tuple[tuple[Group, str], ...]
+    """The mean of each group with its interval, the best first."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The comparisons in one environment."""
+
+    env: str
+    source: str
+    """Which episodes the numbers come from."""
+    verdicts: tuple[Verdict, ...]
+
+
+def headlines(groups: Sequence[Group]) -> list[Headline]:
+    """A headline for each environment with several groups."""
+    found = [_headline(env, [group for group in groups if group.first.env == env]) for env in environments(groups)]
+    return [headline for headline in found if headline is not None]
+
+
+def _headline(env: str, groups: Sequence[Group]) -> Headline | None:
+    if len(groups) < 2:
+        return None
+    evaluated = all("sampled" in run.evaluation for group in groups for run in group.runs)
+    verdicts = []
+    for statistic, sign in _MEASURES:
+        values = {group: _by_seed(group, statistic.name, evaluated=evaluated) for group in groups}
+        if all(len(found) and np.isfinite(found).all() for found in values.values()):
+            verdicts.append(compared(statistic, sign, values))
+    source = "fresh episodes with sampled actions" if evaluated else "the end of the training"
+    return Headline(env, source, tuple(verdicts)) if verdicts else None
+
+
+def _by_seed(group: Group, name: str, *, evaluated: bool) -> Float[np.ndarray, " seed"]:
+    values = [run.evaluation["sampled"].get(name) if evaluated else run.last(name) for run in group.runs]
+    return np.array([math.nan if value is None else float(value) for value in values])
+
+
+def compared(statistic: Statistic, sign: float, values: dict[Group, Float[np.ndarray, " seed"]]) -> Verdict:
+    """The verdict over the groups' values by seed. More is better if the sign is positive."""
+    ranked = sorted(values, key=lambda group: -sign * float(values[group].mean()))
+    best, *others = ranked
+    means = tuple((group, _with_interval(statistic, values[group])) for group in ranked)
+    if any(len(found) < 2 for found in values.values()):
+        text = f"No winner: {_single(values)}, so nobody knows how much the seed decides. Train more seeds."
+        return Verdict(statistic.title, text, means)
+    level = 1.0 - _ERROR / len(others)
+    apart = {other: difference(values[best], values[other], level) for other in others}
+    tied = [other for other, (_, low, high) in apart.items() if low <= 0.0 <= high]
+    seeds = " to ".join(map(str, sorted({len(found) for found in values.values()})))
+    if tied:
+        text = f"A tie: the {seeds} seeds do not tell {listed([_name(best), *(_name(other) for other in tied)])} apart."
+        beaten = [_name(other) for other in others if other not in tied]
+        text += f" They tell {_name(best)} from {listed(beaten)}." if beaten else ""
+        return Verdict(statistic.title, text, means)
+    nearest = min(apart.values(), key=lambda found: abs(found[0]))
+    size, low, high = (abs(part) for part in nearest)
+    low, high = sorted((low, high))
+    write = (lambda x: points(x).removeprefix("+")) if statistic.share else number
+    ahead = f"by {write(size)} (95 % interval {write(low)} to {write(high)}; {seeds} seeds)"
+    return Verdict(statistic.title, f"{_name(best)} wins {ahead} over {_next_best(apart, nearest)}.", means)
+
+
+def difference(
+    a: Float[np.ndarray, " seed"], b: Float[np.ndarray, " seed"], level: float
+) -> tuple[float, float, float]:
+    """The difference of two means, and Welch's interval of this level."""
+    parts = [found.var(ddof=1) / len(found) for found in (a, b)]
+    middle, error = float(a.mean() - b.mean()), math.sqrt(sum(parts))
+    if error == 0.0:
+        return middle, middle, middle
+    freedom = sum(parts) ** 2 / sum(part**2 / (len(found) - 1) for part, found in zip(parts, (a, b), strict=True))
+    reach = _student(level, freedom) * error
+    return middle, middle - reach, middle + reach
+
+
+def _with_interval(statistic: Statistic, values: Float[np.ndarray, " seed"]) -> str:
+    mean = float(values.mean())
+    if len(values) < 2:
+        return statistic.show(mean)
+    reach = _student(1.0 - _ERROR, len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
+    low, high = mean - reach, mean + reach
+    if statistic.name != "EpRet":
+        low = max(low, 0.0)  # There is no share and no cost below zero.
+    if statistic.share:
+        high = min(high, 1.0)
+        return f"{percent(mean)} [{percent(low)}, {percent(high)}]"
+    return f"{number(mean)} [{number(low)}, {number(high)}]"
+
+
+def _name(group: Group) -> str:
+    """The label without the environment, which the heading names."""
+    return group.label.removeprefix(f"{group.first.env}, ")
+
+
+def _student(level: float, freedom: float) -> float:
+    """How many standard errors an interval of this level reaches to both sides."""
+    # Imported here: a report of a single group does not need it.
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.5 + level / 2))
+
+
+def _single(values: dict[Group, Float[np.ndarray, " seed"]]) -> str:
+    alone = [_name(group) for group, found in values.items() if len(found) < 2]
+    return f"{listed(alone)} {'has' if len(alone) == 1 else 'have'} {plural(1, 'seed')}{' each' if alone[1:] else ''}"
+
+
+def _next_best(apart: dict[Group, tuple[float, float, float]], nearest: tuple[float, float, float]) -> str:
+    return next(_name(group) for group, found in apart.items() if found is nearest)

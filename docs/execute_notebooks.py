@@ -1,0 +1,53 @@
+"""Execute the notebooks of the tutorials, and keep their outputs.
+
+Each `docs/tutorials/NAME.py` is a notebook as text. This writes `NAME.ipynb`, with hyphens, beside it. A cell that fails
+ends the command, and the old notebook stays.
+
+python docs/execute_notebooks.py [NAME ...]
+"""
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbclient import NotebookClient
+
+HERE = Path(__file__).parent / "tutorials"
+
+
+def execute(source: Path) -> None:
+    """Execute one notebook in an empty directory."""
+    notebook = jupytext.read(source)
+    for cell in notebook.cells:
+        # In the text, a line that calls a program is a comment: the text stays Python.
+        if cell.cell_type == "code" and cell.source.startswith("# !"):
+            cell.source = cell.source.removeprefix("# ")
+    with tempfile.TemporaryDirectory() as place:
+        NotebookClient(notebook, timeout=600, resources={"metadata": {"path": place}}).execute()
+    notebook.metadata = {
+        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+        "language_info": {"name": "python"},
+    }
+    for number, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{number}"
+        cell.metadata = {}
+        for output in cell.get("outputs", []):
+            output.get("metadata", {}).clear()
+    nbformat.write(notebook, HERE / f"{source.stem.replace('_', '-')}.ipynb")
+
+
+def main(names: list[str]) -> None:
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    os.environ["NO_COLOR"] = "1"
+    for source in [HERE / f"{name}.py" for name in names] or sorted(HERE.glob("*.py")):
+        began = time.perf_counter()
+        execute(source)
+        print(f"{source.stem}: {time.perf_counter() - began:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

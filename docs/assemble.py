@@ -1,7 +1,7 @@
 """Put the pages of the site together in build/pages, from where a site generator takes them.
 
-Pages lie in docs/, elsewhere in the repository, or are executed notebooks. Their links are as in the repository, so that
-they work there too. Here they are changed to where the site has the page or the file.
+Pages lie in docs/, elsewhere in the repository, or are executed notebooks. Their links are as in the repository, so
+that they work there too. Here they are changed to where the site has the page or the file.
 
 python docs/assemble.py
 """

@@ -1,7 +1,7 @@
 """Execute the notebooks of the tutorials, and keep their outputs.
 
-Each `docs/tutorials/NAME.py` is a notebook as text. This writes `NAME.ipynb`, with hyphens, beside it. A cell that fails
-ends the command, and the old notebook stays.
+Each `docs/tutorials/NAME.py` is a notebook as text. This writes `NAME.ipynb`, with hyphens, beside it. A cell that
+fails ends the command, and the old notebook stays.
 
 python docs/execute_notebooks.py [NAME ...]
 """

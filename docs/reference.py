@@ -86,7 +86,7 @@ def python_page(note: str) -> str:
 def _entry(title: str, thing: Callable[..., Any]) -> list[str]:
     if thing.__name__ != title.removeprefix("ascpo."):
         return [f"## {title}", f"Another name of `ascpo.{thing.__name__}`."]
-    return [f"## {title}", f"```python\n{title}{_signature(thing)}\n```", _text(thing)]
+    return [f"## {title}", f"```text\n{title}{_signature(thing)}\n```", _text(thing)]
 
 
 def _members(kind: type) -> list[str]:

@@ -2,7 +2,7 @@
 # # Your first policy
 #
 # You train a robot that drives to a goal and must not enter a hazard on its way. You look at what it learned, and let it
-# drive. The notebook takes about a minute on two cores.
+# drive. The notebook takes a minute or two on two cores.
 #
 # ## The environment
 #

@@ -2,7 +2,7 @@
 # # Is it safe enough?
 #
 # You train a policy for a short while and ask how safe it is: first with figures from fresh episodes, then with a
-# certificate. The commands are the ones that you would type on a terminal. The notebook takes about a minute on two cores.
+# certificate. The commands are the ones that you would type on a terminal. The notebook takes a minute or two on two cores.
 
 # %%
 import json

@@ -47,7 +47,9 @@ def test_every_page_is_in_the_navigation_once():
 
 def test_links_lead_to_where_the_site_has_a_page():
     known = {"docs/a.md": "a.md", "docs/tutorials/b.ipynb": "tutorials/b.md", "SECURITY.md": "security.md"}
-    text = "[b](tutorials/b.ipynb) [s](../SECURITY.md#forgery) [m](../Makefile) [w](https://a.b/c.md) ![p](pictures/p.png)"
+    text = (
+        "[b](tutorials/b.ipynb) [s](../SECURITY.md#forgery) [m](../Makefile) [w](https://a.b/c.md) ![p](pictures/p.png)"
+    )
     changed, attached = assemble.relinked(text, "docs/a.md", known)
     assert changed == (
         "[b](tutorials/b.md) [s](security.md#forgery) [m](files/Makefile) [w](https://a.b/c.md) ![p](pictures/p.png)"
@@ -109,7 +111,16 @@ def test_the_site_builds_without_a_warning(tmp_path):
     pytest.importorskip("zensical", reason="the extra docs is not installed")
     pytest.importorskip("nbconvert", reason="the extra docs is not installed")
     assemble.assemble()
-    build = [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "--config-file", str(ROOT / "mkdocs.yml")]
+    build = [
+        sys.executable,
+        "-m",
+        "zensical",
+        "build",
+        "--clean",
+        "--strict",
+        "--config-file",
+        str(ROOT / "mkdocs.yml"),
+    ]
     done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert check_site.broken_links(check_site.SITE) == []

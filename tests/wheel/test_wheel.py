@@ -40,9 +40,7 @@ def python(wheel, tmp_path_factory):
     place = tmp_path_factory.mktemp("environment")
     venv.create(place, with_pip=False)
     python = place / "bin" / "python"
-    theirs = subprocess.run(
-        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], capture_output=True, text=True
-    ).stdout.strip()
+    theirs = call(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
     call(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-compile", wheel)
     # After the environment's own packages, so that its ascpo is found first. Files *.pth there are not followed, so
     # that the checkout, which is installed in place, stays out.

@@ -22,10 +22,6 @@ HERE = Path(__file__).parent / "tutorials"
 def execute(source: Path) -> None:
     """Execute one notebook in an empty directory."""
     notebook = jupytext.read(source)
-    for cell in notebook.cells:
-        # In the text, a line that calls a program is a comment: the text stays Python.
-        if cell.cell_type == "code" and cell.source.startswith("# !"):
-            cell.source = cell.source.removeprefix("# ")
     with tempfile.TemporaryDirectory() as place:
         NotebookClient(notebook, timeout=600, resources={"metadata": {"path": place}}).execute()
     notebook.metadata = {

@@ -7,6 +7,7 @@ python docs/execute_notebooks.py [NAME ...]
 """
 
 import os
+import re
 import sys
 import tempfile
 import time
@@ -17,6 +18,9 @@ import nbformat
 from nbclient import NotebookClient
 
 HERE = Path(__file__).parent / "tutorials"
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
+_FRAME = re.compile(r"\r?(\x1b\[\?25[lh]|\x1b\[1A|\r)*\x1b\[2K|\x1b\[\?25l$")
+"""A line that begins with erasing itself, or with hiding the cursor."""
 
 
 def execute(source: Path) -> None:
@@ -33,7 +37,15 @@ def execute(source: Path) -> None:
         cell.metadata = {}
         for output in cell.get("outputs", []):
             output.get("metadata", {}).clear()
+            if output.output_type == "stream":
+                output.text = printed(output.text)
     nbformat.write(notebook, HERE / f"{source.stem.replace('_', '-')}.ipynb")
+
+
+def printed(text: str) -> str:
+    """What stays on a terminal: no colours, and no frames of a progress bar, each of which erases the one before."""
+    kept = [line for line in re.split(r"[\r\n]+(?=\x1b\[2K)|\n", text) if not _FRAME.match(line)]
+    return _CONTROL.sub("", "\n".join(kept))
 
 
 def main(names: list[str]) -> None:

@@ -13,18 +13,18 @@ import tempfile
 import time
 from pathlib import Path
 
-import jupytext
-import nbformat
-from nbclient import NotebookClient
-
 HERE = Path(__file__).parent / "tutorials"
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
-_FRAME = re.compile(r"\r?(\x1b\[\?25[lh]|\x1b\[1A|\r)*\x1b\[2K|\x1b\[\?25l$")
+_FRAME = re.compile(r"\r*(\x1b\[\?25l|\x1b\[2K)")
 """A line that begins with erasing itself, or with hiding the cursor."""
 
 
 def execute(source: Path) -> None:
     """Execute one notebook in an empty directory."""
+    import jupytext
+    import nbformat
+    from nbclient import NotebookClient
+
     notebook = jupytext.read(source)
     with tempfile.TemporaryDirectory() as place:
         NotebookClient(notebook, timeout=600, resources={"metadata": {"path": place}}).execute()

@@ -16,6 +16,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 
 import assemble  # noqa: E402
 import check_site  # noqa: E402
+import execute_notebooks  # noqa: E402
 
 NOTEBOOKS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
 PARTS = ["Home", "Tutorials", "How-to", "Reference", "Explanation"]
@@ -125,3 +126,8 @@ def test_the_site_builds_without_a_warning(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert check_site.broken_links(check_site.SITE) == []
     assert check_site.far_pages(check_site.SITE) == []
+
+
+def test_frames_of_progress_bars_and_colours_do_not_stay():
+    frames = "\x1b[?25l\n\r\x1b[2Kepisodes 0/5\r\x1b[2Kepisodes 5/5\n\x1b[?25h\r\x1b[1A\x1b[2Kexit status 0"
+    assert execute_notebooks.printed(f"\x1b[1mrun\x1b[0m\n{frames}") == "run\nexit status 0"

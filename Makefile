@@ -7,7 +7,8 @@ WORKERS ?= 2
 # Where this is set, every process would compile every module that it imports again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: test ready test-long test-clusters lint types imports unit demo docs pictures throughput clean
+.PHONY: test ready test-long test-clusters test-wheel lint types imports unit demo docs docs-serve notebooks pictures \
+	throughput clean
 
 # Side by side: the tests keep both workers busy, the checks take what is left.
 test: $(READY)
@@ -30,6 +31,10 @@ test-long: $(READY)
 test-clusters: $(READY)
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[ray,slurm,tune]'
 	$(BIN)/python -m pytest tests/sweep tests/tuning
+
+# The built wheel, not the checkout, in an environment of its own: package data, a training, its policy.
+test-wheel: $(READY)
+	ASCPO_WHEEL=1 $(BIN)/python -m pytest tests/wheel
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -57,8 +62,24 @@ pictures: $(READY)
 throughput: $(READY)
 	$(BIN)/python -m benchmarks.throughput
 
-docs: $(READY)
+DOCS_READY := $(VENV)/.docs-ready
+$(DOCS_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[docs]'
+	touch $@
+
+# The reference pages from the code, then the site in build/site, where every link and anchor is checked.
+docs: $(DOCS_READY)
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/assemble.py
+	NO_COLOR=1 $(BIN)/zensical build --clean --strict --config-file mkdocs.yml
+	$(BIN)/python docs/check_site.py
+
+docs-serve: docs
+	$(BIN)/zensical serve --config-file mkdocs.yml
+
+# Executes the tutorials, about a minute each, and keeps their outputs.
+notebooks: $(DOCS_READY)
+	$(BIN)/python docs/execute_notebooks.py
 
 clean:
-	rm -rf $(VENV) .jax_cache
+	rm -rf $(VENV) .jax_cache build

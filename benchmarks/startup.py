@@ -15,6 +15,8 @@ COMMANDS = (
     ("train", "--help"),
     ("train", "--gamma", "1"),
     ("train", "--env", "Pont-8-Hazard"),
+    ("train", "--algo", "ascp"),
+    ("train", "--resume", "nowhere"),
     ("train", "--nothing"),
     ("check", "Pont-8-Hazard"),
     ("evaluate", "nowhere"),

@@ -1,22 +1,20 @@
-"""Write the reference pages that come from the code: `docs/settings.md`, `docs/log.md` and `docs/zoo.md`.
+"""Write the reference pages that come from the code: settings, log, zoo, command line and Python interface.
 
 It also writes the types of the settings, `src/ascpo/runs/keywords.py`, by `docs/keywords.py`.
 
 python docs/generate.py
 """
 
-import ast
 import dataclasses
-import inspect
-import textwrap
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+
+from field_tables import shown, table, tables
+from reference import command_page, python_page
 
 from ascpo.algorithms import ALGORITHMS
 from ascpo.algorithms.suite_defaults import SUITE_DEFAULTS
 from ascpo.cli.train import Train
 from ascpo.evaluation.statement import rounded_down
-from ascpo.ranges import Declared, Range, declared
 from ascpo.runs.options import Options
 from ascpo.runs.zoo import zoo_policies
 from ascpo.training.metrics import COLUMNS, TIMES
@@ -62,26 +60,26 @@ def settings_page() -> str:
         "their own, at the end of this page. [Presets](training.md#presets) have others: `--preset published` those of "
         "the paper, `--preset released` those of its released code.",
         "## The run",
-        *_tables(Train, skip=("method", "options", "settings")),
+        *tables(Train, skip=("method", "options", "settings")),
         "## Options that change no number",
-        *_tables(Options),
+        *tables(Options),
         "## Shared by all algorithms",
-        *_tables(Settings),
+        *tables(Settings),
         "## Settings of each algorithm",
     ]
     for name, kind in ALGORITHMS.items():
-        parts += [f"### {name}", *(_tables(kind) if dataclasses.fields(kind) else ["It has no settings of its own."])]
+        parts += [f"### {name}", *(tables(kind) if dataclasses.fields(kind) else ["It has no settings of its own."])]
     parts += ["## Defaults for suites", _suite_table()]
     return "\n\n".join(parts) + "\n"
 
 
 def _suite_table() -> str:
     rows = [
-        (f"`{algo}`", f"`--{name.replace('_', '-')}`", f"`{_shown(value)}`")
+        (f"`{algo}`", f"`--{name.replace('_', '-')}`", f"`{shown(value)}`")
         for algo, named in SUITE_DEFAULTS.items()
         for name, value in named.items()
     ]
-    return _table(("algorithm", "flag", "default in suites"), rows)
+    return table(("algorithm", "flag", "default in suites"), rows)
 
 
 def log_page() -> str:
@@ -96,73 +94,16 @@ def log_page() -> str:
                 "`config.json` gives the same bytes on the same machine, however often the run was stopped. With "
                 "several constraints, a column that belongs to one of them ends in its name: `Nu_hazard`, "
                 "`EpMaxCost_pillar`. A column that an algorithm does not use is `nan`, or is missing.",
-                _table(("column", "meaning"), [(f"`{name}`", meaning) for name, meaning in COLUMNS.items()]),
+                table(("column", "meaning"), [(f"`{name}`", meaning) for name, meaning in COLUMNS.items()]),
                 "## The signal of the cost gradient",
                 _SIGNAL,
                 "## timing.csv",
                 "Times differ from run to run, so they are in a table of their own.",
-                _table(("column", "meaning"), [(f"`{name}`", meaning) for name, meaning in TIMES.items()]),
+                table(("column", "meaning"), [(f"`{name}`", meaning) for name, meaning in TIMES.items()]),
             ]
         )
         + "\n"
     )
-
-
-def _tables(kind: type, prefix: str = "", skip: tuple[str, ...] = (), default: Any = None) -> list[str]:
-    """One table of a dataclass's plain fields, then one for each field that is a dataclass itself."""
-    known, told = declared(kind), _docstrings(kind)
-    rows, groups = [], []
-    for field in dataclasses.fields(kind):
-        if field.name in skip:
-            continue
-        flag, hint = prefix + field.name.replace("_", "-"), known[field.name].hint
-        if dataclasses.is_dataclass(hint):
-            start = field.default if field.default is not dataclasses.MISSING else field.default_factory()  # pyright: ignore
-            groups += [f"#### `--{flag}.…`: {told[field.name]}", *_tables(hint, f"{flag}.", default=start)]
-        else:
-            value = field.default if default is None else getattr(default, field.name)
-            rows.append((f"`--{flag}`", _allowed(known[field.name]), f"`{_shown(value)}`", told[field.name]))
-    return ([_table(("flag", "kind", "default", "meaning"), rows)] if rows else []) + groups
-
-
-def _docstrings(kind: type) -> dict[str, str]:
-    """The text under each field, inherited ones included."""
-    out: dict[str, str] = {}
-    for base in kind.__bases__:
-        out |= _docstrings(base) if "__dataclass_fields__" in vars(base) else {}
-    body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # pyright: ignore[reportAttributeAccessIssue]
-    for node, after in zip(body, [*body[1:], None], strict=True):
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            text = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
-            out[node.target.id] = " ".join(str(text).split())
-    return out
-
-
-def _allowed(field: Declared) -> str:
-    """The kind of a setting, and the values that it may have."""
-    free = field.bounds is None or vars(field.bounds) == vars(Range(items=field.bounds.items))
-    kind = _kind(field.hint) if free else f"{_kind(field.hint)} {field.bounds}"
-    return f"{kind} or `None`" if field.optional else kind
-
-
-def _kind(hint: Any) -> str:
-    if get_origin(hint) is Literal:
-        return ", ".join(f"`{value}`" for value in get_args(hint))
-    if get_origin(hint) is tuple:
-        return f"{_kind(get_args(hint)[0])}s"
-    names = {float: "number", int: "whole number", bool: "switch", str: "text", Path: "path"}
-    return names.get(hint, getattr(hint, "__name__", str(hint)))
-
-
-def _shown(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return " ".join(map(str, value))
-    return f"{value:g}" if isinstance(value, float) else value
-
-
-def _table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [titles, ("---",) * len(titles), *rows]
-    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
 def zoo_page() -> str:
@@ -176,8 +117,8 @@ def zoo_page() -> str:
         )
         for policy in zoo_policies()
     ]
-    table = _table(("policy", "steps", *_ZOO, "certified"), rows)
-    return "\n\n".join(["# The zoo", MADE, _ABOUT_ZOO, table, _BELOW_ZOO]) + "\n"
+    found = table(("policy", "steps", *_ZOO, "certified"), rows)
+    return "\n\n".join(["# The zoo", MADE, _ABOUT_ZOO, found, _BELOW_ZOO]) + "\n"
 
 
 _ZOO = {
@@ -212,10 +153,17 @@ of a certificate again, and compares every figure.
 `python -m benchmarks.zoo RUNS` puts trained runs into the zoo. Of several runs of a suite and an algorithm it takes the
 one that fails least on validation scenes; the certificate comes afterwards and chooses nothing."""
 
-PAGES = {"settings.md": settings_page, "log.md": log_page, "zoo.md": zoo_page}
+PAGES = {
+    "settings.md": settings_page,
+    "log.md": log_page,
+    "zoo.md": zoo_page,
+    "reference/command-line.md": lambda: command_page(MADE),
+    "reference/python.md": lambda: python_page(MADE),
+}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():
+        (HERE / name).parent.mkdir(exist_ok=True)
         (HERE / name).write_text(page())
     import keywords
 

@@ -7,3 +7,20 @@ LimitKind = Literal["state", "episode"]
 Actions = Literal["sampled", "mean"]
 """Those that the policy samples, or its mean ones."""
 EvaluatedActions = Literal["sampled", "mean", "both"]
+ALGORITHM_NAMES = (
+    "trpo",
+    "trpo-lagrangian",
+    "trpo-sl",
+    "trpo-usl",
+    "trpo-ipo",
+    "trpo-fac",
+    "cpo",
+    "pcpo",
+    "scpo",
+    "trpo-cvar",
+    "cpo-cvar",
+    "ascpo",
+    "pascpo",
+    "ppo-lagrangian",
+)
+"""The keys of `ascpo.algorithms.ALGORITHMS`, which needs JAX. A test compares them."""

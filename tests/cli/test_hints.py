@@ -1,14 +1,19 @@
 """Words of other libraries, and what `ascpo train` says beside its progress."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from ascpo.algorithms import ALGORITHMS
+from ascpo.choices import ALGORITHM_NAMES
 from ascpo.cli import notices
-from ascpo.cli.hints import ELSEWHERE, NOWHERE, refuse_foreign
+from ascpo.cli.hints import ELSEWHERE, NOWHERE, refuse_foreign, refuse_mistyped
 from ascpo.cli.usage import WrongUsage
 from ascpo.runs.config import configure
+from ascpo.runs.files import NoRun
 
 SETTINGS = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
 FLAGS = set(re.findall(r"`(--[\w.-]+)`", SETTINGS))
@@ -56,3 +61,24 @@ def test_a_run_without_a_readable_evaluation_has_evaluated_nothing(tmp_path):
     assert notices.evaluated_episodes(tmp_path) == 0
     (tmp_path / "evaluation.json").write_text("{")
     assert notices.evaluated_episodes(tmp_path) == 0
+
+
+def test_the_names_of_the_algorithms_are_those_of_the_algorithms():
+    assert list(ALGORITHM_NAMES) == list(ALGORITHMS)
+
+
+def test_a_run_that_does_not_exist_is_refused_before_anything_is_imported(tmp_path):
+    with pytest.raises(NoRun, match="holds no run"):
+        refuse_mistyped(["--total-steps", "1e6", "--resume", str(tmp_path / "nowhere")])
+
+
+@pytest.mark.parametrize("words", [["--algo", "ascp"], ["--algo=ascp"]])
+def test_a_mistyped_algorithm_is_refused_without_importing_jax(words):
+    program = (
+        "import sys; from ascpo.cli.hints import refuse_mistyped\n"
+        f"try: refuse_mistyped({words})\n"
+        "except ValueError as error: print(error)\n"
+        "print('jax' in sys.modules)"
+    )
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert out == "'ascp' is no algorithm. Did you mean ascpo or pascpo or scpo?\nFalse\n"

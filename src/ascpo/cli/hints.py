@@ -1,10 +1,16 @@
 """Answers to words that people bring from other libraries, before anything heavy is imported."""
 
 import re
+import sys
+from itertools import takewhile
 from pathlib import Path
 
+from ascpo.choices import ALGORITHM_NAMES
 from ascpo.cli.usage import WrongUsage
+from ascpo.errors import nearest
+from ascpo.ranges import shown
 from ascpo.runs.environment_name import name_of
+from ascpo.runs.places import run_place
 
 _ADAM = "--value-fit.learning-rate and --cost-fit.learning-rate (the critics) or --trust-region.delta (the policy)"
 ELSEWHERE = {
@@ -67,6 +73,19 @@ def refuse_foreign(words: list[str]) -> None:
             name_of(given)
         if name == "resume" and not value and (not after or after.startswith("--")):
             raise WrongUsage(f"--resume needs the directory of a run. {_some_runs(Path('runs'))}")
+
+
+def refuse_mistyped(words: list[str]) -> None:
+    """Refuse names of algorithms and runs that do not exist, as `ascpo train` would after a second of importing."""
+    for i, word in enumerate(words):
+        flag, _, value = word.partition("=")
+        given = [value] if value else list(takewhile(lambda after: not after.startswith("--"), words[i + 1 :]))
+        # Whoever has imported the algorithms may have added some.
+        if flag == "--algo" and given and "ascpo.algorithms" not in sys.modules and given[0] not in ALGORITHM_NAMES:
+            raise ValueError(f"{shown(given[0])} is no algorithm. {nearest(given[0], ALGORITHM_NAMES)}")
+        if flag == "--resume":
+            for run in given:
+                run_place(Path(run))
 
 
 def _some_runs(directory: Path) -> str:

@@ -14,7 +14,7 @@ from importlib import import_module
 from types import FrameType
 from typing import Any, NoReturn, TypeAlias
 
-from ascpo.cli.hints import refuse_foreign
+from ascpo.cli.hints import refuse_foreign, refuse_mistyped
 from ascpo.cli.output import lasting_output
 from ascpo.cli.printable import printable
 from ascpo.cli.usage import WrongUsage
@@ -93,6 +93,7 @@ def _run(command: str, rest: list[str]) -> None:
     try:
         if command == "train":
             refuse_foreign(rest)
+            refuse_mistyped(rest)
         import_module(f"ascpo.cli.{command.replace('-', '_')}").main([in_place(word) for word in rest])
         # Here rather than at the very end, where a full disk would be no error.
         if sys.stdout is not None:

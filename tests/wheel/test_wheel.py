@@ -1,0 +1,71 @@
+"""The wheel, not the checkout: what it holds, and that it trains where nothing else of this repository is."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(
+    not (os.environ.get("ASCPO_WHEEL") or os.environ.get("ASCPO_SLOW")),
+    reason="builds and installs a wheel: make test-wheel",
+)
+SMALL = ["--num-envs", "2", "--horizon", "40", "--total-steps", "160", "--evaluate", "2"]
+CHECKS = """
+import sys, ascpo, gymnasium
+assert sys.argv[1] not in ascpo.__file__, ascpo.__file__
+policy = ascpo.load("runs/Point-1-Hazard-ascpo-seed0")
+env = gymnasium.make("ascpo/Point-1-Hazard-v0")
+observation, info = env.reset(seed=0)
+policy.start()
+assert env.action_space.shape == policy.act(observation, info).shape
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    place = tmp_path_factory.mktemp("dist")
+    call(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", place, ROOT, cwd=place)
+    return next(place.glob("ascpo-*.whl"))
+
+
+@pytest.fixture(scope="module")
+def python(wheel, tmp_path_factory):
+    """The interpreter of an environment with the wheel, and with the dependencies that are installed here already."""
+    place = tmp_path_factory.mktemp("environment")
+    venv.create(place, with_pip=False)
+    python = place / "bin" / "python"
+    theirs = call(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+    call(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-compile", wheel)
+    # After the environment's own packages, so that its ascpo is found first. Files *.pth there are not followed, so
+    # that the checkout, which is installed in place, stays out.
+    Path(theirs, "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return python
+
+
+def call(*words, cwd=None):
+    done = subprocess.run([str(word) for word in words], cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_wheel_holds_every_file_of_the_package(wheel):
+    tracked = call("git", "ls-files", "src/ascpo", cwd=ROOT).splitlines()
+    held = set(zipfile.ZipFile(wheel).namelist())
+    assert {name.removeprefix("src/") for name in tracked} <= held
+    assert {name for name in held if ".dist-info/" not in name and not name.startswith("ascpo/")} == set()
+
+
+def test_the_wheel_trains_and_its_policy_acts(python, tmp_path):
+    program = python.parent / "ascpo"
+    assert call(program, "--version", cwd=tmp_path).strip() == "0.1.0"
+    call(program, "train", "--env", "Point-1-Hazard", *SMALL, "--out", "runs", cwd=tmp_path)
+    call(program, "new-env", "puddle", cwd=tmp_path)
+    call(program, "check", "puddle:make", cwd=tmp_path)
+    assert (tmp_path / "runs/Point-1-Hazard-ascpo-seed0/report/index.html").stat().st_size > 10_000
+    call(python, "-c", CHECKS, ROOT, cwd=tmp_path)

@@ -25,6 +25,8 @@ from ascpo.cli import (
     sweep,
     tune,
     video,
+    watch,
+    zoo,
 )
 from ascpo.cli import list as list_
 from ascpo.runs.api import Result
@@ -37,11 +39,13 @@ _VERBS: dict[str, dict[str, type]] = {
     "journal": {"": journal.Journal},
     "replay": {"": replay.ReplayVerb},
     "video": {"": video.Video},
+    "watch": {"": watch.WatchVerb},
     "export": {"": export.Export},
     "sweep": {"": sweep.Sweep, "status": sweep.Directory, "stop": sweep.Directory, "resume": sweep.Resume},
     "hosts": {"": hosts.Hosts},
     "tune": {"": tune.Tune},
-    "paper": {"list": paper.List, "run": paper.Run, "show": paper.Show},
+    "paper": {"list": paper.List, "run": paper.Run, "show": paper.Show, "pack": paper.Pack, "unpack": paper.Unpack},
+    "zoo": {"list": zoo.List, "show": zoo.Show},
     "check": {"": check.Check},
     "new-env": {"": new_env.NewEnv},
     "doctor": {"": doctor.Doctor},

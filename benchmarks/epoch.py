@@ -50,15 +50,17 @@ def main() -> None:
     parser.add_argument("--suite", default="Point-8-Hazard")
     parser.add_argument("--critics", action="store_true")
     args = parser.parse_args()
+    runs: dict[str, tuple[Any, Settings]] = {}
     if args.critics:
         full = CostFitSettings(batch_size=0, window=1)
-        runs = {
-            "minibatches of 4096": (ASCPO(), Settings()),
-            "full batches": (ASCPO(), Settings(value_fit=FitSettings(batch_size=0), cost_fit=full)),
-        }
+        runs["minibatches of 4096"] = ASCPO(), Settings()
+        runs["full batches"] = ASCPO(), Settings(value_fit=FitSettings(batch_size=0), cost_fit=full)
     else:
-        runs = {algo: defaults_for(args.suite, algo)[::-1] for algo in ("trpo", "cpo", "scpo", "ascpo")}
-        runs |= {"cpo, sparse costs": (CPO(), Settings()), "ascpo, sparse costs": (ASCPO(), Settings())}
+        for algo in ("trpo", "cpo", "scpo", "ascpo"):
+            settings, method = defaults_for(args.suite, algo)
+            runs[algo] = method, settings
+        runs["cpo, sparse costs"] = CPO(), Settings()
+        runs["ascpo, sparse costs"] = ASCPO(), Settings()
     found = measure(runs, args.epochs, args.suite)
     base = sum(next(iter(found.values())).values())
     print(f"\n| run | rollout | estimates | policy | critics | other | epoch, s | against {next(iter(found))} |")

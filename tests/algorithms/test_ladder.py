@@ -175,6 +175,7 @@ def test_trpo_goes_where_the_reward_is():
 
 
 @pytest.mark.parametrize("name", always(["cpo", "ascpo"], "ascpo"))
+@slow("trains for seconds")
 def test_two_constraints_are_held_at_once(name):
     row, mean = climbed(name, OneStep("two"))
     assert (mean < 0.1).all()

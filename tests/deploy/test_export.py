@@ -14,6 +14,7 @@ from ascpo.deploy.parts import parts_of
 from ascpo.deploy.standalone import FAR, Policy
 from ascpo.networks.normaliser import BOUND
 from tests.evaluation.untrained import untrained
+from tests.slow import always
 
 SUITE = "Point-1-Hazard"
 KINDS = {
@@ -29,7 +30,7 @@ ROUNDING = 1e-5
 """Sums are taken in another order, and a safety layer divides by small numbers. Without shields it is below 2e-6."""
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=always(KINDS, "scpo", "ascpo", "trpo-usl"))
 def run(request, tmp_path_factory):
     out = tmp_path_factory.mktemp("exported")
     return untrained(out, env=SUITE, algo=request.param, shift=0.02, **KINDS[request.param])

@@ -18,6 +18,7 @@ from ascpo.engines.contract import RunBatch
 from ascpo.engines.native.engine import NativeEngine
 from ascpo.environments.spaces import make_task
 from tests.actors import ToyActor
+from tests.slow import slow
 
 actor = ToyActor(lambda theta, observation, noise: theta[:2] + noise, maxima=1)
 engine = NativeEngine(make_task("Point-1-Hazard", "paper", "closest", 9), 4, 1)
@@ -36,6 +37,7 @@ assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(rollout))
 """
 
 
+@slow("starts a process that trains")
 def test_programs_run_on_the_host_and_rollouts_are_numpy_arrays():
     flags = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     done = subprocess.run(

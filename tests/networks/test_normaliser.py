@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.networks.normaliser import Units, no_observations
 from ascpo.training.runs import HostMap, RunGroup
-from tests.slow import always
+from tests.slow import always, slow
 from tests.training.made import agent_of, rollout_of
 
 
@@ -55,6 +55,7 @@ def test_an_outlier_counts_as_far_as_it_is_seen():
 
 
 @pytest.mark.parametrize("algo", always(["trpo", "trpo-usl"], "trpo-usl"))
+@slow("compiles an epoch of its own")
 def test_the_actor_and_learning_see_the_same_and_units_change_after_the_epoch(algo):
     agent = agent_of(algo, normalise_observations=True)
     start = agent.init(0)

@@ -234,6 +234,7 @@ def selecting(run, monkeypatch):
     return run
 
 
+@slow("selects again")
 def test_the_safe_candidate_that_gets_farthest_is_selected(selecting, played):
     ascpo.resume(selecting, progress=False, **SELECTED)
     table = read_table(selecting / "selection.csv")
@@ -287,6 +288,7 @@ def test_a_selection_that_is_stopped_leaves_the_last_policy_and_says_so(selectin
     assert read_policy(selecting).source == Source("selected", 2, 2), "the run remembers what it was asked for"
 
 
+@slow("selects again")
 def test_the_policies_of_the_training_itself_are_the_candidates(run):
     """As no candidate is scripted, the parameters are those of the run's epochs and their mean."""
     ascpo.resume(run, progress=False, **SELECTED)

@@ -178,13 +178,11 @@ def usually(observed, algo, needs):
 
 
 def cases():
+    """With ASCPO most settings are tried always. In the long run it is all of them, with all algorithms."""
     for algo, kind in ALGORITHMS.items():
-        # With ASCPO all settings are tried always, with some others their own, and in the long run all with all.
-        everything = algo == "ascpo" or LONG
-        if not everything and algo != "pascpo":
+        if algo != "ascpo" and not LONG:
             continue
-        own = {name: value for name, value in leaves(kind).items() if everything or not name.startswith("target.")}
-        for name, value in {**(leaves(Settings) if everything else {}), **own}.items():
+        for name, value in {**leaves(Settings), **leaves(kind)}.items():
             if name not in IN_THE_LOOP and (name not in JUDGED_BY or kind().build(0.98).target is not None):
                 marks = [slow("in the long run")] if name.startswith(SEEN_ELSEWHERE) else []
                 yield pytest.param(algo, name, value, id=f"{algo}-{name}", marks=marks)

@@ -12,7 +12,7 @@ from ascpo.networks.fit import CostFitSettings, FitSettings
 from ascpo.training.agent import agent_for
 from ascpo.training.loop import TrainingDiverged, train
 from ascpo.training.settings import Settings
-from tests.slow import always
+from tests.slow import always, slow
 
 FIT = CostFitSettings(iterations=4, batch_size=32, balance="subsample", monotone_weight=1.0, window=1)
 ALL = always([TRPO(), ASCPO(mode="cantelli")], ASCPO(mode="cantelli"))
@@ -82,6 +82,7 @@ class TestEveryAlgorithmSurvives:
         assert last["EpRet"] == 36.0
 
 
+@slow("compiles an epoch of its own")
 def test_one_environment_and_one_step_are_enough():
     rows(CPO(), Trouble(of_action=1.0, length=1), num_envs=1, horizon=1)
 

@@ -148,6 +148,7 @@ def test_a_single_environment_has_no_halves():
     assert np.isnan(update(agent, state, rollout, estimates)[1].signal).all()
 
 
+@slow("compiles an update of its own")
 def test_feedback_asks_by_the_signal_of_earlier_epochs():
     """A signal of 0.1 on average, which is what half is asked for."""
     target = TargetSettings(half_signal=0.1)
@@ -183,6 +184,7 @@ def test_a_price_rises_with_the_mean_cost_over_the_limit_that_learning_sees():
     assert_allclose(after.policy.multiplier, np.maximum(rate * over, 0.0), rtol=1e-4)
 
 
+@slow("compiles an update of its own")
 def test_a_price_of_states_ascends_where_the_cost_that_followed_is_over_the_limit():
     """The same step as by hand: `ascend` on the cost that followed, less the limit."""
     agent = agent_of("trpo-fac", margin=0.05)

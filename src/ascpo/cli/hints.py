@@ -79,6 +79,8 @@ def refuse_mistyped(words: list[str]) -> None:
     """Refuse names of algorithms and runs that do not exist, as `ascpo train` would after a second of importing."""
     for i, word in enumerate(words):
         flag, _, value = word.partition("=")
+        if flag not in ("--algo", "--resume"):
+            continue
         given = [value] if value else list(takewhile(lambda after: not after.startswith("--"), words[i + 1 :]))
         # Whoever has imported the algorithms may have added some.
         if flag == "--algo" and given and "ascpo.algorithms" not in sys.modules and given[0] not in ALGORITHM_NAMES:

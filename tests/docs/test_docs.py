@@ -46,7 +46,18 @@ def small(command):
 WITH_COMMANDS = [page for page in PAGES if commands(page)]
 
 
-TRAINS_MUCH = {"README", "deploy", "index", "certificate", "paper", "quick-start", "recipes", "resuming", "report"}
+TRAINS_MUCH = {
+    "README",
+    "deploy",
+    "index",
+    "certificate",
+    "paper",
+    "quick-start",
+    "recipes",
+    "resuming",
+    "report",
+    "training",
+}
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.slow import slow
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import jax
@@ -18,7 +20,6 @@ from ascpo.engines.contract import RunBatch
 from ascpo.engines.native.engine import NativeEngine
 from ascpo.environments.spaces import make_task
 from tests.actors import ToyActor
-from tests.slow import slow
 
 actor = ToyActor(lambda theta, observation, noise: theta[:2] + noise, maxima=1)
 engine = NativeEngine(make_task("Point-1-Hazard", "paper", "closest", 9), 4, 1)

@@ -126,7 +126,7 @@ def known_pool(solved=0):
     return kinds, replace(pool, fresh=rates, again=rates, safe=jnp.array([0] * (22 - solved) + [SOLVED] * solved))
 
 
-@pytest.mark.parametrize(("share", "length"), always([(0.4, 1), (0.7, 1), (0.4, 3)], (0.4, 3)))
+@pytest.mark.parametrize(("share", "length"), always([(0.4, 1), (0.7, 1), (0.4, 3)], (0.4, 1)))
 def test_with_known_probabilities_the_weighted_mean_is_that_of_fresh_scenes(share, length):
     """Of any f that is 0 where nothing violates. Replays are `length` steps long, fresh episodes one."""
     kinds, pool = known_pool()

@@ -46,7 +46,7 @@ START_DISTANCES = {
     "Arm3-8-Hazard": (1.78, 1500),
 }
 
-MOST_DIFFERENT = ("Point-8-Ghost", "Point-8-Pillar", "Drone-8-3DHazard")
+MOST_DIFFERENT = ("Point-8-Pillar", "Drone-8-3DHazard")
 every_suite = pytest.mark.parametrize("name", always(PAPER_SUITES, *MOST_DIFFERENT))
 
 

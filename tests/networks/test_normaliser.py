@@ -10,11 +10,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.networks.normaliser import Units, no_observations
 from ascpo.training.runs import HostMap, RunGroup
-from tests.slow import always, slow
+from tests.slow import LONG, always, slow
 from tests.training.made import agent_of, rollout_of
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20 if LONG else 4, deadline=None)
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=4), st.integers(0, 2**32 - 1))
 def test_the_statistics_are_those_of_all_observations_however_they_came(sizes, seed):
     rng = np.random.default_rng(seed)

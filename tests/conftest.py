@@ -3,6 +3,7 @@
 import gc
 import mmap
 import os
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -37,6 +38,10 @@ if not os.environ.get("ASCPO_SLOW"):
     os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
     if FLAG not in os.environ.get("XLA_FLAGS", "") and known(FLAG):
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --{FLAG}=false".strip()
+
+# Whatever a shell starts in the background ignores Ctrl-C, and so would all commands that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Tracing makes millions of objects, most of which stay: looking among them for rubbish took a third of the time.
 gc.set_threshold(50_000, 20, 50)

@@ -14,6 +14,7 @@ from reference import command_page, python_page
 from ascpo.algorithms import ALGORITHMS
 from ascpo.algorithms.suite_defaults import SUITE_DEFAULTS
 from ascpo.cli.train import Train
+from ascpo.cli.zoo import FIGURES, figures_of, steps_of
 from ascpo.evaluation.statement import rounded_down
 from ascpo.runs.options import Options
 from ascpo.runs.zoo import zoo_policies
@@ -111,22 +112,16 @@ def zoo_page() -> str:
     rows = [
         (
             f"`zoo:{policy.name}`",
-            f"{policy.config['total_steps'] / 1e6:g} M",
-            *(f"{policy.evaluation[column]:{form}}" for column, form in _ZOO.values()),
+            steps_of(policy),
+            *figures_of(policy),
             rounded_down(policy.certificate["bound"]),
         )
         for policy in zoo_policies()
     ]
-    found = table(("policy", "steps", *_ZOO, "certified"), rows)
+    found = table(("policy", "steps", *FIGURES, "certified"), rows)
     return "\n\n".join(["# The zoo", MADE, _ABOUT_ZOO, found, _BELOW_ZOO]) + "\n"
 
 
-_ZOO = {
-    "J_r": ("EpRet", ".2f"),
-    "M_c": ("EpMaxCost", ".4f"),
-    "safe": ("SafeRate", ".1%"),
-    "ended by time": ("TimeoutRate", ".1%"),
-}
 _ABOUT_ZOO = """\
 These trained policies come with the package. Each has the settings and the log of its training, an evaluation on fresh
 episodes, its worst episodes and a certificate. Every command that takes a run's directory takes `zoo:NAME` too: the run
@@ -147,8 +142,8 @@ policy = ascpo.load("zoo:Point-1-Hazard")
 _BELOW_ZOO = """\
 J_r is the mean return, M_c the mean of the largest cost of an episode, both over fresh episodes with sampled actions.
 An episode is safe if it keeps every limit in every state. With the confidence that its certificate names, an episode of
-a policy is safe with at least the probability in the last column. `ascpo certify --check zoo:NAME` plays all episodes
-of a certificate again, and compares every figure.
+a policy is safe with at least the probability in the last column. Late are those that the time limit ends.
+`ascpo certify --check zoo:NAME` plays all episodes of a certificate again, and compares every figure.
 
 `python -m benchmarks.zoo RUNS` puts trained runs into the zoo. Of several runs of a suite and an algorithm it takes the
 one that fails least on validation scenes; the certificate comes afterwards and chooses nothing."""

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from ascpo.evaluation.intervals import Interval
 from ascpo.guard.suites import PAPER_SUITES
 from ascpo.paper.experiments import TABLE_ALGORITHMS
-from ascpo.paper.intervals import Interval
 from ascpo.paper.printed import Figures, printed
 from ascpo.paper.scores import Grid, assess_scores, measured, score
 

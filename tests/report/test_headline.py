@@ -1,12 +1,12 @@
 """Who is best: winners need seeds that agree, and everything else is a tie or no answer."""
 
-import numpy as np
 import pytest
 
+from ascpo.evaluation.intervals import Interval, of_difference
 from ascpo.report.data import find_runs
 from ascpo.report.figures import draw
 from ascpo.report.groups import groups_of
-from ascpo.report.headline import difference, headlines
+from ascpo.report.headline import headlines
 from tests.report.made import made
 
 
@@ -55,10 +55,10 @@ def test_less_cost_is_better_and_no_interval_of_a_cost_is_below_zero(tmp_path):
 
 
 def test_seeds_without_any_spread_differ_by_what_they_differ():
-    assert difference(np.array([1.0, 1.0]), np.array([0.5, 0.5]), 0.95) == (0.5, 0.5, 0.5)
-    middle, low, high = difference(np.array([0.0, 2.0]), np.array([0.0, 2.0]), 0.95)
-    assert middle == 0.0
-    assert low == pytest.approx(-high)
+    assert of_difference([1.0, 1.0], [0.5, 0.5]) == Interval(0.5, 0.5, 0.5)
+    alike = of_difference([0.0, 2.0], [0.0, 2.0])
+    assert alike.value == 0.0
+    assert alike.low == pytest.approx(-alike.high)
 
 
 def test_a_tie_is_also_one_of_two_groups_that_are_exactly_alike(tmp_path):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ascpo.paper.intervals import LEVEL, Interval, of_difference, of_mean
+from ascpo.evaluation.intervals import LEVEL, Interval, of_difference, of_mean
 from ascpo.report.data import RunData, search
 from ascpo.report.groups import Group, groups_of
 from ascpo.runs.notebook import Table, data_frame, html_table, shown

@@ -14,15 +14,15 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from ascpo.cli.parsing import parsed
-from ascpo.cli.usage import WrongUsage
+from ascpo.cli.usage import no_verb, verbs_help
 from ascpo.paper.experiments import EXPERIMENTS, Experiment, experiments
 from ascpo.paper.export import export
 from ascpo.paper.pages import page_of
 from ascpo.paper.plan import Request, plans, run_plan
-from ascpo.paper.results import PaperStore
+from ascpo.paper.results import PaperStore, Place
 from ascpo.paper.tables import Table, page_to_markdown, print_page, write_csv
-from ascpo.ranges import Range, Threads, shown
-from ascpo.runs.serialization import BadSetting, nearest
+from ascpo.ranges import Range, Threads
+from ascpo.runs.serialization import BadSetting
 from ascpo.runs.stopping import Stopped, Stopping
 from ascpo.sweep.estimate import RULE, Estimate, duration
 from ascpo.sweep.executors import Executor, Resources
@@ -94,20 +94,6 @@ class Show:
     the seeds. Runs that it has from an earlier call stay. `--results` reads it again."""
 
 
-@dataclass(frozen=True)
-class Place:
-    """The runs of one scale."""
-
-    out: Path = Path("runs/paper")
-    """Directory of the runs."""
-    scale: Annotated[float, Range(above=0.0, at_most=1000.0)] = 1.0
-    """Length of the runs, as a fraction of the paper's 6 million steps."""
-
-    @property
-    def path(self) -> Path:
-        return PaperStore(self.out, self.scale).path
-
-
 _Place = Annotated[Place, tyro.conf.arg(name="")]
 
 
@@ -137,7 +123,8 @@ class Unpack:
 def main(typed: list[str]) -> None:
     verb, *rest = typed or ["--help"]
     if verb in ("-h", "--help"):
-        print(_help())
+        below = "ascpo paper VERB --help explains the options."
+        print(verbs_help("paper", "The tables and figures of the paper.", _VERBS, below))
         return
     match verb:
         case "list":
@@ -151,16 +138,7 @@ def main(typed: list[str]) -> None:
         case "unpack":
             _unpack(parsed(Unpack, rest, "ascpo paper unpack"))
         case _:
-            advice = "`ascpo paper --help` describes all verbs."
-            raise WrongUsage(f"There is no {shown(verb)}. {nearest(verb, _VERBS)}\n{advice}")
-
-
-def _help() -> str:
-    verbs = "\n".join(f"  {name:<6} {what}" for name, what in _VERBS.items())
-    return (
-        f"The tables and figures of the paper.\n\nusage: ascpo paper VERB ...\n\n{verbs}\n\n"
-        "ascpo paper VERB --help explains the options."
-    )
+            raise no_verb("paper", verb, _VERBS)
 
 
 def _list(store: PaperStore) -> None:

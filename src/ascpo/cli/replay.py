@@ -1,9 +1,5 @@
 """`ascpo replay RUN`: show the worst episodes of an evaluation in a browser."""
 
-import contextlib
-import os
-import sys
-import webbrowser
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +9,7 @@ import tyro
 from ascpo.choices import Actions
 from ascpo.cli.own_code import OwnCode
 from ascpo.cli.parsing import parsed
+from ascpo.cli.serving import serve
 from ascpo.ranges import Range
 from ascpo.runs.places import run_place
 
@@ -43,19 +40,4 @@ def main(arguments: list[str]) -> None:
     keep_compiled_programs()
     print("Playing the worst episode again ...", flush=True)
     replay = Replay(records, options.port, **vars(options.own_code))
-    if options.port not in (0, replay.port):
-        print(f"Port {options.port} is taken, so the page uses the next free one.")
-    print(
-        f"{replay.address} shows the {len(records)} worst episodes, on this machine only. The address is also the "
-        f"password. Press Ctrl-C to stop.",
-        flush=True,
-    )
-    if options.open and has_screen():
-        webbrowser.open(replay.address)
-    with contextlib.closing(replay):
-        replay.run()
-
-
-def has_screen() -> bool:
-    """Without a screen, a browser would open in the terminal, or fail with messages."""
-    return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    serve(replay, f"the {len(records)} worst episodes", options.port, in_browser=options.open)

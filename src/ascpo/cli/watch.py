@@ -1,7 +1,5 @@
 """`ascpo watch DIRECTORY`: show the curves of runs in a browser while they train."""
 
-import contextlib
-import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +8,7 @@ import tyro
 
 from ascpo.cli.parsing import parsed
 from ascpo.cli.printable import printable
-from ascpo.cli.replay import has_screen
+from ascpo.cli.serving import serve
 from ascpo.ranges import Range
 from ascpo.runs.serialization import BadSetting
 
@@ -39,15 +37,5 @@ def main(arguments: list[str]) -> None:
     from ascpo.watch.serve import Watch
 
     watch = Watch(options.directory, options.port, options.every)
-    if options.port not in (0, watch.port):
-        print(f"Port {options.port} is taken, so the page uses the next free one.")
-    place = printable(str(options.directory))
-    print(
-        f"{watch.address} shows the runs in {place}, on this machine only. The address is also the password. Press "
-        f"Ctrl-C to stop.",
-        flush=True,
-    )
-    if options.open and has_screen():
-        webbrowser.open(watch.address)
-    with contextlib.closing(watch):
-        watch.run()
+    what = f"the runs in {printable(str(options.directory))}"
+    serve(watch, what, options.port, in_browser=options.open)

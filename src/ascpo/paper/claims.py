@@ -15,11 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ascpo.evaluation.intervals import Interval, of_difference, of_mean
 from ascpo.paper.columns import OURS, Column
 from ascpo.paper.experiments import FOUR_SUITES, LAGRANGIANS, TABLE_ALGORITHMS, Experiment
-from ascpo.paper.intervals import VERDICTS, Interval, Verdict, of_difference, of_mean, verdict
 from ascpo.paper.printed import COPIES, J_R, M_C, MEASURES, RHO_C, Measure, printed_value
 from ascpo.paper.results import Samples
+from ascpo.paper.verdict import VERDICTS, Verdict, verdict
 
 COST = Measure("cost", "mean cost of an episode after training", floor=M_C.floor)
 START = Measure("start", "mean cost of an episode from the same starts", floor=M_C.floor)

@@ -5,10 +5,10 @@ from itertools import product
 
 import numpy as np
 
+from ascpo.evaluation.intervals import of_difference
 from ascpo.paper.claims import Assessment, tally
 from ascpo.paper.columns import COLUMNS, PRINTED, SETTINGS, Column, enumerate_words
 from ascpo.paper.experiments import Experiment
-from ascpo.paper.intervals import of_difference
 from ascpo.paper.printed import COPIES, FAILED_SEEDS, J_R, LOGGED, M_C, MEASURES, Measure, printed_value
 from ascpo.paper.results import Numbers, Samples
 from ascpo.paper.tables import Cell, Table

@@ -37,15 +37,13 @@ Log = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
-class PaperStore:
-    """The runs of one scale."""
+class Place:
+    """Where the runs of one scale are."""
 
     out: Path = Path("runs/paper")
     """Directory of the runs."""
     scale: Annotated[float, Range(above=0.0, at_most=1000.0)] = 1.0
     """Length of the runs, as a fraction of the paper's 6 million steps. Each scale has a directory of its own."""
-    results: Path | None = None
-    """Directory that `show --export` wrote. Its finished runs count as well, without their run directories."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -53,6 +51,14 @@ class PaperStore:
     @property
     def path(self) -> Path:
         return self.out / f"scale-{self.scale:g}"
+
+
+@dataclass(frozen=True)
+class PaperStore(Place):
+    """The runs of one scale."""
+
+    results: Path | None = None
+    """Directory that `show --export` wrote. Its finished runs count as well, without their run directories."""
 
     @property
     def figures(self) -> Path:

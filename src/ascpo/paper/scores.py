@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ascpo.evaluation.intervals import Interval, of_draws
 from ascpo.paper.claims import FEW_SUITES, Assessment
-from ascpo.paper.intervals import Interval, of_draws, verdict
 from ascpo.paper.printed import COPIES, MEASURES, printed
 from ascpo.paper.results import Samples
+from ascpo.paper.verdict import verdict
 
 _DRAWS = 2000
 _FLOORS = np.array([m.floor for m in MEASURES])

@@ -9,9 +9,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from ascpo.evaluation.intervals import Interval
 from ascpo.paper.claims import Assessment
 from ascpo.paper.columns import OURS, PRINTED
-from ascpo.paper.intervals import Interval
 
 Cell = str | int | float | Interval | tuple[float, float] | None
 """A pair is a mean with its standard deviation. None is an unknown value."""

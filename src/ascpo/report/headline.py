@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from ascpo.evaluation.intervals import LEVEL, of_difference, of_mean
 from ascpo.report.groups import Group, environments
 from ascpo.report.tables import Statistic
 from ascpo.report.wording import listed, number, percent, plural, points
 
-_ERROR = 0.05
 _MEASURES = (
     (Statistic("SafeRate", "Within all limits", "share of episodes that keep every limit", share=True), 1.0),
     (Statistic("EpRet", "Return of an episode", "mean return"), 1.0),
@@ -78,42 +78,28 @@ def compared(statistic: Statistic, sign: float, values: dict[Group, Float[np.nda
     if any(len(found) < 2 for found in values.values()):
         text = f"No winner: {_single(values)}, so nobody knows how much the seed decides. Train more seeds."
         return Verdict(statistic.title, text, means)
-    level = 1.0 - _ERROR / len(others)
-    apart = {other: difference(values[best], values[other], level) for other in others}
-    tied = [other for other, (_, low, high) in apart.items() if low <= 0.0 <= high]
+    level = 1.0 - (1.0 - LEVEL) / len(others)
+    found = {other: of_difference(values[best], values[other], level) for other in others}
+    apart = {other: interval for other, interval in found.items() if interval is not None}
+    tied = [other for other, interval in apart.items() if interval.low <= 0.0 <= interval.high]
     seeds = " to ".join(map(str, sorted({len(found) for found in values.values()})))
     if tied:
         text = f"A tie: the {seeds} seeds do not tell {listed([_name(best), *(_name(other) for other in tied)])} apart."
         beaten = [_name(other) for other in others if other not in tied]
         text += f" They tell {_name(best)} from {listed(beaten)}." if beaten else ""
         return Verdict(statistic.title, text, means)
-    nearest = min(apart.values(), key=lambda found: abs(found[0]))
-    size, low, high = (abs(part) for part in nearest)
-    low, high = sorted((low, high))
+    second = min(apart, key=lambda other: abs(apart[other].value))
+    size = apart[second].map(abs)
     write = (lambda x: points(x).removeprefix("+")) if statistic.share else number
-    ahead = f"by {write(size)} (95 % interval {write(low)} to {write(high)}; {seeds} seeds)"
-    return Verdict(statistic.title, f"{_name(best)} wins {ahead} over {_next_best(apart, nearest)}.", means)
-
-
-def difference(
-    a: Float[np.ndarray, " seed"], b: Float[np.ndarray, " seed"], level: float
-) -> tuple[float, float, float]:
-    """The difference of two means, and Welch's interval of this level."""
-    parts = [found.var(ddof=1) / len(found) for found in (a, b)]
-    middle, error = float(a.mean() - b.mean()), math.sqrt(sum(parts))
-    if error == 0.0:
-        return middle, middle, middle
-    freedom = sum(parts) ** 2 / sum(part**2 / (len(found) - 1) for part, found in zip(parts, (a, b), strict=True))
-    reach = _student(level, freedom) * error
-    return middle, middle - reach, middle + reach
+    ahead = f"by {write(size.value)} (95 % interval {write(size.low)} to {write(size.high)}; {seeds} seeds)"
+    return Verdict(statistic.title, f"{_name(best)} wins {ahead} over {_name(second)}.", means)
 
 
 def _with_interval(statistic: Statistic, values: Float[np.ndarray, " seed"]) -> str:
-    mean = float(values.mean())
-    if len(values) < 2:
-        return statistic.show(mean)
-    reach = _student(1.0 - _ERROR, len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
-    low, high = mean - reach, mean + reach
+    interval = of_mean(values)
+    if interval is None:
+        return statistic.show(float(values.mean()))
+    mean, low, high = interval.value, interval.low, interval.high
     if statistic.name != "EpRet":
         low = max(low, 0.0)  # There is no share and no cost below zero.
     if statistic.share:
@@ -127,18 +113,6 @@ def _name(group: Group) -> str:
     return group.label.removeprefix(f"{group.first.env}, ")
 
 
-def _student(level: float, freedom: float) -> float:
-    """How many standard errors an interval of this level reaches to both sides."""
-    # Imported here: a report of a single group does not need it.
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 0.5 + level / 2))
-
-
 def _single(values: dict[Group, Float[np.ndarray, " seed"]]) -> str:
     alone = [_name(group) for group, found in values.items() if len(found) < 2]
     return f"{listed(alone)} {'has' if len(alone) == 1 else 'have'} {plural(1, 'seed')}{' each' if alone[1:] else ''}"
-
-
-def _next_best(apart: dict[Group, tuple[float, float, float]], nearest: tuple[float, float, float]) -> str:
-    return next(_name(group) for group, found in apart.items() if found is nearest)

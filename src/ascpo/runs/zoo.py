@@ -1,13 +1,12 @@
 """The zoo: trained policies that come with the package.
 
-Each is a run's directory without its checkpoints, packed into one file. zoo:Ant-8-Hazard is the policy of ASCPO for
-that suite, and zoo:Ant-8-Hazard/trpo that of TRPO. Nothing heavy is imported here: a mistyped name is answered at once.
+Each is a run's directory without its checkpoints, packed into one file. zoo:Point-1-Hazard is the policy of ASCPO
+for that suite, as is zoo:Point-1-Hazard/ascpo. Nothing heavy is imported here: a mistyped name is answered at once.
 """
 
 import contextlib
 import io
 import json
-import shutil
 import tempfile
 import zipfile
 import zlib
@@ -45,7 +44,7 @@ class ZooPolicy:
 
     @property
     def name(self) -> str:
-        """The name after zoo:, such as Ant-8-Hazard/trpo."""
+        """The name after zoo:, such as Point-1-Hazard/ascpo."""
         return f"{self.suite}/{self.algo}"
 
     @property
@@ -86,9 +85,11 @@ class ZooPolicy:
         with writing(place):
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=".incoming-", dir=folder) as incoming:
+                whole = Path(incoming) / place.name
+                whole.mkdir()
                 for name in self._names():
-                    (Path(incoming) / name).write_bytes(self._read(name))
-                shutil.copytree(incoming, place)
+                    (whole / name).write_bytes(self._read(name))
+                whole.rename(place)
         return place
 
     def _names(self) -> list[str]:
@@ -134,7 +135,7 @@ def zoo_policies(directory: Path | None = None) -> list[ZooPolicy]:
 
 
 def zoo_policy(name: str, policies: Sequence[ZooPolicy] | None = None) -> ZooPolicy:
-    """The policy that a name such as zoo:Ant-8-Hazard, or Ant-8-Hazard/trpo, means."""
+    """The policy that a name such as zoo:Point-1-Hazard, or Point-1-Hazard/ascpo, means."""
     known = {one.name: one for one in (zoo_policies() if policies is None else policies)}
     wanted = name.removeprefix(PREFIX)
     wanted = wanted if "/" in wanted else f"{wanted}/{_DEFAULT}"

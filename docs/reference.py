@@ -11,6 +11,7 @@ from field_tables import docstrings, tables
 
 import ascpo
 from ascpo.cli import (
+    cache,
     certify,
     check,
     doctor,
@@ -48,6 +49,7 @@ _VERBS: dict[str, dict[str, type]] = {
     "zoo": {"list": zoo.List, "show": zoo.Show},
     "check": {"": check.Check},
     "new-env": {"": new_env.NewEnv},
+    "cache": {"show": cache.Show, "pack": cache.Pack, "unpack": cache.Unpack, "clear": cache.Clear},
     "doctor": {"": doctor.Doctor},
     "list": {"": list_.List},
 }

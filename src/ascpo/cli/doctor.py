@@ -113,16 +113,11 @@ def _pictures() -> str:
 
 
 def _cache() -> str:
-    from ascpo.runs.compilation_cache import keep_compiled_programs
+    from ascpo.cli.cache import described
+    from ascpo.runs.compilation_cache import cache_directory
 
-    keep_compiled_programs()
-    import jax
-
-    place = jax.config.jax_compilation_cache_dir  # pyright: ignore[reportAttributeAccessIssue] (JAX makes it)
-    if not place:
-        return "compiled programs are not kept: every start compiles again"
-    size = sum(file.stat().st_size for file in Path(place).glob("**/*") if file.is_file()) / 1e6
-    return f"{place}, {size:.0f} MB of compiled programs"
+    place = cache_directory()
+    return described(place) if place else "compiled programs are not kept: every start compiles again"
 
 
 def _disk(out: Path) -> str:

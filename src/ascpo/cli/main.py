@@ -38,6 +38,7 @@ _COMMANDS = {
     "paper": "reproduce the paper's tables and figures",
     "check": "test whether an environment can be trained on",
     "new-env": "write an environment of your own to begin with, and its test",
+    "cache": "show, pack, unpack or delete the compiled programs that are kept on disk",
     "doctor": "look at this machine, and train for a moment",
     "list": "list algorithms, suites or runs",
 }

@@ -18,5 +18,5 @@ def no_verb(command: str, verb: str, verbs: Mapping[str, str]) -> WrongUsage:
 
 def verbs_help(command: str, about: str, verbs: Mapping[str, str], below: str) -> str:
     """The help of a command that has verbs."""
-    listed = "\n".join(f"  {name:<6} {what}" for name, what in verbs.items())
+    listed = "\n".join(f"  {name:<7} {what}" for name, what in verbs.items())
     return f"{about}\n\nusage: ascpo {command} VERB ...\n\n{listed}\n\n{below}"

@@ -1,11 +1,28 @@
-"""Compiled programs are kept on disk, so that the second run of a kind starts at once."""
+"""Compiled programs are kept on disk, so that the second run of a kind starts at once.
+
+They can be packed into a file and unpacked on another machine of the same kind, which then does not compile them again.
+JAX finds a program by what it computes, for which kind of device, and by the versions and flags that it was compiled
+with; what does not match is compiled as ever.
+"""
 
 import hashlib
+import io
+import json
 import os
 import platform
+import re
+import tarfile
+from importlib.metadata import version
 from pathlib import Path
 
 import jax
+
+from ascpo.errors import BadSetting
+from ascpo.runs.files import BadFile, reading, write_whole, writing
+
+_INDEX = "index.json"
+_FORMAT = "ascpo programs 1"
+_PROGRAM = re.compile(r"[\w.-]+-cache")
 
 
 def keep_compiled_programs() -> None:
@@ -16,6 +33,70 @@ def keep_compiled_programs() -> None:
     jax.config.update("jax_compilation_cache_dir", str(home / "ascpo" / _machine()))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def cache_directory() -> Path | None:
+    """Where compiled programs are kept; None where they are not."""
+    keep_compiled_programs()
+    place = jax.config.values["jax_compilation_cache_dir"]
+    return Path(place) if place else None
+
+
+def compiled_programs(directory: Path) -> list[Path]:
+    return sorted(file for file in directory.glob("*") if _PROGRAM.fullmatch(file.name) and file.is_file())
+
+
+def pack_programs(directory: Path, out: Path) -> int:
+    """Write all compiled programs into one file. Returns their number."""
+    programs = compiled_programs(directory)
+    if not programs:
+        raise BadSetting(f"{directory} has no compiled programs yet. Train first: what is compiled then is kept there.")
+    index = {"format": _FORMAT, "machine": _machine(), "jax": version("jax")}
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        contents = {_INDEX: json.dumps(index).encode(), **{file.name: file.read_bytes() for file in programs}}
+        for name, content in contents.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    with writing(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(out, packed.getvalue())
+    return len(programs)
+
+
+def unpack_programs(file: Path, directory: Path) -> int:
+    """Unpack what another machine has compiled. Returns the number of programs that were not here yet."""
+    try:
+        with reading(file), tarfile.open(file) as archive:
+            contents = {member.name: _content(archive, member) for member in archive}
+            index = json.loads(contents.pop(_INDEX))
+            if index["format"] != _FORMAT or not all(map(_PROGRAM.fullmatch, contents)):
+                raise BadFile(f"{file} holds no programs that this command packed.")
+    except (tarfile.TarError, EOFError) as error:
+        raise BadFile(f"{file} is damaged, or this program did not write it: {error}.") from error
+    if index["machine"] != _machine():
+        raise BadSetting(
+            f"{file} is from a machine with another processor ({index['machine']}, this is {_machine()}). Its programs "
+            f"might crash here, so nothing was unpacked."
+        )
+    if index["jax"] != version("jax"):
+        raise BadSetting(
+            f"{file} is from JAX {index['jax']}, and this is {version('jax')}: nothing of it would be used."
+        )
+    with writing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+    new = {name: content for name, content in contents.items() if not (directory / name).exists()}
+    for name, content in new.items():
+        write_whole(directory / name, content)
+    return len(new)
+
+
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    stored = archive.extractfile(member)
+    if stored is None:
+        raise tarfile.TarError(f"{member.name} is no file")
+    return stored.read()
 
 
 def _machine() -> str:

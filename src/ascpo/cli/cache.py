@@ -1,0 +1,96 @@
+"""`ascpo cache show`, `pack FILE`, `unpack FILE`, `clear`: the compiled programs that are kept on disk."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from ascpo.cli.parsing import parsed
+from ascpo.cli.usage import no_verb, verbs_help
+from ascpo.errors import BadSetting
+
+_VERBS = {
+    "show": "say where compiled programs are kept, and how many",
+    "pack": "write them into one file, for other machines of the same kind",
+    "unpack": "read such a file, so that nothing in it is compiled again",
+    "clear": "delete them; they are compiled again when they are needed",
+}
+
+
+@dataclass(frozen=True)
+class Show:
+    """Say where compiled programs are kept, how many there are, and how large they are."""
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Write all compiled programs into one file."""
+
+    file: Annotated[Path, tyro.conf.Positional]
+    """The file to write: programs.tar, say."""
+
+
+@dataclass(frozen=True)
+class Unpack:
+    """Read programs that `ascpo cache pack` wrote on a machine with the same processor and the same JAX."""
+
+    file: Annotated[Path, tyro.conf.Positional]
+    """The file to read."""
+
+
+@dataclass(frozen=True)
+class Clear:
+    """Delete all compiled programs."""
+
+
+def main(words: list[str]) -> None:
+    verb, *rest = words or ["--help"]
+    match verb:
+        case "-h" | "--help":
+            below = "A first run compiles its programs, and later ones find them. ASCPO_CACHE=off keeps none."
+            print(verbs_help("cache", "Compiled programs that are kept on disk.", _VERBS, below))
+        case "show":
+            parsed(Show, rest, "ascpo cache show")
+            print(described(_directory()))
+        case "pack":
+            file = parsed(Pack, rest, "ascpo cache pack").file
+            from ascpo.runs.compilation_cache import pack_programs
+
+            print(f"{pack_programs(_directory(), file)} programs are in {file} ({_megabytes(file)}).")
+        case "unpack":
+            file = parsed(Unpack, rest, "ascpo cache unpack").file
+            from ascpo.runs.compilation_cache import unpack_programs
+
+            print(f"{unpack_programs(file, _directory())} programs are new here. {described(_directory())}")
+        case "clear":
+            parsed(Clear, rest, "ascpo cache clear")
+            from ascpo.runs.compilation_cache import compiled_programs
+
+            programs = compiled_programs(_directory())
+            for program in programs:
+                program.unlink(missing_ok=True)
+            print(f"{len(programs)} programs were deleted.")
+        case _:
+            raise no_verb("cache", verb, _VERBS)
+
+
+def described(directory: Path) -> str:
+    """A directory of compiled programs, in words."""
+    from ascpo.runs.compilation_cache import compiled_programs
+
+    programs = compiled_programs(directory)
+    return f"{directory} holds {len(programs)} compiled programs ({_megabytes(*programs)})."
+
+
+def _directory() -> Path:
+    from ascpo.runs.compilation_cache import cache_directory
+
+    place = cache_directory()
+    if place is None:
+        raise BadSetting("Compiled programs are not kept, because ASCPO_CACHE is off. Unset it.")
+    return place
+
+
+def _megabytes(*files: Path) -> str:
+    return f"{sum(file.stat().st_size for file in files) / 1e6:.1f} MB"

@@ -1,0 +1,75 @@
+"""Compiled programs that are carried from one machine to another."""
+
+import io
+import json
+import tarfile
+
+import pytest
+
+from ascpo.errors import BadSetting
+from ascpo.runs import compilation_cache
+from ascpo.runs.compilation_cache import compiled_programs, pack_programs, unpack_programs
+from ascpo.runs.files import BadFile
+
+PROGRAMS = {"jit_step-12ab-cache": b"one", "jit_fit-34cd-cache": b"two"}
+
+
+@pytest.fixture
+def directory(tmp_path):
+    place = tmp_path / "here"
+    place.mkdir()
+    for name, content in PROGRAMS.items():
+        (place / name).write_bytes(content)
+    (place / "jit_step-12ab-atime").write_bytes(b"when it was last used")
+    return place
+
+
+def test_programs_arrive_as_they_left_and_those_that_are_there_stay(directory, tmp_path):
+    there, file = tmp_path / "there", tmp_path / "packed" / "programs.tar"
+    assert pack_programs(directory, file) == 2
+    there.mkdir()
+    (there / "jit_fit-34cd-cache").write_bytes(b"compiled here")
+    assert unpack_programs(file, there) == 1
+    assert {one.name: one.read_bytes() for one in compiled_programs(there)} == {
+        **PROGRAMS,
+        "jit_fit-34cd-cache": b"compiled here",
+    }
+
+
+def test_programs_of_another_processor_are_refused(directory, tmp_path, monkeypatch):
+    pack_programs(directory, tmp_path / "programs.tar")
+    monkeypatch.setattr(compilation_cache, "_machine", lambda: "another")
+    with pytest.raises(BadSetting, match="another processor"):
+        unpack_programs(tmp_path / "programs.tar", tmp_path / "there")
+    assert not (tmp_path / "there").exists()
+
+
+def test_programs_of_another_jax_are_refused(directory, tmp_path, monkeypatch):
+    pack_programs(directory, tmp_path / "programs.tar")
+    monkeypatch.setattr(compilation_cache, "version", lambda _: "0.0.1")
+    with pytest.raises(BadSetting, match=r"this is 0\.0\.1"):
+        unpack_programs(tmp_path / "programs.tar", tmp_path / "there")
+
+
+def test_a_name_that_leads_out_of_the_directory_is_refused(tmp_path):
+    file = tmp_path / "programs.tar"
+    with tarfile.open(file, "w") as archive:
+        for name, content in {"index.json": json.dumps({"format": "ascpo programs 1"}), "../x-cache": "evil"}.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content.encode()))
+    with pytest.raises(BadFile, match="holds no programs"):
+        unpack_programs(file, tmp_path / "there")
+    assert not list(tmp_path.rglob("x-cache"))
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"\x1f\x8b broken"])
+def test_a_damaged_file_is_refused(content, tmp_path):
+    (tmp_path / "programs.tar").write_bytes(content)
+    with pytest.raises(BadFile, match="damaged"):
+        unpack_programs(tmp_path / "programs.tar", tmp_path / "there")
+
+
+def test_nothing_compiled_yet_is_an_error(tmp_path):
+    with pytest.raises(BadSetting, match="Train first"):
+        pack_programs(tmp_path, tmp_path / "programs.tar")

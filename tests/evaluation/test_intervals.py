@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ascpo.evaluation.intervals import Interval, of_difference, of_draws, of_mean
+from ascpo.evaluation.intervals import Interval, of_difference, of_draws, of_mean, of_shares
 
 
 def test_the_difference_of_means_has_welchs_interval():
@@ -32,3 +32,10 @@ def test_seeds_that_agree_have_an_interval_of_no_width():
 
 def test_draws_leave_out_a_fortieth_at_either_end():
     assert of_draws(0.5, np.linspace(0, 1, 1001)) == Interval(0.5, pytest.approx(0.025), pytest.approx(0.975))
+
+
+def test_shares_without_a_single_violation_still_have_an_interval():
+    # Wilson's upper end of 0 in 100 is z²/(n + z²) = 0.0370.
+    never = np.zeros(100)
+    found = of_shares(never, never)
+    assert (found.low, found.value, found.high) == pytest.approx((-0.037, 0.0, 0.037), abs=1e-4)

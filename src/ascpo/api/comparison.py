@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ascpo.evaluation.intervals import LEVEL, Interval, of_difference, of_mean
+from ascpo.evaluation.intervals import LEVEL, Interval, of_difference, of_mean, of_shares
 from ascpo.report.data import RunData, search
 from ascpo.report.groups import Group, groups_of
 from ascpo.runs.notebook import Table, data_frame, html_table, shown
@@ -90,7 +90,7 @@ def compare(*runs: RunLike, metrics: Sequence[str] = METRICS) -> RunComparison:
             "high": [one.high for one in apart],
             "differs": [one.low > 0.0 or one.high < 0.0 for one in apart],
         },
-        source="of fresh episodes" if fresh else "of the last tenth of the training, because a run is not evaluated",
+        source="of fresh episodes" if fresh else "of the end of the training, because a run is not evaluated",
         warnings=(*found.refused, *(warning for run in every for warning in run.warnings())),
     )
 
@@ -99,9 +99,7 @@ def _value(run: RunData, metric: str, *, fresh: bool) -> float:
     if fresh:
         value = run.evaluation["sampled"].get(metric, math.nan)
         return math.nan if value is None else float(value)
-    if run.column(metric) is None:
-        return math.nan
-    return run.last(metric, max(1, run.epochs // 10))
+    return run.last(metric)
 
 
 def _interval(group: Group, metric: str, *, fresh: bool) -> Interval:
@@ -129,17 +127,6 @@ def _difference(one: Group, other: Group, metric: str, *, fresh: bool) -> Interv
         if a is not None and b is not None:
             found = of_shares(a, b) if metric in _SHARES else of_difference(a, b)
     return Interval(value, math.nan, math.nan) if found is None else found
-
-
-def of_shares(x: np.ndarray, y: np.ndarray) -> Interval:
-    """Newcombe's interval of the difference of two shares, from Wilson's of each."""
-    from scipy import stats
-
-    ends = [stats.binomtest(int(one.sum()), len(one)).proportion_ci(LEVEL, method="wilson") for one in (x, y)]
-    p, q = float(x.mean()), float(y.mean())
-    below = math.hypot(p - ends[0].low, ends[1].high - q)
-    above = math.hypot(ends[0].high - p, q - ends[1].low)
-    return Interval(p - q, p - q - below, p - q + above)
 
 
 def _episodes(run: RunData, metric: str) -> np.ndarray | None:

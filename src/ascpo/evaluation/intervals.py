@@ -1,5 +1,6 @@
 """Confidence intervals of means over seeds or episodes."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -43,6 +44,17 @@ def of_difference(x: ArrayLike, y: ArrayLike, level: float = LEVEL) -> Interval 
     below = vx**2 / (len(x) - 1) + vy**2 / (len(y) - 1)
     freedom = float((vx + vy) ** 2 / below) if below else 1
     return _student(float(x.mean() - y.mean()), float(np.sqrt(vx + vy)), freedom, level)
+
+
+def of_shares(x: np.ndarray, y: np.ndarray) -> Interval:
+    """Newcombe's interval of the difference of two shares, from Wilson's of each."""
+    from scipy import stats
+
+    ends = [stats.binomtest(int(one.sum()), len(one)).proportion_ci(LEVEL, method="wilson") for one in (x, y)]
+    p, q = float(x.mean()), float(y.mean())
+    below = math.hypot(p - ends[0].low, ends[1].high - q)
+    above = math.hypot(ends[0].high - p, q - ends[1].low)
+    return Interval(p - q, p - q - below, p - q + above)
 
 
 def of_draws(value: float, draws: Sequence[float] | np.ndarray) -> Interval:

@@ -8,8 +8,11 @@ from dataclasses import replace
 import pytest
 
 from ascpo.runs.links import LinkInRun
+from ascpo.runs.serialization import BadSetting
 from ascpo.sweep.evaluation import FixedStarts, HeldOutEpisodes
-from ascpo.sweep.executors import End, InProcess, Processes
+from ascpo.sweep.executors import End, InProcess, Processes, choose
+from ascpo.sweep.executors.choose import Placement, open_executor
+from ascpo.sweep.executors.contract import Resources
 from ascpo.sweep.jobs import Job
 from ascpo.sweep.store import log_file
 from tests.sweep.helpers import job
@@ -64,8 +67,7 @@ def test_a_slot_is_free_when_its_process_has_ended(tmp_path, processes):
 
 
 def test_batches_of_a_gpu_have_slots_beside_those_of_the_host(tmp_path, processes):
-    host, device = job(tmp_path), job(tmp_path)
-    device = replace(device, config=replace(device.config, engine="mjx-jax"))
+    host, device = job(tmp_path), on_gpu(job(tmp_path))
     executor = Processes(slots=1, gpus=1)
     assert executor.submit([(device,)]) == [1]
     assert (executor.has_room(device), executor.has_room(host)) == (False, True)
@@ -73,6 +75,33 @@ def test_batches_of_a_gpu_have_slots_beside_those_of_the_host(tmp_path, processe
     environments = [process.options["env"] for process in processes]
     assert [env.get("CUDA_VISIBLE_DEVICES") for env in environments] == ["0", os.environ.get("CUDA_VISIBLE_DEVICES")]
     assert environments[1]["JAX_PLATFORMS"] == "cpu"
+
+
+def test_batches_that_share_a_gpu_share_its_memory(tmp_path, processes):
+    batches = [(on_gpu(job(tmp_path, seed=seed)),) for seed in range(4)]
+    executor = Processes(slots=0, gpus=2, per_gpu=2)
+    assert executor.submit(batches) == [0, 1, 2, 3]
+    assert not executor.has_room(batches[0][0])
+    environments = [process.options["env"] for process in processes]
+    assert [env["CUDA_VISIBLE_DEVICES"] for env in environments] == ["0", "0", "1", "1"]
+    assert {env["XLA_PYTHON_CLIENT_MEM_FRACTION"] for env in environments} == {"0.450"}
+
+
+def test_a_sweep_on_a_gpu_alone_leaves_no_core_to_batches_of_the_host(tmp_path, monkeypatch):
+    monkeypatch.setattr(choose, "count_gpus", lambda: 1)
+    placement = Placement(resources=Resources(gpus=0.25))
+    jobs = [on_gpu(job(tmp_path, seed=seed)) for seed in range(6)]
+    assert open_executor(placement, jobs, tmp_path).slots == 4
+    assert open_executor(placement, [*jobs, job(tmp_path)], tmp_path).slots == 5
+
+
+def test_a_batch_on_this_machine_uses_one_gpu_at_most(tmp_path):
+    with pytest.raises(BadSetting, match="one GPU, or a part of it"):
+        Placement(resources=Resources(gpus=2.0)).check([on_gpu(job(tmp_path))])
+
+
+def on_gpu(one):
+    return replace(one, config=replace(one.config, engine="mjx-jax"))
 
 
 @pytest.mark.parametrize(

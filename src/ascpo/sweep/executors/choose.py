@@ -27,7 +27,7 @@ class Placement:
     and ray://host:port or host:port is another one. `slurm` is the SLURM cluster of this machine."""
     jobs: Annotated[int, Range(at_least=0, at_most=1024)] = 0
     """With --on local: the number of batches that train at the same time, each in its own process. 0 means one for
-    every two cores, and one for each GPU in addition."""
+    every two cores, and in addition one for each GPU, or as many as share it (--gpus)."""
     resources: Annotated[Resources, tyro.conf.arg(name="")] = field(default_factory=Resources)
     files: Literal["shared", "sent"] = "shared"
     """With --on ray: whether all machines see the directory --out, or its files are sent through Ray."""
@@ -51,11 +51,13 @@ class Placement:
             "slurm": (kind != "slurm" and bool(self.slurm), "it is for --on slurm"),
             "memory": (kind == "local" and bool(self.resources.memory), "it is reserved on clusters only"),
         }
-        no_gpu = not any(map(needs_gpu, jobs)) or kind == "local"
-        inert["gpus"] = (no_gpu and self.resources.gpus != usual.resources.gpus, "no batch asks a cluster for a GPU")
+        no_gpu = not any(map(needs_gpu, jobs))
+        inert["gpus"] = (no_gpu and self.resources.gpus != usual.resources.gpus, "no batch needs a GPU")
         for name, (changed, why) in inert.items():
             if changed:
                 raise InertSetting(name, getattr(self, name, None) or getattr(self.resources, name, None), why)
+        if kind == "local" and self.resources.gpus > 1.0:
+            raise BadSetting(f"--gpus {self.resources.gpus:g}: on this machine a batch uses one GPU, or a part of it.")
 
 
 def open_executor(placement: Placement, jobs: Sequence[Job], folder: Path) -> Executor:
@@ -66,7 +68,9 @@ def open_executor(placement: Placement, jobs: Sequence[Job], folder: Path) -> Ex
         case "local":
             gpus = count_gpus() if any(map(needs_gpu, jobs)) else 0
             slots = placement.jobs or max(1, len(my_cores()) // 2)
-            return Processes(min(slots, max(1, len(jobs))), placement.resources.cores, gpus=gpus)
+            on_host = sum(not needs_gpu(job) for job in jobs) if gpus else max(1, len(jobs))
+            per_gpu = int(1.0 / placement.resources.gpus)
+            return Processes(min(slots, on_host), placement.resources.cores, gpus=gpus, per_gpu=per_gpu)
         case "ray":
             from ascpo.sweep.executors.ray import OnRay
 

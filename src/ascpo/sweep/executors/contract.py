@@ -18,7 +18,8 @@ class Resources:
     cores: Annotated[int, Range(at_least=0, at_most=4096)] = 0
     """Cores of each batch, and so its threads. 0 means an equal share of this machine, or one core on a cluster."""
     gpus: Annotated[float, Range(above=0.0, at_most=64.0)] = 1.0
-    """GPUs of each batch that MJX simulates. Batches of the native engine use none. 0.5 puts two batches on one GPU."""
+    """GPUs of each batch that MJX simulates. Batches of the native engine use none. 0.5 puts two batches on one GPU,
+    each with its share of the memory; start CUDA's multi-process service before (nvidia-cuda-mps-control -d)."""
     memory: Annotated[float, Range(at_least=0.0, at_most=1e6)] = 0.0
     """Gigabytes of memory that each batch reserves on a cluster. 0 reserves none."""
 

@@ -11,16 +11,22 @@ from ascpo.sweep.executors.contract import End, needs_gpu
 from ascpo.sweep.executors.process import end_of, my_cores, start
 from ascpo.sweep.jobs import Batch, Job
 
+_SHARED = 0.9
+"""Part of a GPU's memory that its batches share. The rest is for what CUDA itself needs in every process."""
+
 
 class Processes:
     """Trains each batch in a process of its own, several at the same time, each on its share of the cores.
 
-    With GPUs, the batches of MJX take one GPU each, and have slots of their own beside those of the host.
+    With GPUs, the batches of MJX have slots of their own beside those of the host: `per_gpu` on each GPU, which share
+    its memory equally.
     """
 
-    def __init__(self, slots: int, threads: int = 0, *, gpus: int = 0, compile_afresh: bool = False) -> None:
-        self.slots = slots + gpus
-        self._host_slots, self._gpus = slots, gpus
+    def __init__(
+        self, slots: int, threads: int = 0, *, gpus: int = 0, per_gpu: int = 1, compile_afresh: bool = False
+    ) -> None:
+        self.slots = slots + gpus * per_gpu
+        self._host_slots, self._gpus, self._per_gpu = slots, gpus, per_gpu
         self._threads = threads or max(1, len(my_cores()) // self.slots)
         self._compile_afresh = compile_afresh
         """Every process compiles its programs itself, so that all have the same work."""
@@ -64,7 +70,12 @@ class Processes:
         mine = [cores[(slot * self._threads + i) % len(cores)] for i in range(self._threads)] if self.slots > 1 else []
         env = {"ASCPO_CACHE": "off"} if self._compile_afresh else {}
         if self._gpus:
-            gpu = slot - self._host_slots
-            env |= {"CUDA_VISIBLE_DEVICES": str(gpu)} if gpu >= 0 else {"JAX_PLATFORMS": "cpu"}
+            env |= {"JAX_PLATFORMS": "cpu"} if slot < self._host_slots else self._on_gpu(slot - self._host_slots)
         self._running[slot] = batch, start(batch, self._threads, mine, env)
         return slot
+
+    def _on_gpu(self, slot: int) -> dict[str, str]:
+        found = {"CUDA_VISIBLE_DEVICES": str(slot // self._per_gpu)}
+        if self._per_gpu > 1:
+            found["XLA_PYTHON_CLIENT_MEM_FRACTION"] = f"{_SHARED / self._per_gpu:.3f}"
+        return found

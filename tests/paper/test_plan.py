@@ -6,6 +6,7 @@ from ascpo.cli import paper
 from ascpo.paper.plan import Request, choose_engine, plans
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.stopping import Stopped
+from ascpo.sweep.executors import InProcess
 from tests.paper.helpers import store_in
 
 
@@ -77,9 +78,24 @@ def test_runs_of_a_suite_train_together_in_this_process(run):
     assert "2 trained, 0 finished before, 0 failed." in out
 
 
-def test_runs_train_together_or_in_processes_and_not_both(capsys):
+def test_suites_that_share_a_gpu_are_a_batch_each(run, monkeypatch):
+    asked = []
+
+    def opened(placement, jobs, folder):
+        asked.append((placement.on, placement.resources.gpus, {job.config.engine for job in jobs}))
+        return InProcess(Training)
+
+    monkeypatch.setattr(paper, "open_executor", opened)
+    monkeypatch.setattr("ascpo.paper.plan.choose_engine", lambda *_: ("mjx-jax", ""))
+    assert run("--algos", "trpo", "scpo", "--gpus", "0.25", "--engine", "mjx-jax")[1] == 0
+    assert asked == [("local", 0.25, {"mjx-jax"})]
+    assert Training.batches == [["trpo-seed0", "scpo-seed0"]]
+
+
+@pytest.mark.parametrize("several", [("--jobs", "2"), ("--gpus", "0.5")])
+def test_runs_train_together_or_in_processes_and_not_both(capsys, several):
     with pytest.raises(SystemExit):
-        paper.main(["run", "q1", "--together", "--jobs", "2"])
+        paper.main(["run", "q1", "--together", *several])
     assert "Use one of them" in " ".join(capsys.readouterr().err.split())
 
 

@@ -60,7 +60,10 @@ class Run:
     """Threads of each training. 0 gives each an equal share of the cores."""
     together: bool = False
     """Train all runs of a suite as one batch in this process. On the host the numbers stay the same."""
-
+    gpus: Annotated[float, Range(at_least=0.0, at_most=1.0)] = 0.0
+    """With --engine mjx: the part of a GPU that all runs of a suite get, as one batch in a process of
+    its own. 0.25 trains four suites on a GPU at the same time, and those that MJX lacks on the cores beside them. 0
+    trains in this process."""
     on: str = "local"
     """The machines: `local` is this one, ray or ray://host:port a Ray cluster, slurm a SLURM cluster. On a cluster,
     --threads are the cores of each training."""
@@ -71,6 +74,8 @@ class Run:
             raise BadSetting(f"--{name} is for this machine. {self.on} decides what it trains at the same time.")
         if self.together and self.jobs > 1:
             raise BadSetting("--together trains in one process, --jobs in several. Use one of them.")
+        if self.together and self.gpus:
+            raise BadSetting("--together trains in one process, --gpus in several. Use one of them.")
 
 
 @dataclass(frozen=True)
@@ -176,8 +181,8 @@ def _size(experiment: Experiment) -> str:
 def _run(wanted: Run) -> None:
     console = Console(highlight=False, soft_wrap=True)
     todo, outcomes = plans(wanted.request), []
-    cluster = _cluster(wanted, [job for plan in todo for job in plan.jobs])
-    how = {"jobs": wanted.jobs, "threads": wanted.threads, "together": wanted.together, "cluster": cluster}
+    executor = _executor(wanted, [job for plan in todo for job in plan.jobs])
+    how = {"jobs": wanted.jobs, "threads": wanted.threads, "together": wanted.together, "executor": executor}
     run = partial(run_plan, **how, console=console)
     try:
         with Stopping() as stopping, stopping.work():
@@ -199,13 +204,15 @@ def _run(wanted: Run) -> None:
         sys.exit(1)
 
 
-def _cluster(wanted: Run, jobs: Sequence[Job]) -> Executor | None:
-    """The machines of --on. None stands for this one."""
-    if wanted.on == "local":
+def _executor(wanted: Run, jobs: Sequence[Job]) -> Executor | None:
+    """The machines of --on, or the GPUs of this one. None trains in this process, or in --jobs others."""
+    if wanted.on == "local" and not wanted.gpus:
         return None
-    if measured := [plan.name for plan in experiments(wanted.request.name) if plan.isolated]:
+    measured = [plan.name for plan in experiments(wanted.request.name) if plan.isolated]
+    if measured and wanted.on != "local":
         raise BadSetting(f"{measured[0]} measures time and memory, on one machine. Leave out --on.")
-    placement = Placement(wanted.on, resources=Resources(cores=wanted.threads))
+    resources = Resources(cores=wanted.threads, gpus=wanted.gpus or Resources.gpus)
+    placement = Placement(wanted.on, jobs=wanted.jobs if wanted.jobs > 1 else 0, resources=resources)
     return open_executor(placement, jobs, wanted.request.store.path / ".sweep")
 
 

@@ -84,10 +84,13 @@ def run_plan(
     jobs: int = 1,
     threads: int = 0,
     together: bool = False,
-    cluster: Executor | None = None,
+    executor: Executor | None = None,
     console: Console,
 ) -> list[Outcome]:
-    """Run the jobs of a plan in this process, singly or in batches, in several processes, or on a cluster."""
+    """Run the jobs of a plan in this process, singly or in batches, in several processes, or where the executor says.
+
+    What measures time and memory has the machine to itself.
+    """
     experiment = plan.experiment
     unfinished = [job for job in plan.jobs if not job.is_done()]
     slots = 1 if experiment.isolated else max(1, min(jobs, len(unfinished)))
@@ -95,10 +98,9 @@ def run_plan(
     progress = ConsoleProgress(unfinished, Estimate(folder), slots, console)
     for sentence in (*plan.notes, f"{experiment.name}: {len(unfinished)} of {len(plan.jobs)} runs to do"):
         console.print(sentence, markup=False)
-    executor: Executor
-    if cluster is not None:
-        return run_sweep(plan.jobs, cluster, progress, batches=BatchSizes(1, UNLIMITED))
-    if experiment.isolated or slots > 1:
+    if executor is not None and not experiment.isolated:
+        batches = BatchSizes(1, UNLIMITED)
+    elif experiment.isolated or slots > 1:
         executor, batches = Processes(slots, threads, compile_afresh=experiment.isolated), ALONE
     else:
         # On a terminal each training has a live display of its own.

@@ -50,7 +50,14 @@ def short(gae_lambda: float) -> dict[str, Any]:
 
 
 EARLIER: dict[str, Mapping[str, Any]] = {
-    "ascpo": {"mode": "chance", "near_miss": 0.0, "cost_gae_lambda": None, "target.timeout_limit": None},
+    "ascpo": {
+        "mode": "chance",
+        "near_miss": 0.0,
+        "cost_gae_lambda": None,
+        "target.timeout_limit": None,
+        "normalise_observations": False,
+        "cost_fit.learning_rate": 1e-3,
+    },
     "cpo": {"near_miss": 0.0, "target.timeout_limit": None},
     "scpo": {"near_miss": 0.0, "target.timeout_limit": None},
     "pcpo": {},
@@ -58,26 +65,25 @@ EARLIER: dict[str, Mapping[str, Any]] = {
     "trpo": {},
 }
 """The defaults before there were any for suites. All variants start from them but `default` ones."""
+RAW: Mapping[str, Any] = {"normalise_observations": False, "cost_gae_lambda": 0.8, "cost_fit.learning_rate": 1e-3}
+NORMALISED = RAW | {"normalise_observations": True}
 DEFAULTS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "default": ("ascpo", {}),
     "default-for-0.99": ("ascpo", {"probability": 0.99}),
-    "default-3000": ("ascpo", {"target.episodes": 3000}),
-    "default-3000-for-0.99": ("ascpo", {"probability": 0.99, "target.episodes": 3000}),
-    "default-2000": ("ascpo", {"target.episodes": 2000}),
-    "default-raw": ("ascpo", {"normalise_observations": False}),
-    "default-normalised": ("ascpo", {"normalise_observations": True}),
-    "default-3000-normalised": ("ascpo", {"target.episodes": 3000, "normalise_observations": True}),
     "default-window-30": ("ascpo", {"cost_fit.window": 30}),
-    "default-window-30-long": ("ascpo", {"cost_fit.window": 30, "cost_fit.iterations": 240}),
-    "default-slow-critic": ("ascpo", {"cost_fit.window": 30, "cost_fit.learning_rate": 3e-4}),
-    "default-wide": ("ascpo", {"hidden": (128, 128)}),
-    "default-deep": ("ascpo", {"hidden": (64, 64, 64)}),
-    "default-wide-normalised": ("ascpo", {"hidden": (128, 128), "normalise_observations": True}),
-    "default-0.9": ("ascpo", {"cost_gae_lambda": 0.9}),
+    "default-small-steps": ("ascpo", {"trust_region.delta": 0.01}),
     "default-even": ("ascpo", {"tau": 0.1, "cap": 1.0}),
-    "default-even-normalised": ("ascpo", {"tau": 0.1, "cap": 1.0, "normalise_observations": True}),
+    "default-wide": ("ascpo", {"hidden": (128, 128)}),
+    "raw": ("ascpo", RAW),
+    "raw-small-steps": ("ascpo", RAW | {"trust_region.delta": 0.01}),
+    "raw-large-steps": ("ascpo", RAW | {"trust_region.delta": 0.04}),
+    "normalised": ("ascpo", NORMALISED),
+    "normalised-0.9": ("ascpo", NORMALISED | {"cost_gae_lambda": 0.9}),
+    "normalised-slow-critic": ("ascpo", NORMALISED | {"cost_fit.learning_rate": 3e-4}),
     "trpo-normalised": ("trpo", {"normalise_observations": True}),
-    "default-2000-for-0.99": ("ascpo", {"probability": 0.99, "target.episodes": 2000}),
+    "trpo-lagrangian-normalised": ("trpo-lagrangian", {"normalise_observations": True}),
+    "cpo-normalised": ("cpo", {"normalise_observations": True, "cost_fit.learning_rate": 3e-4}),
+    "scpo-normalised": ("scpo", {"normalise_observations": True, "cost_fit.learning_rate": 3e-4}),
     "scpo-default": ("scpo", {}),
     "cpo-default": ("cpo", {}),
     "trpo-lagrangian-default": ("trpo-lagrangian", {}),

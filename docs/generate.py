@@ -38,7 +38,7 @@ of the step is a random walk. A single value scatters by several hundredths, so 
 over epochs and seeds before you compare runs.
 
 Larger epochs (`--num-envs`, `--horizon`) have less noise, and so have advantages of costs that look less far ahead
-(`--cost-gae-lambda 0.8`), as far as the critic can be relied on. `--target.half-signal 0.05`, which is off by default,
+(`--cost-gae-lambda`), as far as the critic can be relied on. `--target.half-signal 0.05`, which is off by default,
 asks less of a step while the signal is low. The measurement needs another solve, so only every tenth epoch has one.
 `--trust-region.signal-every 1` measures in every epoch."""
 """How to read the column CostSignal."""

@@ -42,7 +42,7 @@ def test_presets_have_none_of_them(preset):
         ({"mode": "paper"}, {"mode", "near_miss", "near_miss_end", "cost_gae_lambda"}),
         ({"mode": "chernoff"}, set()),
         ({"near_miss": 0.2}, {"near_miss", "near_miss_end"}),
-        ({"cost_gae_lambda": 0.9}, {"cost_gae_lambda"}),
+        ({"cost_gae_lambda": 0.8}, {"cost_gae_lambda"}),
         ({"target": {"kind": "own"}}, {"target.timeout_limit"}),
         ({"target": {"timeout_share": 0.5}}, {"target.timeout_limit"}),
         ({"target": {"share": 0.5}}, set()),

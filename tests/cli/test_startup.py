@@ -8,9 +8,11 @@ WORDS = (
     ("train", "--algo", "pascpo", "--preset", "released", "--nothing"),
     ("train", "--num-envs", "0"),
     ("sweep", "--help"),
+    ("sweep", "--set", "nothing=1"),
     ("hosts", "--help"),
     ("tune", "--help"),
     ("paper", "run", "--help"),
+    ("zoo", "--help"),
 )
 COMMANDS = f"""
 import contextlib, io

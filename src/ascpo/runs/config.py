@@ -1,7 +1,7 @@
 """A run's configuration, as frozen data: the same configuration gives the same numbers."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal, Unpack, get_origin, get_type_hints
@@ -27,6 +27,7 @@ from ascpo.runs.serialization import (
     parse_json,
     to_plain,
     unflat,
+    whole,
 )
 from ascpo.runs.source import HandOut
 from ascpo.seeding import LATEST, SCHEMES, Version
@@ -210,10 +211,7 @@ def configure(
 
     The defaults for the environment come first, or a preset, and what is chosen replaces what they say.
     """
-    known = Settings.__dataclass_fields__.keys() | method_class(algo).__dataclass_fields__.keys()
-    for name in chosen:
-        if name not in known:
-            raise BadSetting(f"{algo} has no setting {name!r}. {_hint(name, known)}")
+    refuse_unknown(algo, chosen)
     seed, steps = whole("seed", seed), whole("total_steps", total_steps)
     hand_out = hand_out or (HAND_OUT if preset is None else "last")
     how = (preset, seeding, max_episode_steps, hand_out, validation_episodes)
@@ -283,16 +281,17 @@ def method_class(algo: str) -> type[Method]:
     return ALGORITHMS[algo]
 
 
+def refuse_unknown(algo: str, names: Iterable[str]) -> None:
+    """Refuse names that are no settings of an algorithm."""
+    known = Settings.__dataclass_fields__.keys() | method_class(algo).__dataclass_fields__.keys()
+    for name in names:
+        if name not in known:
+            raise BadSetting(f"{algo} has no setting {name!r}. {_hint(name, known)}")
+
+
 def _hint(name: str, known: set[str]) -> str:
     if RENAMED.get(name) in known:
         return f"It is called {RENAMED[name]} now."
     if others := [other for other, kind in ALGORITHMS.items() if name in kind.__dataclass_fields__]:
         return f"{' and '.join(others)} {'has' if len(others) == 1 else 'have'} it."
     return nearest(name, sorted(known))
-
-
-def whole(name: str, value: object) -> int:
-    """6e6 is a whole number too."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1:
-        return int(value)
-    raise BadSetting(f"{name}={shown(value)} must be a whole number.")

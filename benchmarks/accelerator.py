@@ -20,7 +20,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ascpo.cli.train import seeds_of
 from ascpo.engines.actor import ScriptedActor
 from ascpo.engines.contract import RunBatch
 from ascpo.engines.native.engine import NativeEngine
@@ -31,6 +30,7 @@ from ascpo.environments.spaces import make_task
 from ascpo.guard.model import touches
 from ascpo.guard.task import Task
 from ascpo.runs.compilation_cache import keep_compiled_programs
+from ascpo.sweep.seeds import seeds_of
 
 SUITES = (
     "Point-8-Hazard",

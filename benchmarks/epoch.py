@@ -16,7 +16,7 @@ import numpy as np
 from ascpo.algorithms import ASCPO, CPO
 from ascpo.engines.native.engine import NativeEngine
 from ascpo.environments.spaces import make_task
-from ascpo.networks.fit import CostFitSettings, FitSettings
+from ascpo.networks.settings import CostFitSettings, FitSettings
 from ascpo.runs.config import defaults_for
 from ascpo.training.agent import agent_for
 from ascpo.training.loop import train

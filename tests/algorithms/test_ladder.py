@@ -13,14 +13,14 @@ import pytest
 
 from ascpo.algorithms import ALGORITHMS, ASCPO
 from ascpo.engines.functional import FunctionalEngine
-from ascpo.networks.fit import CostFitSettings, FitSettings
-from ascpo.surrogates.target import TargetSettings
+from ascpo.networks.settings import CostFitSettings, FitSettings
+from ascpo.surrogates.settings import TargetSettings
 from ascpo.training.agent import Agent
 from ascpo.training.loop import train
 from ascpo.training.settings import Settings
 from ascpo.training.state import Sizes
 from ascpo.trust_region.clipped import ClippedStep
-from ascpo.trust_region.step import TrustRegion
+from ascpo.trust_region.settings import TrustRegion
 from tests.slow import always, slow
 from tests.toys import Corridor, OneStep
 

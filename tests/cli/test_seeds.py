@@ -2,10 +2,10 @@
 
 import pytest
 
-from ascpo.cli.train import seeds_of
 from ascpo.runs.directory import find
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import read_table
+from ascpo.sweep.seeds import seeds_of
 from tests.runs.helpers import EPOCH, POINT, words
 from tests.slow import slow
 

@@ -13,7 +13,8 @@ from ascpo.engines.functional import FunctionalEngine
 from ascpo.engines.gymnasium.engine import GymnasiumEngine
 from ascpo.engines.mjx.engine import MjxEngine
 from ascpo.engines.native.engine import NativeEngine
-from ascpo.engines.replay import FRESH, ReplaySettings, Rule, SceneChoice, choose_slots, vacant_pool
+from ascpo.engines.replay import FRESH, Rule, SceneChoice, choose_slots, vacant_pool
+from ascpo.engines.settings import ReplaySettings
 from ascpo.environments.spaces import make_task
 from ascpo.errors import InertSetting
 from ascpo.seeding import Purpose, replay_seeds, reset_seed, seed_of

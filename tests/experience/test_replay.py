@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ascpo.engines.replay import FRESH, ReplaySettings, Scene, SceneChoice
+from ascpo.engines.replay import FRESH, Scene, SceneChoice
+from ascpo.engines.settings import ReplaySettings
 from ascpo.experience.replay import SOLVED, Tally, fresh_part, step_weights, vacant
 from tests.slow import always, slow
 

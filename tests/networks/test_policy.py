@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from ascpo.networks.policy import LOG_STD_BOUNDS, Gaussian, Policy, mlp
+from ascpo.networks.policy import Gaussian, Policy, mlp
+from ascpo.networks.settings import LOG_STD_BOUNDS
 from tests.slow import slow
 
 OLD = Gaussian(jnp.array([[0.1, -0.3], [0.0, 2.0]]), jnp.array([-0.5, 0.2]))

@@ -8,7 +8,7 @@ from ascpo.cli.train import Train
 from ascpo.runs.api import Options
 from ascpo.runs.config import Config, configure
 from ascpo.runs.serialization import BadSetting
-from ascpo.surrogates.target import TargetSettings
+from ascpo.surrogates.settings import TargetSettings
 from ascpo.training.settings import Settings
 
 

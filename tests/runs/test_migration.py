@@ -9,14 +9,14 @@ import pytest
 
 import ascpo
 from ascpo.algorithms import PASCPO, TRPOIPO, TRPOUSL, CPOCVaR, PPOLagrangian, TRPOCVaR
-from ascpo.algorithms.algorithm import PPOSettings
+from ascpo.algorithms.ppo_settings import PPOSettings
 from ascpo.evaluation.certificate import read_certificate
 from ascpo.runs.config import Config, configure, fingerprint_of
 from ascpo.runs.directory import RunDirectory
 from ascpo.runs.migration import migrate
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.trained_policy import read_policy
-from ascpo.surrogates.target import TargetSettings
+from ascpo.surrogates.settings import TargetSettings
 from tests.runs.helpers import EPOCH, POINT, TINY
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"

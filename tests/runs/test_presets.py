@@ -16,7 +16,8 @@ from ascpo.runs.config import Config, configure, configure_each
 from ascpo.runs.presets import changes, replacements
 from ascpo.runs.serialization import BadSetting
 from ascpo.surrogates.maximum import PaperBound, ReferenceBound
-from ascpo.surrogates.target import OwnBound, TargetSettings
+from ascpo.surrogates.settings import TargetSettings
+from ascpo.surrogates.target import OwnBound
 
 each = pytest.mark.parametrize(("preset", "algo"), [(preset, algo) for preset in PRESETS for algo in ALGORITHMS])
 

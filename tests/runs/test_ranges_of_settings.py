@@ -90,8 +90,8 @@ def test_neither_does_what_decides_the_length_of_a_run_or_changes_no_number(name
 
 def test_groups_that_were_made_in_python_are_checked_when_they_become_settings():
     from ascpo.algorithms import ASCPO
-    from ascpo.surrogates.target import TargetSettings
-    from ascpo.trust_region.step import TrustRegion
+    from ascpo.surrogates.settings import TargetSettings
+    from ascpo.trust_region.settings import TrustRegion
 
     with pytest.raises(BadSetting, match=r"^trust_region\.delta=nan must be"):
         Settings(trust_region=TrustRegion(delta=math.nan))

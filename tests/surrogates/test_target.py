@@ -8,7 +8,8 @@ from scipy.stats import binom
 from ascpo.errors import BadSetting
 from ascpo.evaluation.bound import allowed_violations, spent_error
 from ascpo.ranges import check
-from ascpo.surrogates.target import CappedBound, Feedback, Measured, OwnBound, TargetSettings, allowed_share
+from ascpo.surrogates.settings import TargetSettings
+from ascpo.surrogates.target import CappedBound, Feedback, Measured, OwnBound, allowed_share
 
 C = jnp.array([0.3])
 """What the bound itself asks for."""

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from ascpo.seeding import Purpose, seed_of
-from ascpo.sweep import evaluation
 from ascpo.sweep.evaluation import FixedStarts, HeldOutEpisodes, costs_by_start, episode_costs, is_evaluated
 from tests.sweep.helpers import job, write_run
 
@@ -32,7 +31,7 @@ def test_there_are_as_many_episodes_as_the_steps_hold(run):
 
 
 def test_enough_episodes_of_the_last_policy_must_have_been_played(run, monkeypatch):
-    monkeypatch.setattr(evaluation, "read_policy", lambda path: SimpleNamespace(digest="p"))
+    monkeypatch.setattr("ascpo.runs.trained_policy.read_policy", lambda path: SimpleNamespace(digest="p"))
     run.policy.write_bytes(b"")
     assert is_evaluated(run, None)
     assert not is_evaluated(run, FRESH)

@@ -8,11 +8,11 @@ import numpy as np
 
 from ascpo.algorithms import ALGORITHMS
 from ascpo.engines.contract import Rollout
-from ascpo.networks.fit import CostFitSettings, FitSettings
+from ascpo.networks.settings import CostFitSettings, FitSettings
 from ascpo.training.agent import Agent
 from ascpo.training.settings import Settings
 from ascpo.training.state import Sizes
-from ascpo.trust_region.step import TrustRegion
+from ascpo.trust_region.settings import TrustRegion
 
 TIME, ENVS, OBS, ACT = 7, 3, 2, 2
 NAMES = ("left", "right")

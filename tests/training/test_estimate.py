@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.algorithms import ASCPO
-from ascpo.surrogates.target import TargetSettings
+from ascpo.surrogates.settings import TargetSettings
 from ascpo.training.estimate import estimate
 from ascpo.training.state import Sizes
 from tests.slow import always

@@ -12,12 +12,13 @@ from ascpo.algorithms import ASCPO
 from ascpo.engines.contract import RunBatch
 from ascpo.engines.functional import FunctionalEngine
 from ascpo.engines.native.engine import NativeEngine
-from ascpo.engines.replay import FRESH, ReplaySettings, Scene
+from ascpo.engines.replay import FRESH, Scene
+from ascpo.engines.settings import ReplaySettings
 from ascpo.environments.spaces import make_task
 from ascpo.errors import InertSetting
-from ascpo.networks.fit import CostFitSettings, FitSettings
+from ascpo.networks.settings import CostFitSettings, FitSettings
 from ascpo.runs.config import Config, configure
-from ascpo.surrogates.target import TargetSettings
+from ascpo.surrogates.settings import TargetSettings
 from ascpo.surrogates.weights import Weights
 from ascpo.training.agent import agent_for
 from ascpo.training.estimate import estimate

@@ -8,7 +8,7 @@ import pytest
 from ascpo.algorithms import CPO
 from ascpo.engines.contract import RunBatch
 from ascpo.engines.functional import FunctionalEngine
-from ascpo.networks.fit import FitSettings
+from ascpo.networks.settings import FitSettings
 from ascpo.training.agent import agent_for
 from ascpo.training.metrics import row_of
 from ascpo.training.runs import HostMap, RunGroup, VectorMap

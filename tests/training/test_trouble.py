@@ -8,7 +8,7 @@ import pytest
 
 from ascpo.algorithms import ASCPO, CPO, TRPO
 from ascpo.engines.functional import FunctionalEngine, Transition
-from ascpo.networks.fit import CostFitSettings, FitSettings
+from ascpo.networks.settings import CostFitSettings, FitSettings
 from ascpo.training.agent import agent_for
 from ascpo.training.loop import TrainingDiverged, train
 from ascpo.training.settings import Settings

@@ -9,13 +9,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.algorithms import ASCPO
-from ascpo.surrogates.target import Demand, TargetSettings
+from ascpo.surrogates.settings import TargetSettings
+from ascpo.surrogates.target import Demand
 from ascpo.surrogates.weights import Weights
 from ascpo.training.estimate import estimate
 from ascpo.training.state import Sizes
 from ascpo.training.update import _problem, update
+from ascpo.trust_region.settings import TrustRegion
 from ascpo.trust_region.signal import no_signal
-from ascpo.trust_region.step import TrustRegion
 from tests.slow import always, slow
 from tests.training.made import TIME, agent_of, rollout_of
 

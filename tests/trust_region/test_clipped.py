@@ -12,7 +12,8 @@ from ascpo.errors import BadSetting
 from ascpo.ranges import check
 from ascpo.trust_region.clipped import ClippedStep
 from ascpo.trust_region.line_search import Evaluation
-from ascpo.trust_region.step import Problem, TrustRegion
+from ascpo.trust_region.settings import TrustRegion
+from ascpo.trust_region.step import Problem
 
 START = jnp.array([1.0, -2.0])
 FAR = 1e6

@@ -19,7 +19,8 @@ from ascpo.ranges import check
 from ascpo.trust_region.constrained import ConstrainedStep
 from ascpo.trust_region.dual import Case
 from ascpo.trust_region.line_search import Evaluation
-from ascpo.trust_region.step import Problem, TrustRegion
+from ascpo.trust_region.settings import TrustRegion
+from ascpo.trust_region.step import Problem
 
 SETTINGS = TrustRegion(delta=0.5, damping=0.0, backtracking=0.8, backtracks=30)
 CRUDE = TrustRegion(delta=0.5, damping=0.0, cg_iterations=1)

@@ -8,7 +8,8 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from numpy.testing import assert_allclose
 
-from ascpo.networks.policy import LOG_STD_BOUNDS, Policy
+from ascpo.networks.policy import Policy
+from ascpo.networks.settings import LOG_STD_BOUNDS
 from ascpo.trust_region import conjugate_gradient
 from ascpo.trust_region.fisher import gauss_newton
 

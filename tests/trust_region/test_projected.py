@@ -14,8 +14,10 @@ from scipy.optimize import minimize
 
 from ascpo.trust_region.dual import Case
 from ascpo.trust_region.line_search import Evaluation
-from ascpo.trust_region.projected import ProjectedStep, project
-from ascpo.trust_region.step import Problem, TrustRegion
+from ascpo.trust_region.projected import ProjectedStep
+from ascpo.trust_region.projection import project
+from ascpo.trust_region.settings import TrustRegion
+from ascpo.trust_region.step import Problem
 from tests.trust_region.helpers import DIMENSIONS, nearest, steady
 
 VECTORS = hnp.arrays(np.float32, 3, elements=st.floats(-2, 2, width=32, allow_subnormal=False))

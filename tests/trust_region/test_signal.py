@@ -11,8 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from ascpo.trust_region.constrained import ConstrainedStep
 from ascpo.trust_region.line_search import Evaluation
 from ascpo.trust_region.projected import ProjectedStep
+from ascpo.trust_region.settings import TrustRegion
 from ascpo.trust_region.signal import Part, SignalTrend, measure, no_signal, ratio
-from ascpo.trust_region.step import Problem, TrustRegion
+from ascpo.trust_region.step import Problem
 from tests.slow import always
 
 P = 600

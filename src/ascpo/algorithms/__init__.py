@@ -1,9 +1,15 @@
-"""The algorithms, one file each, none importing another."""
+"""The algorithms, one file each, none importing another.
 
-from ascpo.algorithms.algorithm import Algorithm, Method
+A file has the settings of an algorithm, and its `build` imports the parts: settings are read, and wrong ones refused,
+before JAX is imported, which takes seconds.
+"""
+
+from typing import TYPE_CHECKING
+
 from ascpo.algorithms.ascpo import ASCPO
 from ascpo.algorithms.cpo import CPO
 from ascpo.algorithms.cpo_cvar import CPOCVaR
+from ascpo.algorithms.method import Method
 from ascpo.algorithms.pascpo import PASCPO
 from ascpo.algorithms.pcpo import PCPO
 from ascpo.algorithms.ppo_lagrangian import PPOLagrangian
@@ -15,6 +21,9 @@ from ascpo.algorithms.trpo_ipo import TRPOIPO
 from ascpo.algorithms.trpo_lagrangian import TRPOLagrangian
 from ascpo.algorithms.trpo_sl import TRPOSL
 from ascpo.algorithms.trpo_usl import TRPOUSL
+
+if TYPE_CHECKING:
+    from ascpo.algorithms.algorithm import Algorithm
 
 ALGORITHMS: dict[str, type[Method]] = {
     "trpo": TRPO,
@@ -53,3 +62,11 @@ __all__ = [
     "TRPOCVaR",
     "TRPOLagrangian",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name == "Algorithm":
+        from ascpo.algorithms.algorithm import Algorithm
+
+        return Algorithm
+    raise AttributeError(f"module 'ascpo.algorithms' has no attribute {name!r}")

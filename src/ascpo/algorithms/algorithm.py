@@ -1,16 +1,14 @@
 """What an algorithm is: a choice of parts. The training loop is the same for all."""
 
-from dataclasses import Field, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Literal
 
 from ascpo.choices import LimitKind
-from ascpo.errors import InertSetting
 from ascpo.experience.augmentation import Augmentation, NoAugmentation
 from ascpo.experience.signals import Signal, excesses, expected_cost
 from ascpo.networks.critics import Head
 from ascpo.networks.shield import Shield
-from ascpo.ranges import Positive
 from ascpo.surrogates.cvar import CVaR
 from ascpo.surrogates.evidence import Constraint
 from ascpo.surrogates.maximum import ViolationProbability
@@ -97,43 +95,3 @@ class Algorithm:
     def counts_violations(self) -> bool:
         """Whether learning goes by the share of episodes that violate a limit."""
         return isinstance(self.target, Feedback) or isinstance(self.constraint, ViolationProbability)
-
-
-@dataclass(frozen=True)
-class PPOSettings:
-    """The clipped objective of PPO, and how the policy descends on it."""
-
-    clip: Positive = 0.2
-    """ε: a step gains nothing by moving the ratio of new to old probability of an action beyond 1 ± ε."""
-    clip_costs: bool = True
-    """Clip what costs add to the loss as well."""
-    optimistic_costs: bool = False
-    """Of the clipped and the unclipped cost, take the smaller one, as the released PASCPO does. Then the loss no
-    longer resists once a costly action has become much more likely."""
-    descent: ClippedStep = field(default_factory=ClippedStep)
-    """How the policy descends."""
-
-    def __post_init__(self) -> None:
-        if self.optimistic_costs and not self.clip_costs:
-            raise InertSetting("optimistic_costs", True, "costs are not clipped")
-
-    def ratio_clip(self) -> RatioClip:
-        return RatioClip(self.clip, self.clip if self.clip_costs else None, self.optimistic_costs)
-
-
-@runtime_checkable
-class Method(Protocol):
-    """An algorithm's own settings: a frozen dataclass whose fields all have defaults."""
-
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
-
-    def build(self, probability: float) -> Algorithm:
-        """The algorithm with which all limits are to be kept with this probability, as far as it goes by one."""
-        ...
-
-
-def refuse_unused(method: Method, why: str, *names: str) -> None:
-    """A setting that changes nothing is an error: these have no effect here, so they must have their defaults."""
-    for name in names:
-        if getattr(method, name) != method.__dataclass_fields__[name].default:
-            raise InertSetting(name, getattr(method, name), why)

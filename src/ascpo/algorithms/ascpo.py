@@ -1,23 +1,16 @@
 """ASCPO: an upper probability bound of an episode's largest cost stays under its limit (arXiv:2410.01212)."""
 
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from ascpo.algorithms.algorithm import Algorithm, largest_cost, refuse_unused
-from ascpo.experience.augmentation import RunningMaximum
-from ascpo.experience.signals import ChernoffWeights, crossings, increments, moments
+from ascpo.algorithms.method import refuse_unused
 from ascpo.ranges import NonNegative, Positive, Range
-from ascpo.surrogates.evidence import Constraint
-from ascpo.surrogates.maximum import (
-    CantelliBound,
-    ChernoffBound,
-    MomentBound,
-    PaperBound,
-    ReferenceBound,
-    ViolationProbability,
-)
-from ascpo.surrogates.target import TargetSettings
+from ascpo.surrogates.settings import TargetSettings
 from ascpo.theory.cantelli import PAPER_K
+
+if TYPE_CHECKING:
+    from ascpo.algorithms.algorithm import Algorithm
+    from ascpo.surrogates.evidence import Constraint
 
 Mode = Literal["reference", "paper", "moment", "cantelli", "chance", "chernoff"]
 
@@ -50,7 +43,11 @@ class ASCPO:
         if self.mode != "chernoff":
             refuse_unused(self, f"mode {self.mode} does not use it", "tau", "cap")
 
-    def build(self, probability: float) -> Algorithm:
+    def build(self, probability: float) -> "Algorithm":
+        from ascpo.algorithms.algorithm import Algorithm, largest_cost
+        from ascpo.experience.augmentation import RunningMaximum
+        from ascpo.experience.signals import ChernoffWeights, crossings, increments, moments
+
         signals = {"chance": crossings, "moment": moments, "cantelli": moments}
         signal = ChernoffWeights(self.tau, self.cap) if self.mode == "chernoff" else signals.get(self.mode, increments)
         critics = largest_cost(signal, per_constraint=2 if signal is moments else 1)
@@ -68,22 +65,24 @@ class ASCPO:
             target=self.target.build(probability),
         )
 
-    def _bound(self, probability: float) -> tuple[Constraint, str]:
+    def _bound(self, probability: float) -> "tuple[Constraint, str]":
         """The constraint, and what it bounds, in words."""
+        from ascpo.surrogates import maximum
+
         square = f"mean + {self.k:g} · mean square of an episode's largest cost"
         match self.mode:
             case "reference":
                 words = "the mean of an episode's largest cost, and a trace of its variance"
-                return ReferenceBound(self.k, self.omega1, self.omega2), words
+                return maximum.ReferenceBound(self.k, self.omega1, self.omega2), words
             case "paper":
-                return PaperBound(self.k, self.omega1, self.omega2), square
+                return maximum.PaperBound(self.k, self.omega1, self.omega2), square
             case "moment":
-                return MomentBound(self.k), square
+                return maximum.MomentBound(self.k), square
             case "cantelli":
                 words = f"what an episode's largest cost stays under with probability {probability:g}"
-                return CantelliBound(probability), words
+                return maximum.CantelliBound(probability), words
             case "chance":
-                return ViolationProbability(probability), "the probability that an episode violates a limit"
+                return maximum.ViolationProbability(probability), "the probability that an episode violates a limit"
             case "chernoff":
                 words = "a Chernoff bound of the probability that an episode violates a limit"
-                return ChernoffBound(probability), words
+                return maximum.ChernoffBound(probability), words

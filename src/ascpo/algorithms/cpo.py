@@ -1,10 +1,12 @@
 """CPO: the expected sum of an episode's costs stays under its limit (arXiv:1705.10528)."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
-from ascpo.surrogates.cost import ExpectedCost
-from ascpo.surrogates.target import TargetSettings
+from ascpo.surrogates.settings import TargetSettings
+
+if TYPE_CHECKING:
+    from ascpo.algorithms.algorithm import Algorithm
 
 
 @dataclass(frozen=True)
@@ -14,7 +16,10 @@ class CPO:
     target: TargetSettings = field(default_factory=TargetSettings)
     """What every step is to achieve of the bound."""
 
-    def build(self, probability: float) -> Algorithm:
+    def build(self, probability: float) -> "Algorithm":
+        from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
+        from ascpo.surrogates.cost import ExpectedCost
+
         return Algorithm(
             name="cpo",
             description="bounds the mean cost of an episode",

@@ -1,13 +1,13 @@
 """CPO-CVaR: the mean cost of the worst episodes stays under its limit."""
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from ascpo.algorithms.algorithm import EXCESS_COST, Algorithm
-from ascpo.experience.augmentation import RunningSum
 from ascpo.ranges import Range
-from ascpo.surrogates.cvar import CVaR
-from ascpo.surrogates.target import TargetSettings
+from ascpo.surrogates.settings import TargetSettings
+
+if TYPE_CHECKING:
+    from ascpo.algorithms.algorithm import Algorithm
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,11 @@ class CPOCVaR:
     target: TargetSettings = field(default_factory=TargetSettings)
     """What every step is to achieve of the bound."""
 
-    def build(self, probability: float) -> Algorithm:
+    def build(self, probability: float) -> "Algorithm":
+        from ascpo.algorithms.algorithm import EXCESS_COST, Algorithm
+        from ascpo.experience.augmentation import RunningSum
+        from ascpo.surrogates.cvar import CVaR
+
         cvar = CVaR(self.alpha)
         return Algorithm(
             name="cpo-cvar",

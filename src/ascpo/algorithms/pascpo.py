@@ -1,16 +1,15 @@
 """PASCPO: ASCPO's bound as a price in a clipped objective, which rises while the bound is over the limit."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from ascpo.algorithms.algorithm import Algorithm, PPOSettings, largest_cost
-from ascpo.experience.augmentation import RunningMaximum
-from ascpo.experience.signals import expected_cost, increments
-from ascpo.networks.multiplier import ScalarMultiplier
+from ascpo.algorithms.ppo_settings import PPOSettings
 from ascpo.ranges import NonNegative
-from ascpo.surrogates.maximum import PaperBound, ReferenceBound
-from ascpo.surrogates.penalty import BoundOverLimit, EpisodeCost, Penalty, PricedBound
 from ascpo.theory.cantelli import PAPER_K
+
+if TYPE_CHECKING:
+    from ascpo.algorithms.algorithm import Algorithm
+    from ascpo.surrogates.penalty import Penalty
 
 
 @dataclass(frozen=True)
@@ -40,14 +39,22 @@ class PASCPO:
     ppo: PPOSettings = field(default_factory=PPOSettings)
     """The clipped objective, and how the policy descends on it."""
 
-    def _penalty(self) -> Penalty:
+    def _penalty(self) -> "Penalty":
+        from ascpo.networks.multiplier import ScalarMultiplier
+        from ascpo.surrogates.maximum import PaperBound, ReferenceBound
+        from ascpo.surrogates.penalty import BoundOverLimit, EpisodeCost, Penalty, PricedBound
+
         kind = PaperBound if self.mode == "paper" else ReferenceBound
         bound = kind(self.k, self.omega1, self.omega2)
         violation = BoundOverLimit(bound) if self.ascent == "bound" else EpisodeCost()
         price = PricedBound(bound, self.strength)
         return Penalty(price, ScalarMultiplier(self.multiplier_rate), violation, self.rescaled)
 
-    def build(self, probability: float) -> Algorithm:
+    def build(self, probability: float) -> "Algorithm":
+        from ascpo.algorithms.algorithm import Algorithm, largest_cost
+        from ascpo.experience.augmentation import RunningMaximum
+        from ascpo.experience.signals import expected_cost, increments
+
         quantity = "an episode's largest cost" if self.signal == "largest" else "the sum of an episode's costs"
         return Algorithm(
             name="pascpo",

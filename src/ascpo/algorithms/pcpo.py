@@ -1,11 +1,13 @@
 """PCPO: a natural step, then a projection onto the constraint (arXiv:2010.03152)."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
-from ascpo.surrogates.cost import ExpectedCost
-from ascpo.surrogates.target import TargetSettings
+from ascpo.surrogates.settings import TargetSettings
 from ascpo.trust_region.projected import ProjectedStep
+
+if TYPE_CHECKING:
+    from ascpo.algorithms.algorithm import Algorithm
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,10 @@ class PCPO:
                 "target.kind=capped changes nothing for PCPO, which projects its steps. Use own or feedback."
             )
 
-    def build(self, probability: float) -> Algorithm:
+    def build(self, probability: float) -> "Algorithm":
+        from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
+        from ascpo.surrogates.cost import ExpectedCost
+
         return Algorithm(
             name="pcpo",
             description="bounds the mean cost of an episode, by projection",

@@ -1,11 +1,13 @@
 """PPO-Lagrangian: a clipped objective that pays for costs, at a price that rises while the limit is broken."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm, PPOSettings
-from ascpo.networks.multiplier import ScalarMultiplier
+from ascpo.algorithms.ppo_settings import PPOSettings
 from ascpo.ranges import NonNegative
-from ascpo.surrogates.penalty import EpisodeCost, Lagrangian, Penalty
+
+if TYPE_CHECKING:
+    from ascpo.algorithms.algorithm import Algorithm
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,11 @@ class PPOLagrangian:
     ppo: PPOSettings = field(default_factory=PPOSettings)
     """The clipped objective, and how the policy descends on it."""
 
-    def build(self, probability: float) -> Algorithm:
+    def build(self, probability: float) -> "Algorithm":
+        from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
+        from ascpo.networks.multiplier import ScalarMultiplier
+        from ascpo.surrogates.penalty import EpisodeCost, Lagrangian, Penalty
+
         multiplier = ScalarMultiplier(self.multiplier_rate)
         return Algorithm(
             name="ppo-lagrangian",

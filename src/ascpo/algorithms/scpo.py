@@ -1,12 +1,12 @@
 """SCPO: the expected largest cost of an episode stays under its limit (arXiv:2306.12594)."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from ascpo.algorithms.algorithm import Algorithm, largest_cost
-from ascpo.experience.augmentation import RunningMaximum
-from ascpo.experience.signals import increments
-from ascpo.surrogates.maximum import ExpectedMaximum
-from ascpo.surrogates.target import TargetSettings
+from ascpo.surrogates.settings import TargetSettings
+
+if TYPE_CHECKING:
+    from ascpo.algorithms.algorithm import Algorithm
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,12 @@ class SCPO:
     target: TargetSettings = field(default_factory=TargetSettings)
     """What every step is to achieve of the bound."""
 
-    def build(self, probability: float) -> Algorithm:
+    def build(self, probability: float) -> "Algorithm":
+        from ascpo.algorithms.algorithm import Algorithm, largest_cost
+        from ascpo.experience.augmentation import RunningMaximum
+        from ascpo.experience.signals import increments
+        from ascpo.surrogates.maximum import ExpectedMaximum
+
         return Algorithm(
             name="scpo",
             description="bounds the mean of an episode's largest cost",

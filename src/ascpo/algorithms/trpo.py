@@ -1,13 +1,17 @@
 """TRPO: the natural step, whatever it costs (arXiv:1502.05477)."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ascpo.algorithms.algorithm import Algorithm
+if TYPE_CHECKING:
+    from ascpo.algorithms.algorithm import Algorithm
 
 
 @dataclass(frozen=True)
 class TRPO:
     """Settings of TRPO: it has none of its own."""
 
-    def build(self, probability: float) -> Algorithm:
+    def build(self, probability: float) -> "Algorithm":
+        from ascpo.algorithms.algorithm import Algorithm
+
         return Algorithm(name="trpo", description="does nothing about costs")

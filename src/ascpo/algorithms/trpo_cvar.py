@@ -1,14 +1,12 @@
 """TRPO-CVaR: the mean cost of the worst episodes is paid for, at a price that rises while it is over the limit."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from ascpo.algorithms.algorithm import EXCESS_COST, Algorithm
-from ascpo.experience.augmentation import RunningSum
-from ascpo.networks.multiplier import ScalarMultiplier
 from ascpo.ranges import NonNegative, Range
-from ascpo.surrogates.cvar import CVaR
-from ascpo.surrogates.penalty import BoundOverLimit, Penalty, PricedBound
+
+if TYPE_CHECKING:
+    from ascpo.algorithms.algorithm import Algorithm
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,13 @@ class TRPOCVaR:
     multiplier_rate: NonNegative = 0.005
     """Rise of the multiplier in an epoch, for each unit that the mean cost of these episodes is over its limit."""
 
-    def build(self, probability: float) -> Algorithm:
+    def build(self, probability: float) -> "Algorithm":
+        from ascpo.algorithms.algorithm import EXCESS_COST, Algorithm
+        from ascpo.experience.augmentation import RunningSum
+        from ascpo.networks.multiplier import ScalarMultiplier
+        from ascpo.surrogates.cvar import CVaR
+        from ascpo.surrogates.penalty import BoundOverLimit, Penalty, PricedBound
+
         cvar = CVaR(self.alpha)
         price, violation = PricedBound(cvar, self.strength), BoundOverLimit(cvar)
         return Algorithm(

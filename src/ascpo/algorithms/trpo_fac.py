@@ -1,11 +1,12 @@
 """TRPO-FAC: a price of costs for every state, learned by a network (arXiv:2105.10682)."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
-from ascpo.networks.multiplier import StateMultiplier
 from ascpo.ranges import Iterations, LearningRate
-from ascpo.surrogates.penalty import Lagrangian, Penalty
+
+if TYPE_CHECKING:
+    from ascpo.algorithms.algorithm import Algorithm
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,11 @@ class TRPOFAC:
     multiplier_steps: Iterations = 10
     """Steps of Adam in an epoch. With one, at a rate of 0.0001, as published, the network stays near its start."""
 
-    def build(self, probability: float) -> Algorithm:
+    def build(self, probability: float) -> "Algorithm":
+        from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
+        from ascpo.networks.multiplier import StateMultiplier
+        from ascpo.surrogates.penalty import Lagrangian, Penalty
+
         return Algorithm(
             name="trpo-fac",
             description="pays for costs, at a price for every state that rises where they are over the limit",

@@ -1,10 +1,12 @@
 """TRPO-IPO: a logarithmic barrier before the limit, and a slope beyond it (arXiv:1910.09615)."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
 from ascpo.ranges import NonNegative, Positive
-from ascpo.surrogates.penalty import Barrier, Penalty
+
+if TYPE_CHECKING:
+    from ascpo.algorithms.algorithm import Algorithm
 
 
 @dataclass(frozen=True)
@@ -16,7 +18,10 @@ class TRPOIPO:
     slope: NonNegative = 0.1
     """Price of a unit of cost beyond the limit, where there is no barrier any more."""
 
-    def build(self, probability: float) -> Algorithm:
+    def build(self, probability: float) -> "Algorithm":
+        from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
+        from ascpo.surrogates.penalty import Barrier, Penalty
+
         return Algorithm(
             name="trpo-ipo",
             description="pays for the mean cost of an episode, steeply near the limit",

@@ -1,11 +1,12 @@
 """TRPO-Lagrangian: costs are paid for, at a price that rises while the limit is broken (arXiv:1910.01708)."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
-from ascpo.networks.multiplier import ScalarMultiplier
 from ascpo.ranges import NonNegative
-from ascpo.surrogates.penalty import EpisodeCost, Lagrangian, Penalty
+
+if TYPE_CHECKING:
+    from ascpo.algorithms.algorithm import Algorithm
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,11 @@ class TRPOLagrangian:
     strength: NonNegative = 0.5
     """ρ: factor of the multiplier in the objective."""
 
-    def build(self, probability: float) -> Algorithm:
+    def build(self, probability: float) -> "Algorithm":
+        from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
+        from ascpo.networks.multiplier import ScalarMultiplier
+        from ascpo.surrogates.penalty import EpisodeCost, Lagrangian, Penalty
+
         return Algorithm(
             name="trpo-lagrangian",
             description="pays for the mean cost of an episode, at a price that rises while it is over the limit",

@@ -1,12 +1,13 @@
 """TRPO-SL: a safety layer puts every action where a linear model expects no cost (arXiv:1801.08757)."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from ascpo.algorithms.algorithm import Algorithm
-from ascpo.experience.augmentation import LastCost
-from ascpo.networks.fit import FitSettings
-from ascpo.networks.shield import SafetyLayer, balanced
+from ascpo.networks.settings import FitSettings
 from ascpo.ranges import Fraction
+
+if TYPE_CHECKING:
+    from ascpo.algorithms.algorithm import Algorithm
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,11 @@ class TRPOSL:
     shield_fit: FitSettings = field(default_factory=FitSettings)
     """How the layer's model is fitted, to as many steps without cost as with one."""
 
-    def build(self, probability: float) -> Algorithm:
+    def build(self, probability: float) -> "Algorithm":
+        from ascpo.algorithms.algorithm import Algorithm
+        from ascpo.experience.augmentation import LastCost
+        from ascpo.networks.shield import SafetyLayer, balanced
+
         return Algorithm(
             name="trpo-sl",
             description="changes actions whose next cost a linear model expects over the limit",

@@ -1,12 +1,13 @@
 """TRPO-USL: actions go down the gradient of the cost still to come (arXiv:2212.08329)."""
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from ascpo.algorithms.algorithm import Algorithm
-from ascpo.networks.fit import FitSettings
-from ascpo.networks.shield import UnrollingSafetyLayer
+from ascpo.networks.settings import FitSettings
 from ascpo.ranges import Fraction, Positive, Range
+
+if TYPE_CHECKING:
+    from ascpo.algorithms.algorithm import Algorithm
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,10 @@ class TRPOUSL:
     shield_fit: FitSettings = field(default_factory=FitSettings)
     """How the layer's critic is fitted."""
 
-    def build(self, probability: float) -> Algorithm:
+    def build(self, probability: float) -> "Algorithm":
+        from ascpo.algorithms.algorithm import Algorithm
+        from ascpo.networks.shield import UnrollingSafetyLayer
+
         shield = UnrollingSafetyLayer(
             self.threshold, self.correction_steps, self.correction_size, warm_up=self.warm_up, fit=self.shield_fit
         )

@@ -2,8 +2,6 @@
 
 import argparse
 import dataclasses
-import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,23 +12,17 @@ import tyro
 from ascpo.algorithms import Method
 from ascpo.algorithms.presets import PresetName
 from ascpo.algorithms.suite_defaults import DECIDING
-from ascpo.cli.notices import evaluated_episodes, say_length
 from ascpo.cli.parsing import parsed, plain_number
 from ascpo.cli.settings import show_settings
-from ascpo.cli.show import show_evaluation
-from ascpo.engines.gymnasium.errors import Faulty
 from ascpo.ranges import EpisodeSteps, Range
-from ascpo.runs.active_run import Run
-from ascpo.runs.api import Options, Result, launch, relaunch
-from ascpo.runs.config import HAND_OUT, VALIDATION_EPISODES, Config, based_on, configure, defaults_for, whole
+from ascpo.runs.config import HAND_OUT, VALIDATION_EPISODES, Config, based_on, defaults_for, preset_config
 from ascpo.runs.directory import NoRun, RunDirectory, config_in, find
 from ascpo.runs.environment import engine_name, name_of
+from ascpo.runs.options import Options
 from ascpo.runs.sealed import CHANGEABLE
-from ascpo.runs.serialization import BadSetting, differences
+from ascpo.runs.serialization import BadSetting, differences, whole
 from ascpo.runs.source import HandOut
-from ascpo.runs.stopping import Stopped
-from ascpo.runs.trained_policy import read_policy
-from ascpo.runs.trust import flag_for, trusted
+from ascpo.runs.trust import trusted
 from ascpo.seeding import LATEST, SCHEMES, Version
 from ascpo.sweep.seeds import seeds_of
 from ascpo.training.settings import Settings
@@ -134,29 +126,11 @@ def main(words: list[str]) -> None:
     configs = asked.as_configs()
     if asked.show:
         return show_settings(configs[0].refuse_inert())
-    names = asked.names(configs)
-    try:
-        if directories:
-            runs = [Run(_continued(run.config(), configs[0], words), run) for run in directories]
-            results = relaunch(runs, configs[0].env, asked.options)
-        else:
-            acting = [config.refuse_inert() for config in configs]
-            say_length(acting[0])
-            results = launch(acting, asked.env, asked.options, out=asked.out, names=names)
-    except (Stopped, Faulty) as stopped:
-        paths = [run.path for run in directories] or [asked.out / name for name in names]
-        if not all((path / "config.json").exists() for path in paths):
-            raise
-        command = shlex.join(["ascpo", "train", "--resume", *map(str, paths)]) + flag_for(configs[0].env)
-        saved = f"All finished epochs are saved. To continue: {command}"
-        if isinstance(stopped, Faulty):
-            raise Faulty(f"{stopped} {saved}") from stopped.__cause__
-        print(f"Stopped by {stopped}. {saved}")
-        sys.exit(128 + stopped.number)
-    chosen = any(word.split("=")[0] == "--evaluate" for word in words)
-    for result in results:
-        kept = 0 if chosen or not directories else evaluated_episodes(result.directory)
-        _finish(result, asked.evaluate, configs[0].env, asked.options, kept)
+    if not directories:
+        configs = [config.refuse_inert() for config in configs]
+    from ascpo.cli.trained import train_all
+
+    train_all(asked, configs, directories, words)
 
 
 def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
@@ -206,7 +180,7 @@ def _begin(config: Config | None, given: argparse.Namespace) -> Config:
     if config is not None:
         return based_on(config, given.env or config.env, given.algo or config.algo)
     if given.preset:
-        return configure(env, algo, preset=given.preset)
+        return preset_config(env, algo, given.preset)
     settings, method = defaults_for(env, algo, {name: vars(given)[name] for name in DECIDING if name in given})
     return Config(env, settings=settings, method=method)
 
@@ -233,29 +207,3 @@ def _refuse_changes(base: Config, asked: Train[Method]) -> None:
             f"{name} is {before} in this run, and you asked for {after}. A run continues with the settings it started "
             f"with. For other settings, start a new run with --config {asked.resume[0]}."
         )
-
-
-def _continued(config: Config, asked: Config, words: Sequence[str]) -> Config:
-    """A run that continues, with what was asked for. Each run hands out what it would have, unless a flag says so."""
-    flags = {word.split("=")[0].replace("_", "-") for word in words}
-    changed = CHANGEABLE if flags & {"--hand-out", "--validation-episodes"} else ("total_steps",)
-    return dataclasses.replace(config, **{name: getattr(asked, name) for name in changed})
-
-
-def _finish(result: Result, episodes: int, env: str, options: Options, kept: int = 0) -> None:
-    """Evaluate the policy, write the report, and say where everything is.
-
-    An evaluation of as many episodes or more, which the run has already, is kept.
-    """
-    run = result.directory
-    print(f"Log: {run / 'metrics.csv'}")
-    print(f"Policy: {run / 'policy.safetensors'}, {read_policy(run).source.description}")
-    if episodes:
-        from ascpo.report.document import write_report
-
-        if kept > episodes:
-            print(f"Evaluation: {run / 'evaluation.json'} of {kept} episodes is kept. --evaluate N replaces it.")
-        else:
-            show_evaluation(run, episodes, env=env, threads=options.threads, hosting=options)
-        print(f"Report: {write_report([run])}")
-        print(f"Replay of the worst episodes: ascpo replay {run}{flag_for(env)}")

@@ -21,7 +21,6 @@ from ascpo.sweep.executors.contract import UNLIMITED
 from ascpo.sweep.overrides import nested, read_overrides
 from ascpo.sweep.record import Record
 from ascpo.tuning.loop import tune
-from ascpo.tuning.report import verdict, write_report
 from ascpo.tuning.space import axes_of
 from ascpo.tuning.study import Search, Setup
 
@@ -100,6 +99,8 @@ def main(typed: list[str]) -> None:
             sys.exit(128 + stopped.number)
         finally:
             executor.close()
+    from ascpo.tuning.report import verdict, write_report
+
     write_report(search)
     console.print(verdict(search), markup=False)
     console.print(f"Report: {setup.out / 'tuning.md'}", markup=False)

@@ -9,7 +9,6 @@ from rich.table import Table
 
 from ascpo.cli.parsing import parsed
 from ascpo.cli.usage import no_verb, verbs_help
-from ascpo.evaluation.statement import rounded_down
 from ascpo.runs.zoo import PREFIX, ZooPolicy, zoo_policies, zoo_policy
 
 _VERBS = {"list": "list all policies", "show": "describe one of them"}
@@ -51,6 +50,8 @@ def main(words: list[str]) -> None:
 
 
 def _list() -> None:
+    from ascpo.evaluation.statement import rounded_down
+
     console = Console(highlight=False, markup=False)
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     for title in ("name", *FIGURES, "certified", "steps"):

@@ -19,7 +19,7 @@ from ascpo.deploy.standalone import Layers, Shield
 from ascpo.evaluation.certificate import read_certificate
 from ascpo.evaluation.looks import FILE
 from ascpo.experience.augmentation import LastCost, NoAugmentation, RunningMaximum, RunningSum
-from ascpo.networks.policy import LOG_STD_BOUNDS
+from ascpo.networks.settings import LOG_STD_BOUNDS
 from ascpo.networks.shield import SafetyLayer, UnrollingSafetyLayer
 from ascpo.runs.serialization import BadSetting, Plain
 from ascpo.runs.trained_policy import PolicyFile, read_policy

@@ -15,7 +15,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ascpo.engines.actor import Acted, Actor, signed_cost
-from ascpo.engines.replay import NO_REPLAY, ReplaySettings, Scene, ScenePool
+from ascpo.engines.replay import Scene, ScenePool
+from ascpo.engines.settings import NO_REPLAY, ReplaySettings
 from ascpo.guard.layout import AnyArray
 from ascpo.seeding import LATEST, SCHEMES, EnvSeeds, EpisodeId, Version
 

@@ -6,8 +6,8 @@ seed of its environment and by the number of the episode: alone and in company i
 a vacant slot of the pool plays a fresh scene.
 """
 
-from dataclasses import dataclass, fields
-from typing import Annotated, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +15,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Int, Integer, UInt32
 
 from ascpo.engines.native.host import on_host
-from ascpo.errors import InertSetting
+from ascpo.engines.settings import ReplaySettings
 from ascpo.guard.draws import hashed, keys_of
 from ascpo.guard.layout import AnyArray
-from ascpo.ranges import Range
 from ascpo.seeding import replay_seeds, words
 
 FRESH = -1
@@ -27,24 +26,6 @@ ScenePool: TypeAlias = Integer[AnyArray, "_run _slot 2"]
 """Scenes that each run may play again: environment and number of each, or `FRESH` twice in a vacant slot."""
 _BITS = 24
 _SNAPSHOT = ("begun", "fresh", "scenes", "pool")
-
-
-@dataclass(frozen=True)
-class ReplaySettings:
-    """Which scenes a training plays again."""
-
-    share: Annotated[float, Range(at_least=0.0, at_most=0.9)] = 0.0
-    """Share of the episodes that play a scene again in which a fresh episode violated a limit. Costs learn from them
-    with weights; all that is measured comes from fresh scenes. 0 plays fresh scenes alone."""
-    pool: Annotated[int, Range(at_least=1, at_most=2**16)] = 64
-    """Number of violating scenes that are kept, the latest ones."""
-
-    def __post_init__(self) -> None:
-        if not self.share and self.pool != fields(self)[1].default:
-            raise InertSetting("replay.pool", self.pool, "no scene is played again while replay.share is 0")
-
-
-NO_REPLAY = ReplaySettings()
 
 
 @jax.tree_util.register_dataclass

@@ -40,7 +40,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ascpo.engines.replay import FRESH, ReplaySettings, Scene, vacant_pool
+from ascpo.engines.replay import FRESH, Scene, vacant_pool
+from ascpo.engines.settings import ReplaySettings
 
 SOLVED = 10
 """Replays in a row without a violation after which a scene is solved."""

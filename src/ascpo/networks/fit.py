@@ -10,7 +10,7 @@ costs its square.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -18,43 +18,10 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
 
-from ascpo.errors import InertSetting
-from ascpo.ranges import Fraction, Iterations, LearningRate, NonNegative, Range
+from ascpo.networks.settings import Balance, CostFitSettings, FitSettings
 
 Network = TypeVar("Network", bound=eqx.Module)
 """A network that predicts k numbers from each observation."""
-Balance = Literal["none", "subsample", "weighted"]
-_FORGET = 0.9
-
-
-@dataclass(frozen=True)
-class FitSettings:
-    """How a critic is fitted."""
-
-    iterations: Iterations = 80
-    """Steps of Adam in an epoch."""
-    batch_size: Annotated[int, Range(at_least=0, at_most=10**9)] = 4096
-    """States in each step of Adam; 0 takes all of them."""
-    learning_rate: LearningRate = 1e-3
-    """Learning rate of Adam."""
-
-
-@dataclass(frozen=True)
-class CostFitSettings(FitSettings):
-    """How a critic of costs is fitted: costs are rare, so it learns from several epochs, balanced without bias."""
-
-    balance: Balance = "weighted"
-    """How states with future cost and without are balanced: none, subsample or weighted."""
-    monotone_weight: NonNegative = 0.0
-    """Weight of the squared rises of the prediction between neighbouring states in the loss."""
-    window: Annotated[int, Range(at_least=1, at_most=10**5)] = 10
-    """Number of epochs whose steps the critic is fitted to."""
-    forget: Fraction = _FORGET
-    """How often an epoch's steps are drawn, relative to those of the next epoch."""
-
-    def __post_init__(self) -> None:
-        if self.window == 1 and self.forget != _FORGET:
-            raise InertSetting("forget", self.forget, "a window of one epoch has nothing to forget")
 
 
 def as_cost_fit(settings: FitSettings) -> CostFitSettings:

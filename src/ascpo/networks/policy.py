@@ -11,8 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-LOG_STD_BOUNDS = (-5.0, 2.0)
-"""Beyond these the spread no longer changes: a collapsed policy could not learn, an exploded one not act."""
+from ascpo.networks.settings import LOG_STD_BOUNDS
 
 
 class Gaussian(NamedTuple):

@@ -24,8 +24,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from ascpo.networks.critics import Critic
-from ascpo.networks.fit import CostFitSettings, FitBatch, FitSettings
+from ascpo.networks.fit import FitBatch
 from ascpo.networks.policy import mlp, over_axes
+from ascpo.networks.settings import CostFitSettings, FitSettings
 
 _SMALL = 1e-8
 Action = Float[Array, " act"]

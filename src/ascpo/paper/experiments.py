@@ -8,7 +8,7 @@ from ascpo.guard.suites import PAPER_SUITES, suite
 from ascpo.paper.columns import COLUMNS, OURS, Column, preset_of, trained_as
 from ascpo.paper.printed import STEPS, printed
 from ascpo.ranges import shown
-from ascpo.runs.config import Config, EngineName, acting_settings, configure
+from ascpo.runs.config import Config, EngineName, acting_settings, configure, refuse_unknown
 from ascpo.runs.serialization import BadSetting, nearest
 from ascpo.sweep.evaluation import Evaluation, FixedStarts, HeldOutEpisodes
 from ascpo.sweep.overrides import Overrides, nested
@@ -56,8 +56,10 @@ class Training:
         algo, preset = self.variant.algo, preset_of(trained_as(self.variant.algo, self.column))
         shared = {"probability": TARGET_PROBABILITY} if preset is None else {}
         chosen = _stacked(shared, overrides or {}, self.variant.overrides)
-        acting = acting_settings(self.suite, algo, nested(chosen, algo), preset)
-        settings = {name: acting[name] for name in nested(chosen, algo) if name in acting}
+        given = nested(chosen, algo)
+        refuse_unknown(algo, given)
+        acting = acting_settings(self.suite, algo, given, preset)
+        settings = {name: acting[name] for name in given if name in acting}
         steps = steps_at(scale)
         return configure(self.suite, algo, seed=self.seed, total_steps=steps, engine=engine, preset=preset, **settings)
 

@@ -1,12 +1,12 @@
 """A run's configuration, as frozen data: the same configuration gives the same numbers."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Annotated, Literal, Unpack, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Literal, Unpack, get_origin, get_type_hints
 
-from ascpo.algorithms import ALGORITHMS, Algorithm, Method
+from ascpo.algorithms import ALGORITHMS, Method
 from ascpo.algorithms.presets import PRESETS, PresetName
 from ascpo.algorithms.suite_defaults import suite_defaults
 from ascpo.errors import InertSetting
@@ -27,10 +27,14 @@ from ascpo.runs.serialization import (
     parse_json,
     to_plain,
     unflat,
+    whole,
 )
 from ascpo.runs.source import HandOut
 from ascpo.seeding import LATEST, SCHEMES, Version
-from ascpo.training.settings import Settings, inert_settings, refuse_inert
+from ascpo.training.settings import Settings, inert_settings, refuse_inert, refuse_unkeepable
+
+if TYPE_CHECKING:
+    from ascpo.algorithms import Algorithm
 
 EngineName = Literal["native", "mjx-jax", "mjx-warp"]
 HAND_OUT: HandOut = "average"
@@ -110,10 +114,10 @@ class Config:
     def refuse_inert(self) -> "Config":
         """The same config, unless some setting changes nothing. New runs are checked, files of earlier ones are not."""
         refuse_inert(self.settings, self.algorithm())
-        _refuse_unkeepable(self.settings, self.algorithm())
+        refuse_unkeepable(self.settings, self.algorithm())
         return self
 
-    def algorithm(self) -> Algorithm:
+    def algorithm(self) -> "Algorithm":
         return self.method.build(self.settings.probability)
 
     def name(self) -> str:
@@ -153,17 +157,6 @@ class Config:
     @staticmethod
     def from_json(text: str) -> "Config":
         return Config.from_plain(parse_json(text))
-
-
-def _refuse_unkeepable(settings: Settings, algorithm: Algorithm) -> None:
-    """No cost is below zero, so every state breaks a limit below it: violations would tell nothing."""
-    lowest = min(settings.limits) - settings.margin
-    if algorithm.counts_violations and lowest < 0.0:
-        raise BadSetting(
-            f"limits={settings.limits} with margin={settings.margin:g} let learning aim at {lowest:g}. No cost is "
-            f"below zero, so every episode would count as a violation. Use larger limits or a smaller margin, or "
-            f"--target.kind own with a bound on the costs themselves (scpo, or ascpo with --mode paper)."
-        )
 
 
 def _method(kind: type[Method], stored: Mapping[str, object]) -> Method:
@@ -218,10 +211,7 @@ def configure(
 
     The defaults for the environment come first, or a preset, and what is chosen replaces what they say.
     """
-    known = Settings.__dataclass_fields__.keys() | method_class(algo).__dataclass_fields__.keys()
-    for name in chosen:
-        if name not in known:
-            raise BadSetting(f"{algo} has no setting {name!r}. {_hint(name, known)}")
+    refuse_unknown(algo, chosen)
     seed, steps = whole("seed", seed), whole("total_steps", total_steps)
     hand_out = hand_out or (HAND_OUT if preset is None else "last")
     how = (preset, seeding, max_episode_steps, hand_out, validation_episodes)
@@ -231,6 +221,12 @@ def configure(
 def defaults_for(env: str, algo: str, given: Mapping[str, object] = MappingProxyType({})) -> tuple[Settings, Method]:
     """Our defaults for an environment, as far as they go with what is given, by its names on the command line."""
     return _built(algo, _defaults(env, algo, given))
+
+
+def preset_config(env: str, algo: str, preset: PresetName) -> Config:
+    """A config with all settings as a preset has them."""
+    settings, method = _parts(env, algo, {}, preset)
+    return Config(env, settings=settings, method=method, preset=preset, hand_out="last")
 
 
 def based_on(config: Config, env: str, algo: str) -> Config:
@@ -285,16 +281,17 @@ def method_class(algo: str) -> type[Method]:
     return ALGORITHMS[algo]
 
 
+def refuse_unknown(algo: str, names: Iterable[str]) -> None:
+    """Refuse names that are no settings of an algorithm."""
+    known = Settings.__dataclass_fields__.keys() | method_class(algo).__dataclass_fields__.keys()
+    for name in names:
+        if name not in known:
+            raise BadSetting(f"{algo} has no setting {name!r}. {_hint(name, known)}")
+
+
 def _hint(name: str, known: set[str]) -> str:
     if RENAMED.get(name) in known:
         return f"It is called {RENAMED[name]} now."
     if others := [other for other, kind in ALGORITHMS.items() if name in kind.__dataclass_fields__]:
         return f"{' and '.join(others)} {'has' if len(others) == 1 else 'have'} it."
     return nearest(name, sorted(known))
-
-
-def whole(name: str, value: object) -> int:
-    """6e6 is a whole number too."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1:
-        return int(value)
-    raise BadSetting(f"{name}={shown(value)} must be a whole number.")

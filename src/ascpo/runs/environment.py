@@ -1,19 +1,19 @@
 """From an environment's name to an engine: a suite of this package, a Gymnasium id, or your own factory."""
 
 import importlib.util
+from typing import TYPE_CHECKING
 
-from ascpo.engines.contract import Engine, EpisodePlayer
-from ascpo.engines.gymnasium.engine import GymnasiumEngine
-from ascpo.engines.native.engine import NativeEngine
 from ascpo.environments.registration import MAX_EPISODE_STEPS
-from ascpo.environments.spaces import make_task
 from ascpo.errors import to_install
 from ascpo.guard.suites import UnknownSuite
-from ascpo.guard.task import Task
 from ascpo.runs.config import EngineName
 from ascpo.runs.environment_name import Environment, is_suite, name_of
 from ascpo.runs.hosting import PLAIN, Hosting
 from ascpo.runs.serialization import BadSetting
+
+if TYPE_CHECKING:
+    from ascpo.engines.contract import Engine, EpisodePlayer
+    from ascpo.guard.task import Task
 
 
 def engine_name(wanted: str, env: Environment) -> EngineName:
@@ -26,17 +26,19 @@ def engine_name(wanted: str, env: Environment) -> EngineName:
     return "mjx-warp" if best_implementation(task) == "warp" else "mjx-jax"
 
 
-def _task(env: Environment) -> Task:
+def _task(env: Environment) -> "Task":
     """The task of a suite that MJX simulates."""
     if importlib.util.find_spec("mujoco.mjx") is None:
         raise BadSetting(f"MJX is not installed: {to_install('gpu')}. Or use --engine native.")
+    from ascpo.environments.spaces import make_task
+
     try:
         return make_task(name_of(env), "paper", "closest", MAX_EPISODE_STEPS)
     except UnknownSuite:
         raise BadSetting(f"{name_of(env)} is no suite, and MJX simulates suites only. Use --engine native.") from None
 
 
-def open_mjx(env: Environment, num_envs: int, engine: EngineName, devices: int = 1) -> Engine:
+def open_mjx(env: Environment, num_envs: int, engine: EngineName, devices: int = 1) -> "Engine":
     """A suite's environments on an accelerator."""
     task = _task(env)
     import jax
@@ -57,7 +59,7 @@ def open_engine(
     hosting: Hosting = PLAIN,
     limits: tuple[float, ...] = (0.0,),
     max_episode_steps: int | None = None,
-) -> EpisodePlayer:
+) -> "EpisodePlayer":
     """Environments on the host. Options that the engine does not have are refused.
 
     An episode whose process dies, and is restarted, goes over the limits.
@@ -69,6 +71,8 @@ def open_engine(
                 f"threads={threads} has no effect on your own environments, which run one after the other. Leave it "
                 f"out, or use --processes."
             )
+        from ascpo.engines.gymnasium.engine import GymnasiumEngine
+
         return GymnasiumEngine(
             name if isinstance(env, str) else env,
             num_envs,
@@ -84,6 +88,9 @@ def open_engine(
             f"max_episode_steps={max_episode_steps} is for your own environments, and {name} is a suite: its episodes "
             f"have at most {MAX_EPISODE_STEPS} steps. Leave it out."
         )
+    from ascpo.engines.native.engine import NativeEngine
+    from ascpo.environments.spaces import make_task
+
     return NativeEngine(make_task(name, "paper", "closest", MAX_EPISODE_STEPS), num_envs, threads)
 
 

@@ -11,7 +11,7 @@ import jax
 
 from ascpo.environments.registration import MAX_EPISODE_STEPS
 from ascpo.environments.spaces import make_task
-from ascpo.networks.fit import FitSettings
+from ascpo.networks.settings import FitSettings
 from ascpo.runs.config import Config
 from ascpo.runs.environment import Environment, is_suite, name_of
 from ascpo.runs.serialization import BadSetting

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ascpo.engines.gymnasium.processes import STEP_TIMEOUT
+from ascpo.engines.settings import STEP_TIMEOUT
 from ascpo.errors import InertSetting
 from ascpo.ranges import Positive
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
-    from ascpo.algorithms.algorithm import PPOSettings
-    from ascpo.engines.replay import ReplaySettings
-    from ascpo.networks.fit import CostFitSettings, FitSettings
+    from ascpo.algorithms.ppo_settings import PPOSettings
+    from ascpo.engines.settings import ReplaySettings
+    from ascpo.networks.settings import CostFitSettings, FitSettings
     from ascpo.runs.source import HandOut
     from ascpo.seeding import Version
-    from ascpo.surrogates.target import TargetSettings
+    from ascpo.surrogates.settings import TargetSettings
     from ascpo.trust_region.clipped import ClippedStep
     from ascpo.trust_region.projected import ProjectedStep
-    from ascpo.trust_region.step import TrustRegion
+    from ascpo.trust_region.settings import TrustRegion
 
 Numbers: TypeAlias = "float | list[float] | tuple[float, ...]"
 Counts: TypeAlias = "int | list[int] | tuple[int, ...]"

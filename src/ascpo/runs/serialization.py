@@ -93,3 +93,10 @@ def _fit(field: Declared, value: object, now: object, name: str) -> object:
     if number is float and value is not None:
         return tuple(map(float, value)) if isinstance(value, tuple) else float(value)  # pyright: ignore[reportArgumentType]
     return value
+
+
+def whole(name: str, value: object) -> int:
+    """6e6 is a whole number too."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1:
+        return int(value)
+    raise BadSetting(f"{name}={shown(value)} must be a whole number.")

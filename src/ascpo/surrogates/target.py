@@ -35,17 +35,16 @@ it does, so that the gradient of the constraint is noise, and would still claim 
 """
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, ClassVar, Literal, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from ascpo.errors import InertSetting
-from ascpo.ranges import Fraction, NonNegative, Positive, Range
 from ascpo.surrogates.by_signal import worth
+from ascpo.surrogates.settings import SMOOTHING
 
 _CONFIDENCE = 1.0 - 0.05 * 6.0 / math.pi**2
 """Of the certificate that shall succeed: a run's first one, which leaves 0.39 of its error of 0.05 to later ones."""
@@ -53,8 +52,6 @@ _SUCCESS = 0.9
 """With this probability."""
 _LEARNED = 0.5
 """Share of time-outs up to which they may be a constraint."""
-SMOOTHING = 0.7
-"""Weight of earlier epochs in what is measured, unless the target's settings have another."""
 
 
 @jax.tree_util.register_dataclass
@@ -244,51 +241,3 @@ def allowed_share(probability: float, episodes: int) -> float:
     # Certified with k violations: as few would be rare if the true share were 1 − p.
     k = next(k for k in range(n) if bdtr(k + 1, n, 1.0 - probability) > 1.0 - _CONFIDENCE)
     return float(bdtri(k, n, _SUCCESS))
-
-
-@dataclass(frozen=True)
-class TargetSettings:
-    """What every step of a constrained algorithm is to achieve."""
-
-    kind: Literal["feedback", "capped", "own"] = "feedback"
-    """feedback: as much as the measured episodes ask for; capped: the algorithm's own bound within a share of the trust
-    region; own: the algorithm's own bound, however much that takes."""
-    share: Annotated[float, Range(above=0.0, at_most=1.0)] = 0.97
-    """Share of the trust region's radius that the constraints get."""
-    timeout_relief: Annotated[float, Range(at_least=0.0, below=1.0)] = 0.25
-    """Part of that share that is given up when episodes run into the time limit."""
-    timeout_share: Positive = 0.1
-    """Share of episodes that time out from which on all of the relief is given."""
-    timeout_limit: Annotated[float, Range(above=0.0, at_most=1.0)] | None = None
-    """Share of episodes that may run into the time limit. It makes time-outs a constraint of their own, in place of the
-    relief, for tasks in which a time-out is a failure, as soon as half of the episodes end in time."""
-    smoothing: Annotated[float, Range(at_least=0.0, below=1.0)] = SMOOTHING
-    """Weight of earlier epochs in what is measured, from 0 up to but not 1."""
-    gain: Fraction = 0.1
-    """Gain of the feedback's integral term, for each epoch; 0 leaves the proportional term alone."""
-    episodes: Annotated[int, Range(at_least=0, at_most=10**6)] = 1000
-    """Number of episodes of the certificate that shall succeed: feedback aims at so few violations. 0 aims at the
-    target probability itself."""
-    half_signal: NonNegative = 0.0
-    """Signal of a constraint's gradient (`CostSignal`, over the last measurements) for which feedback asks for half of
-    what it would ask for else; for more signal it asks for more, and for less, less. 0 asks for all, whatever the
-    signal."""
-
-    def __post_init__(self) -> None:
-        inert = fields(self)[1:] if self.kind == "own" else fields(self)[-3:] if self.kind == "capped" else ()
-        for name, default in ((field.name, field.default) for field in inert):
-            if getattr(self, name) != default:
-                why = f"the target `{self.kind}` goes by the bound, not by feedback"
-                raise InertSetting(name, getattr(self, name), why)
-        if self.timeout_limit is not None and self.timeout_share != type(self).timeout_share:
-            why = "with a limit on time-outs there is relief until half of the episodes end in time"
-            raise InertSetting("timeout_share", self.timeout_share, why)
-
-    def build(self, probability: float) -> Target:
-        if self.kind == "own":
-            return OwnBound()
-        radius = RadiusShare(self.share, self.timeout_relief, self.timeout_share, self.smoothing, self.timeout_limit)
-        if self.kind == "capped":
-            return CappedBound(radius)
-        allowed = allowed_share(probability, self.episodes) if self.episodes else 1.0 - probability
-        return Feedback(radius, allowed, self.gain, self.half_signal)

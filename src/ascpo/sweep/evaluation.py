@@ -12,7 +12,6 @@ from ascpo.runs.directory import RunDirectory
 from ascpo.runs.files import BadFile
 from ascpo.runs.sealed import read_sealed, write_sealed
 from ascpo.runs.tables import read_table
-from ascpo.runs.trained_policy import read_policy
 from ascpo.seeding import LATEST, SCHEMES, EpisodeId, Version
 
 
@@ -79,6 +78,7 @@ class FixedStarts:
         """Play them in the environment of the job, which the user named."""
         from ascpo.runs.environment import open_engine
         from ascpo.runs.episodes import play
+        from ascpo.runs.trained_policy import read_policy
         from ascpo.runs.trust import trusted
 
         policy = read_policy(run.path)
@@ -100,7 +100,13 @@ def is_evaluated(run: RunDirectory, evaluation: Evaluation | None) -> bool:
     if evaluation is None:
         return True
     episodes, digest = evaluation.kept(run)
-    return episodes >= evaluation.count(run) and (not run.policy.exists() or digest == read_policy(run.path).digest)
+    if episodes < evaluation.count(run):
+        return False
+    if not run.policy.exists():
+        return True
+    from ascpo.runs.trained_policy import read_policy
+
+    return digest == read_policy(run.path).digest
 
 
 def episode_costs(run: RunDirectory) -> np.ndarray | None:

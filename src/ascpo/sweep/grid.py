@@ -11,7 +11,7 @@ import tyro
 
 from ascpo.algorithms.presets import PresetName
 from ascpo.ranges import Range
-from ascpo.runs.config import Config, acting_settings, configure
+from ascpo.runs.config import Config, acting_settings, configure, refuse_unknown
 from ascpo.runs.directory import check_name
 from ascpo.runs.environment import engine_name, name_of
 from ascpo.runs.files import reading
@@ -66,7 +66,9 @@ class Grid:
         axes = [[(axis[0], value) for value in axis[1:]] for axis in map(_axis, self.vary)]
         for values in itertools.product(*axes):
             typed = read_overrides([*self.set, *(f"{name}={value}" for name, value in values)])
-            chosen: Plain = acting_settings(env, algo, nested(typed, algo), preset)
+            given = nested(typed, algo)
+            refuse_unknown(algo, given)
+            chosen: Plain = acting_settings(env, algo, given, preset)
             acting = flat(chosen)
             labels = [f"{name.rpartition('.')[2]}{value}" for name, value in values if _acts(name, algo, acting)]
             for seed in seeds_of(self.seeds):

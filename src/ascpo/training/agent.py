@@ -28,13 +28,14 @@ from ascpo.experience.signals import ChernoffWeights
 from ascpo.experience.trend import no_trend
 from ascpo.experience.window import empty_window
 from ascpo.networks.critics import Critic
-from ascpo.networks.fit import FitSettings, optimiser
+from ascpo.networks.fit import optimiser
 from ascpo.networks.multiplier import Multiplier
 from ascpo.networks.normaliser import Units, no_observations
 from ascpo.networks.policy import Policy
+from ascpo.networks.settings import FitSettings
 from ascpo.networks.shield import Shield, shielded
 from ascpo.surrogates.evidence import Constraint
-from ascpo.surrogates.target import SMOOTHING
+from ascpo.surrogates.settings import SMOOTHING
 from ascpo.surrogates.timeouts import WithTimeouts
 from ascpo.training.recent import no_policies
 from ascpo.training.settings import Settings

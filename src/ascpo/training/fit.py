@@ -10,7 +10,8 @@ from jaxtyping import Array, Float, Key
 
 from ascpo.engines.precision import precise
 from ascpo.experience.window import Window
-from ascpo.networks.fit import FitBatch, FitSettings, fit
+from ascpo.networks.fit import FitBatch, fit
+from ascpo.networks.settings import FitSettings
 from ascpo.training.agent import Agent
 from ascpo.training.state import CriticState, Estimates, LearnerState
 

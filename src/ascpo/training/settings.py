@@ -1,18 +1,18 @@
 """Settings that every algorithm shares, as frozen data."""
 
 from dataclasses import dataclass, field, replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from ascpo.algorithms.algorithm import Algorithm
-from ascpo.engines.replay import ReplaySettings
+from ascpo.engines.settings import ReplaySettings
 from ascpo.errors import BadSetting, InertSetting
-from ascpo.networks.fit import CostFitSettings, FitSettings
-from ascpo.networks.policy import LOG_STD_BOUNDS
+from ascpo.networks.settings import LOG_STD_BOUNDS, CostFitSettings, FitSettings
 from ascpo.ranges import Fraction, NonNegative, Probability, Range, check
 from ascpo.seeding import MAX_ENVS
-from ascpo.surrogates.target import Feedback
 from ascpo.trust_region.clipped import ClippedStep
-from ascpo.trust_region.step import TrustRegion
+from ascpo.trust_region.settings import TrustRegion
+
+if TYPE_CHECKING:
+    from ascpo.algorithms.algorithm import Algorithm
 
 KEPT_POLICIES = 20
 
@@ -99,7 +99,7 @@ class Settings:
         return self.limits * len(names) if len(self.limits) == 1 else self.limits
 
 
-def inert_settings(settings: Settings, algorithm: Algorithm) -> dict[str, str]:
+def inert_settings(settings: Settings, algorithm: "Algorithm") -> dict[str, str]:
     """The settings that were changed and change nothing for this algorithm, each with the reason."""
     critics, region, out = algorithm.cost_critics, settings.trust_region, {}
     if critics is None:
@@ -117,10 +117,23 @@ def inert_settings(settings: Settings, algorithm: Algorithm) -> dict[str, str]:
     return {name: why for name, why in out.items() if getattr(settings, name) != getattr(Settings(), name)}
 
 
-def refuse_inert(settings: Settings, algorithm: Algorithm) -> None:
+def refuse_inert(settings: Settings, algorithm: "Algorithm") -> None:
     """A setting that changes nothing is an error."""
+    from ascpo.surrogates.target import Feedback
+
     for name, why in inert_settings(settings, algorithm).items():
         raise InertSetting(name, getattr(settings, name), why)
     target = algorithm.target
     if isinstance(target, Feedback) and target.half_signal and not settings.trust_region.signal_every:
         raise InertSetting("target.half_signal", target.half_signal, "trust_region.signal_every=0 measures no signal")
+
+
+def refuse_unkeepable(settings: Settings, algorithm: "Algorithm") -> None:
+    """No cost is below zero, so every state breaks a limit below it: violations would tell nothing."""
+    lowest = min(settings.limits) - settings.margin
+    if algorithm.counts_violations and lowest < 0.0:
+        raise BadSetting(
+            f"limits={settings.limits} with margin={settings.margin:g} let learning aim at {lowest:g}. No cost is "
+            f"below zero, so every episode would count as a violation. Use larger limits or a smaller margin, or "
+            f"--target.kind own with a bound on the costs themselves (scpo, or ascpo with --mode paper)."
+        )

@@ -8,7 +8,8 @@ from jaxtyping import Array, Bool, PyTree
 from ascpo.trust_region import conjugate_gradient, dual
 from ascpo.trust_region.dual import Case
 from ascpo.trust_region.line_search import Evaluation, backtrack
-from ascpo.trust_region.step import Problem, StepReport, TrustRegion, Vector, searched
+from ascpo.trust_region.settings import TrustRegion
+from ascpo.trust_region.step import Problem, StepReport, Vector, searched
 
 
 @dataclass(frozen=True)

@@ -1,24 +1,14 @@
-"""A projected step (PCPO, arXiv:2010.03152): the natural step, then the nearest point that keeps the constraint.
-
-    x = √(2δ/q)·F⁻¹(−g) − [(bᵀx₀ + c) / (bᵀL⁻¹b)]₊ · L⁻¹b
-
-x₀ the natural step, L = F (nearest in divergence) or L = I (nearest in parameters). Several constraints are kept at the
-point nearest to x₀, by ascending the projection's dual: one multiplier after the other, and around again (Hildreth).
-"""
+"""The step of PCPO: the natural step, then a projection onto the constraints (arXiv:2010.03152)."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PyTree
+from ascpo.trust_region.settings import TrustRegion
 
-from ascpo.trust_region import conjugate_gradient
-from ascpo.trust_region.dual import Case
-from ascpo.trust_region.line_search import Evaluation, backtrack
-from ascpo.trust_region.step import Problem, StepReport, TrustRegion, Vector, searched
+if TYPE_CHECKING:
+    from jaxtyping import PyTree
 
-_SMALL = 1e-12
+    from ascpo.trust_region.step import Problem, StepReport, Vector
 
 
 @dataclass(frozen=True)
@@ -30,61 +20,10 @@ class ProjectedStep:
     within_region: bool = True
     """Shorten the step until it is within the trust region."""
 
-    def init(self, theta: Vector, m: int, region: TrustRegion) -> PyTree:
+    def init(self, theta: "Vector", m: int, region: TrustRegion) -> "PyTree":
         return None
 
-    def take(self, problem: Problem, region: TrustRegion, state: PyTree) -> tuple[Vector, PyTree, StepReport]:
-        start, gradients = problem.evaluate(problem.theta), problem.gradients()
-        product = problem.product(region.damping)
-        solved = conjugate_gradient.solve(product, gradients, iterations=region.cg_iterations)
-        g, b = gradients[0], gradients[1:]
-        q = jnp.maximum(g @ solved.x[0], 0.0)
-        S = b @ solved.x[1:].T
-        length = jnp.where(q > _SMALL, jnp.sqrt(2 * region.delta / jnp.maximum(q, _SMALL)), 0.0)
-        c = problem.asked(jnp.sqrt(2 * region.delta * jnp.maximum(jnp.diagonal(S), 0.0)))
-        if problem.fraction is not None:
-            # What the constraints ask for is kept free for them: else the step would be shortened, and they cut short.
-            kept_free = jnp.sum(jnp.maximum(problem.fraction, 0.0) ** 2)
-            length = length * jnp.sqrt(jnp.maximum(1.0 - kept_free, 0.0))
-        x, nu = project(-length * solved.x[0], b, b if self.nearest == "parameters" else solved.x[1:], c)
+    def take(self, problem: "Problem", region: TrustRegion, state: "PyTree") -> "tuple[Vector, PyTree, StepReport]":
+        from ascpo.trust_region.projection import projected_step
 
-        def accept(at: Evaluation) -> Bool[Array, ""]:
-            return (at.divergence <= region.delta) | (not self.within_region)
-
-        found = backtrack(problem.evaluate, accept, problem.theta, x, start, region.backtracking, region.backtracks)
-        report = searched(
-            found,
-            start,
-            case=jnp.where(jnp.any(nu > 0.0), int(Case.BOUNDED), int(Case.FREE)),
-            lam=jnp.where(length > 0.0, 1.0 / jnp.maximum(length, _SMALL), 0.0),
-            nu=nu,
-            asked=c,
-            predicted=b @ found.taken(x, region.backtracking),
-            residual=jnp.max(solved.residual),
-            signal=problem.signal(product, gradients, solved.x, region),
-        )
-        return found.theta, state, report
-
-
-def project(
-    x: Vector, b: Float[Array, "m p"], Linv_b: Float[Array, "m p"], c: Float[Array, " m"]
-) -> tuple[Vector, Float[Array, " m"]]:
-    """x moved until c + b·x ≤ 0, as far as that can be, and the multiples of L⁻¹b that did it.
-
-    One constraint is met exactly. Several are met in turn, many times around, since meeting one may break another; what
-    was done for one is taken back as far as the others make it needless.
-    """
-    m = len(c)
-    S = b @ Linv_b.T
-    own = jnp.diagonal(S)
-    # A constraint without gradient cannot be met by any step.
-    can = own > jnp.maximum(_SMALL * jnp.max(own, initial=0.0), 1e-30)
-
-    def meet(nu: Float[Array, " m"], i: Array) -> tuple[Float[Array, " m"], None]:
-        broken = c[i] + b[i] @ x - S[i] @ nu
-        fresh = jnp.maximum(nu[i] + broken / jnp.where(can[i], own[i], 1.0), 0.0)
-        return nu.at[i].set(jnp.where(can[i], fresh, 0.0)), None
-
-    around = jnp.tile(jnp.arange(m), 1 if m == 1 else 50)
-    nu, _ = jax.lax.scan(meet, jnp.zeros(m), around)
-    return x - nu @ Linv_b, nu
+        return projected_step(self, problem, region, state)

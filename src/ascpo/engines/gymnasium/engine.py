@@ -32,13 +32,14 @@ from ascpo.engines.gymnasium.checked import Expected, Fault, Moved, Step
 from ascpo.engines.gymnasium.errors import Faulty, Unsuitable
 from ascpo.engines.gymnasium.inspection import ENDLESS, inspect
 from ascpo.engines.gymnasium.naming import MakeEnv, name_of, resolve
-from ascpo.engines.gymnasium.processes import STEP_TIMEOUT, InProcesses, inspect_apart
+from ascpo.engines.gymnasium.processes import InProcesses, inspect_apart
 from ascpo.engines.gymnasium.program import policy_program
 from ascpo.engines.gymnasium.recovery import Recovery
 from ascpo.engines.gymnasium.seeding import DrawnSeeds, EpisodeSeeds, ListedSeeds
 from ascpo.engines.gymnasium.trial import NEGATIVE
 from ascpo.engines.gymnasium.vectorization import InTurn
 from ascpo.engines.replay import Scene, SceneChoice, ScenePool
+from ascpo.engines.settings import STEP_TIMEOUT
 from ascpo.errors import InertSetting
 
 _log = logging.getLogger(__name__)

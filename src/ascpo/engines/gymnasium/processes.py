@@ -25,9 +25,8 @@ from ascpo.engines.gymnasium.checked import CheckedEnv, Expected, Fault, Observa
 from ascpo.engines.gymnasium.errors import InItsProcess, Unsuitable
 from ascpo.engines.gymnasium.inspection import Inspection, inspect
 from ascpo.engines.gymnasium.naming import MakeEnv
+from ascpo.engines.settings import STEP_TIMEOUT
 
-STEP_TIMEOUT = 60.0
-"""Seconds that a step may take."""
 _SLOWER, _AT_LEAST = 10, 60.0
 """A reset, or making a copy, may take so many times as long, and at least so many seconds."""
 _GOODBYE = 5.0

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-import jax
-
 from ascpo.algorithms import Method
 from ascpo.sweep.executors.contract import End
 from ascpo.sweep.jobs import Batch, Job
@@ -50,6 +48,8 @@ class InProcess:
         """Drop compiled programs when they are of too many kinds."""
         kinds = {(job.config.env, job.config.method) for job in batch}
         if len(self._kinds | kinds) > max(_MOST_KINDS, len(kinds)):
+            import jax
+
             jax.clear_caches()
             self._kinds.clear()
         self._kinds |= kinds

@@ -1,0 +1,41 @@
+"""Help, and answers to mistyped words, come before anything heavy is imported."""
+
+import subprocess
+import sys
+
+WORDS = (
+    ("train", "--help"),
+    ("train", "--algo", "pascpo", "--preset", "released", "--nothing"),
+    ("train", "--num-envs", "0"),
+    ("sweep", "--help"),
+    ("sweep", "--set", "nothing=1"),
+    ("hosts", "--help"),
+    ("tune", "--help"),
+    ("paper", "run", "--help"),
+    ("zoo", "--help"),
+)
+COMMANDS = f"""
+import contextlib, io
+from ascpo.cli.main import main
+for words in {WORDS}:
+    sys.argv[1:] = words
+    said = io.StringIO()
+    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        main()
+    assert said.getvalue(), words
+"""
+
+
+def heavy_imports(program):
+    """What a program imports of the packages that take long."""
+    named = f"import sys\n{program}\nprint(*{{'jax', 'equinox', 'optax', 'mujoco', 'matplotlib'}} & sys.modules.keys())"
+    ended = subprocess.run([sys.executable, "-c", named], capture_output=True, text=True, check=True)
+    return ended.stdout.split()
+
+
+def test_the_words_of_a_command_are_read_without_jax():
+    assert heavy_imports(COMMANDS) == []
+
+
+def test_the_settings_of_a_training_and_of_its_algorithms_are_read_without_jax():
+    assert heavy_imports("import ascpo.training.settings, ascpo.algorithms") == []

@@ -1,6 +1,7 @@
 """Checkpoints: whole, or refused."""
 
 import dataclasses
+import logging
 import resource
 import shutil
 import subprocess
@@ -186,7 +187,6 @@ from pathlib import Path
 from ascpo.runs.checkpoints import Checkpoints
 from ascpo.runs.files import CannotWrite
 from tests.runs.test_checkpoints import training_state
-from tests.slow import always
 
 checkpoints = Checkpoints(Path(sys.argv[1]), "me")
 checkpoints.save(training_state(epochs=1))
@@ -211,3 +211,10 @@ def test_when_no_more_can_be_written_the_earlier_one_stays_good(tmp_path):
     assert run.stderr == "", "a library's tracebacks are not for people"
     assert Checkpoints(tmp_path, "me").load(training_state()).epochs == 1
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 500
+
+
+def test_asyncio_still_logs_what_others_never_retrieved(tmp_path, caplog):
+    Checkpoints(tmp_path, "me")
+    for whose in ("orbax/checkpoint/type_handlers.py", "mine.py"):
+        logging.getLogger("asyncio").error("Task exception was never retrieved\nfuture: <Task ... %s>", whose)
+    assert [record.args for record in caplog.records] == [("mine.py",)]

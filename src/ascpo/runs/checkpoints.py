@@ -64,6 +64,7 @@ class Checkpoints:
 
         # Failures come as exceptions, too: nobody needs its tracebacks.
         logging.getLogger("absl").setLevel(logging.CRITICAL)
+        logging.getLogger("asyncio").addFilter(_is_not_of_orbax)
         self._ocp = ocp
         self._path = path
         self._fingerprint = fingerprint
@@ -220,6 +221,12 @@ def _quiet_threads() -> Iterator[None]:
 def _without_closed_loops(unraisable: "sys.UnraisableHookArgs") -> None:
     if str(unraisable.exc_value) != "Event loop is closed":
         sys.__unraisablehook__(unraisable)
+
+
+def _is_not_of_orbax(record: logging.LogRecord) -> bool:
+    """Of the files that fail together, the exception of one is raised, and asyncio logs those of the others."""
+    message = record.getMessage()
+    return not ("exception was never retrieved" in message and "orbax" in message)
 
 
 def _checksum(array: np.ndarray) -> int:

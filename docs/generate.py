@@ -12,7 +12,7 @@ from field_tables import shown, table, tables
 from reference import command_page, python_page
 
 from ascpo.algorithms import ALGORITHMS
-from ascpo.algorithms.suite_defaults import SUITE_DEFAULTS
+from ascpo.algorithms.suite_defaults import ROBOT_DEFAULTS, SUITE_DEFAULTS
 from ascpo.cli.train import Train
 from ascpo.cli.zoo import FIGURES, figures_of, steps_of
 from ascpo.evaluation.statement import rounded_down
@@ -75,12 +75,14 @@ def settings_page() -> str:
 
 
 def _suite_table() -> str:
+    of_robots = {"all": SUITE_DEFAULTS, **ROBOT_DEFAULTS}
     rows = [
-        (f"`{algo}`", f"`--{name.replace('_', '-')}`", f"`{shown(value)}`")
-        for algo, named in SUITE_DEFAULTS.items()
+        (f"`{algo}`", robot, f"`--{name.replace('_', '-')}`", f"`{shown(value)}`")
+        for robot, by_algorithm in of_robots.items()
+        for algo, named in by_algorithm.items()
         for name, value in named.items()
     ]
-    return table(("algorithm", "flag", "default in suites"), rows)
+    return table(("algorithm", "robots", "flag", "default in suites"), rows)
 
 
 def log_page() -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from ascpo.algorithms import ALGORITHMS
 from ascpo.algorithms.presets import SOURCES
-from ascpo.algorithms.suite_defaults import SUITE_DEFAULTS
+from ascpo.algorithms.suite_defaults import ROBOT_DEFAULTS, SUITE_DEFAULTS
 from ascpo.cli.train import parse
 from ascpo.runs.config import configure
 from ascpo.runs.directory import create
@@ -22,7 +22,7 @@ def rows(printed):
 def test_a_preset_is_shown_as_what_it_changes_and_why(ascpo, algo, tmp_path):
     found = rows(ascpo("train", "--algo", algo, "--preset", "released", "--show", "--out", tmp_path))
     assert found.pop("setting") == ["ours", "released", "why"]
-    preset, ours = SOURCES["released"][algo], SUITE_DEFAULTS.get(algo, {})
+    preset, ours = SOURCES["released"][algo], SUITE_DEFAULTS.get(algo, {}) | ROBOT_DEFAULTS["Point"].get(algo, {})
     assert found.keys() == preset.keys() | ours.keys()
     assert {name: cells[2] for name, cells in found.items()} == {
         name: preset[name].reason if name in preset else "Only our defaults for suites have it." for name in found

@@ -3,7 +3,7 @@
 import pytest
 
 from ascpo.algorithms import ALGORITHMS, ASCPO
-from ascpo.algorithms.suite_defaults import DECIDING, SUITE_DEFAULTS
+from ascpo.algorithms.suite_defaults import DECIDING, ROBOT_DEFAULTS, SUITE_DEFAULTS
 from ascpo.cli.train import parse
 from ascpo.guard.suites import PAPER_SUITES
 from ascpo.runs.config import based_on, configure, configure_each, defaults_for
@@ -28,6 +28,14 @@ def test_a_suite_has_its_own_defaults_and_no_other_environment_has_them(algo):
 
 def test_every_suite_and_its_gymnasium_spelling_are_suites():
     assert {defaults_for(name, "ascpo")[1].mode for name in (*PAPER_SUITES, "Goal_Point_8Hazards")} == {"chernoff"}
+
+
+def test_a_robot_may_have_defaults_that_the_others_have_not():
+    assert ROBOT_DEFAULTS.keys() == {"Point"}
+    normalised = {env: configure(env).settings.normalise_observations for env in PAPER_SUITES}
+    assert normalised == {env: env.startswith("Point") for env in PAPER_SUITES}
+    assert not configure("Drone-8-3DHazard").settings.normalise_observations
+    assert not configure(SUITE, "cpo").settings.normalise_observations
 
 
 @pytest.mark.parametrize("preset", ["published", "released"])

@@ -14,23 +14,25 @@ Named = Mapping[str, object]
 _NEAR: Named = {"near_miss": 0.1, "near_miss_end": 0.1}
 _ON_TIME: Named = {"target.timeout_limit": 0.01}
 _CHERNOFF: Named = {"mode": "chernoff", "near_miss": 0.3, "near_miss_end": 0.3, "cost_gae_lambda": 0.9}
-_STEADY: Named = {"normalise_observations": True, "cost_fit.learning_rate": 3e-4}
+_SLOW_CRITICS: Named = {"cost_fit.learning_rate": 3e-4}
 
 SUITE_DEFAULTS: Mapping[str, Named] = {
-    "ascpo": {**_CHERNOFF, **_ON_TIME, **_STEADY},
+    "ascpo": {**_CHERNOFF, **_ON_TIME, **_SLOW_CRITICS},
     "scpo": {**_NEAR, **_ON_TIME},
     "cpo": {**_NEAR, **_ON_TIME},
     "trpo-lagrangian": _NEAR,
 }
 """Algorithm → setting → value."""
+ROBOT_DEFAULTS: Mapping[str, Mapping[str, Named]] = {"Point": {"ascpo": {"normalise_observations": True}}}
+"""Robot → the same, for what helps one robot, and harms others or was not measured with them."""
 
 DECIDING = ("mode", "near_miss", "target.kind", "target.timeout_share")
 """The settings that some of these defaults go with."""
 
 
-def suite_defaults(algo: str, given: Named) -> dict[str, object]:
-    """The defaults of an algorithm for suites, without those that would not go with the given settings."""
-    out = dict(SUITE_DEFAULTS.get(algo, {}))
+def suite_defaults(algo: str, robot: str, given: Named) -> dict[str, object]:
+    """The defaults of an algorithm for a robot's suites, without those that would not go with the given settings."""
+    out = {**SUITE_DEFAULTS.get(algo, {}), **ROBOT_DEFAULTS.get(robot, {}).get(algo, {})}
     if given.get("mode", out.get("mode")) != out.get("mode"):
         out = {name: value for name, value in out.items() if name not in _CHERNOFF}
     if "near_miss" in given:

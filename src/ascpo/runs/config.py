@@ -10,7 +10,7 @@ from ascpo.algorithms import ALGORITHMS, Method
 from ascpo.algorithms.presets import PRESETS, PresetName
 from ascpo.algorithms.suite_defaults import suite_defaults
 from ascpo.errors import InertSetting
-from ascpo.guard.suites import is_suite
+from ascpo.guard.suites import is_suite, suite
 from ascpo.ranges import EpisodeSteps, Range, check, shown
 from ascpo.runs.keywords import SettingKeywords
 from ascpo.runs.migration import RENAMED, migrate
@@ -235,7 +235,7 @@ def based_on(config: Config, env: str, algo: str) -> Config:
     What a preset set counts as chosen, and another algorithm has its own method with its defaults.
     """
     same = algo == config.algo
-    if config.preset or (same and is_suite(env) == is_suite(config.env)):
+    if config.preset or (same and defaults_for(env, algo) == defaults_for(config.env, algo)):
         other = config if same else replace(config, method=method_class(algo)(), preset=None)
         return replace(other, env=env)
     settings, method = defaults_for(config.env, config.algo)
@@ -253,7 +253,7 @@ def _parts(env: str, algo: str, chosen: Plain, preset: PresetName | None) -> tup
 
 def _defaults(env: str, algo: str, given: Mapping[str, object]) -> Plain:
     """What our defaults for an environment change in those for any environment."""
-    return unflat(suite_defaults(algo, given)) if is_suite(env) else {}
+    return unflat(suite_defaults(algo, suite(env).robot.name, given)) if is_suite(env) else {}
 
 
 def _built(algo: str, *layers: Plain) -> tuple[Settings, Method]:

@@ -1,6 +1,6 @@
 # ascpo on the host's cores. Not built yet: there was no Docker where this was written.
 #   docker build --tag ascpo .
-#   docker run --rm --volume "$PWD/runs:/work/runs" ascpo train --env Point-1-Hazard --total-steps 1.8e6
+#   docker run --rm --volume "$PWD/runs:/work/runs" ascpo train --env Point-1-Hazard --total-steps 1.5e6
 FROM python:3.11-slim AS wheel
 WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./

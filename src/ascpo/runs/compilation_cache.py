@@ -6,21 +6,18 @@ with; what does not match is compiled as ever.
 """
 
 import hashlib
-import io
-import json
 import os
 import platform
 import re
-import tarfile
 from importlib.metadata import version
 from pathlib import Path
 
 import jax
 
 from ascpo.errors import BadSetting
-from ascpo.runs.files import BadFile, reading, write_whole, writing
+from ascpo.runs.archives import packed, unpacked
+from ascpo.runs.files import BadFile, write_whole, writing
 
-_INDEX = "index.json"
 _FORMAT = "ascpo programs 1"
 _PROGRAM = re.compile(r"[\w.-]+-cache")
 
@@ -52,29 +49,17 @@ def pack_programs(directory: Path, out: Path) -> int:
     if not programs:
         raise BadSetting(f"{directory} has no compiled programs yet. Train first: what is compiled then is kept there.")
     index = {"format": _FORMAT, "machine": _machine(), "jax": version("jax")}
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
-        contents = {_INDEX: json.dumps(index).encode(), **{file.name: file.read_bytes() for file in programs}}
-        for name, content in contents.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
     with writing(out):
         out.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(out, packed.getvalue())
+    write_whole(out, packed(index, {file.name: file.read_bytes() for file in programs}))
     return len(programs)
 
 
 def unpack_programs(file: Path, directory: Path) -> int:
     """Unpack what another machine has compiled. Returns the number of programs that were not here yet."""
-    try:
-        with reading(file), tarfile.open(file) as archive:
-            contents = {member.name: _content(archive, member) for member in archive}
-            index = json.loads(contents.pop(_INDEX))
-            if index["format"] != _FORMAT or not all(map(_PROGRAM.fullmatch, contents)):
-                raise BadFile(f"{file} holds no programs that this command packed.")
-    except (tarfile.TarError, EOFError) as error:
-        raise BadFile(f"{file} is damaged, or this program did not write it: {error}.") from error
+    index, contents = unpacked(file, _FORMAT)
+    if not all(map(_PROGRAM.fullmatch, contents)):
+        raise BadFile(f"{file} holds no programs that this command packed.")
     if index["machine"] != _machine():
         raise BadSetting(
             f"{file} is from a machine with another processor ({index['machine']}, this is {_machine()}). Its programs "
@@ -90,13 +75,6 @@ def unpack_programs(file: Path, directory: Path) -> int:
     for name, content in new.items():
         write_whole(directory / name, content)
     return len(new)
-
-
-def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    stored = archive.extractfile(member)
-    if stored is None:
-        raise tarfile.TarError(f"{member.name} is no file")
-    return stored.read()
 
 
 def _machine() -> str:

@@ -5,15 +5,13 @@ every run, its files compressed, and an index. Files can be unpacked in any orde
 """
 
 import gzip
-import io
-import json
 import shutil
-import tarfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+from ascpo.runs.archives import packed, unpacked
 from ascpo.runs.directory import RunDirectory, runs_in
 from ascpo.runs.files import BadFile, NoRun, reading, write_whole, writing
 from ascpo.sweep.executors.packing import pack, unpack
@@ -21,7 +19,6 @@ from ascpo.sweep.store import epochs_done, is_finished
 
 LARGEST = 60 * 2**20
 """Bytes of a file, unless a single run is larger."""
-_INDEX = "index.json"
 _FORMAT = "ascpo runs 1"
 _LEVEL = 3
 """Of compression. Most of a checkpoint is numbers, which hardly get smaller."""
@@ -89,35 +86,17 @@ def _epoch(checkpoint: Path) -> int:
 
 def _archive(group: Sequence[tuple[_Traveller, bytes]]) -> bytes:
     index = {"format": _FORMAT, "runs": [asdict(one) for one, _ in group]}
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
-        for name, content in [(_INDEX, json.dumps(index).encode()), *((one.place, content) for one, content in group)]:
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    return packed.getvalue()
+    return packed(index, {one.place: content for one, content in group})
 
 
 def _travellers(file: Path) -> Iterator[tuple[_Traveller, bytes]]:
-    try:
-        with reading(file), tarfile.open(file) as archive:
-            index = json.loads(_member(archive, _INDEX))
-            if index["format"] != _FORMAT:
-                raise BadFile(f"{file} holds no runs that this program packed.")
-            for plain in index["runs"]:
-                one = _Traveller(str(plain["place"]), int(plain["epochs"]), bool(plain["finished"]))
-                if PurePosixPath(one.place).is_absolute() or ".." in PurePosixPath(one.place).parts:
-                    raise BadFile(f"{file} is damaged, or this program did not write it: {one.place} leads out of it.")
-                yield one, gzip.decompress(_member(archive, one.place))
-    except (tarfile.TarError, EOFError) as error:
-        raise BadFile(f"{file} is damaged, or this program did not write it: {error}.") from error
-
-
-def _member(archive: tarfile.TarFile, name: str) -> bytes:
-    stored = archive.extractfile(name)
-    if stored is None:
-        raise KeyError(name)
-    return stored.read()
+    index, contents = unpacked(file, _FORMAT)
+    with reading(file):
+        for plain in index["runs"]:
+            one = _Traveller(str(plain["place"]), int(plain["epochs"]), bool(plain["finished"]))
+            if PurePosixPath(one.place).is_absolute() or ".." in PurePosixPath(one.place).parts:
+                raise BadFile(f"{file} is damaged, or this program did not write it: {one.place} leads out of it.")
+            yield one, gzip.decompress(contents[one.place])
 
 
 def _settle(one: _Traveller, content: bytes, directory: Path) -> Happened:

@@ -44,10 +44,10 @@ def descend(
         keep = lambda new, old: jnp.where(good, new, old)  # noqa: E731
         return i + good, keep(point + change, point), jax.tree.map(keep, stepped, adam), good
 
-    start = problem.evaluate(problem.theta)
+    before = problem.evaluate(problem.theta)
     first = (jnp.zeros((), jnp.int32), problem.theta, state, jnp.ones((), bool))
     taken, point, adam, _ = jax.lax.while_loop(going, step, first)
-    return point, adam, _report(rule, start, problem.evaluate(point), taken)
+    return point, adam, _report(rule, before, problem.evaluate(point), taken)
 
 
 def _report(rule: ClippedStep, start: Evaluation, at: Evaluation, taken: Int[Array, ""]) -> StepReport:

@@ -26,7 +26,7 @@ def packed(index: Plain, contents: Mapping[str, bytes]) -> bytes:
 def unpacked(file: Path, kind: str) -> tuple[Plain, dict[str, bytes]]:
     """The index and the contents of an archive whose index has this `format`. Names are as somebody wrote them."""
     try:
-        with reading(file), tarfile.open(file) as tar:
+        with reading(file), tarfile.open(file, "r:") as tar:
             contents = {member.name: _content(tar, member) for member in tar}
             index = json.loads(contents.pop(_INDEX))
             if index["format"] != kind:

@@ -29,7 +29,7 @@ from ascpo.environments.registration import MAX_EPISODE_STEPS
 from ascpo.environments.spaces import make_task
 from ascpo.guard.model import touches
 from ascpo.guard.task import Task
-from ascpo.runs.compilation_cache import keep_compiled_programs
+from ascpo.runs.compilation import set_up_compilation
 from ascpo.sweep.seeds import seeds_of
 
 SUITES = (
@@ -63,7 +63,7 @@ def main() -> None:
     asked.add_argument("--total-steps", type=float, default=6e6)
     asked.add_argument("--out", type=Path, default=Path("runs/accelerator"))
     args = asked.parse_args()
-    keep_compiled_programs()
+    set_up_compilation()
     logging.getLogger("ascpo").setLevel(logging.ERROR)  # A table says how many simulations broke down.
     device = jax.devices()[0]
     print(f"{device.device_kind}, JAX {jax.__version__}, {jax.default_backend()}", flush=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from ascpo.evaluation.certificate import read_certificate
 from ascpo.evaluation.certify import Request, certify
 from ascpo.evaluation.evaluate import evaluate_run
-from ascpo.runs.compilation_cache import keep_compiled_programs
+from ascpo.runs.compilation import set_up_compilation
 
 RESULTS = Path(__file__).parent / "results" / "evidence"
 EPISODES = 3000
@@ -24,7 +24,7 @@ PROBABILITY = 0.9
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--play", type=Path, nargs="*", default=[])
-    keep_compiled_programs()
+    set_up_compilation()
     seconds = {run: play(run) for run in parser.parse_args().play}
     runs = list(seconds) or sorted(path.parent for path in RESULTS.glob("*/certificate.json"))
     titles = ["run", "J_r", "M_c", "largest", "its 95 %", "99 %", "worst", "safe", "time-outs", "certified for"]

@@ -70,6 +70,7 @@ NORMALISED = RAW | {"normalise_observations": True}
 DEFAULTS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "default": ("ascpo", {}),
     "default-for-0.99": ("ascpo", {"probability": 0.99}),
+    "default-normalised": ("ascpo", {"normalise_observations": True}),
     "default-window-30": ("ascpo", {"cost_fit.window": 30}),
     "default-small-steps": ("ascpo", {"trust_region.delta": 0.01}),
     "default-even": ("ascpo", {"tau": 0.1, "cap": 1.0}),

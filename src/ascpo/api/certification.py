@@ -10,7 +10,7 @@ from ascpo.evaluation.certify import Comparison
 from ascpo.evaluation.certify import certify as certify_runs
 from ascpo.evaluation.request import Request
 from ascpo.runs.callbacks.display import counting
-from ascpo.runs.compilation_cache import keep_compiled_programs
+from ascpo.runs.compilation import set_up_compilation
 from ascpo.runs.environment_name import Environment
 from ascpo.runs.notebook import data_frame, html_table
 from ascpo.runs.run_like import RunLike, path_of
@@ -75,7 +75,7 @@ def certify(
     """
     if not runs:
         raise BadSetting("Name at least one run: ascpo.certify(run).")
-    keep_compiled_programs()
+    set_up_compilation()
     paths = tuple(path_of(run) for run in runs)
     request = Request(probability, confidence, episodes, limits, limits_on, actions)
     with counting("episodes", episodes * len(paths), shown=progress) as report:

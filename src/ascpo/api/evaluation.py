@@ -12,7 +12,7 @@ from ascpo.evaluation.evaluate import evaluate_run
 from ascpo.evaluation.kept import episodes_file
 from ascpo.evaluation.metrics import LEVEL, MEANINGS
 from ascpo.runs.callbacks.display import counting
-from ascpo.runs.compilation_cache import keep_compiled_programs
+from ascpo.runs.compilation import set_up_compilation
 from ascpo.runs.directory import find
 from ascpo.runs.environment_name import Environment
 from ascpo.runs.hosting import Hosting
@@ -78,7 +78,7 @@ def evaluate(
 
     A run of an environment outside this package needs `env`, or `trust_env` to import and run what its files name.
     """
-    keep_compiled_programs()
+    set_up_compilation()
     path = path_of(run)
     with counting("episodes", episodes, shown=progress) as report:
         found = evaluate_run(

@@ -55,17 +55,17 @@ def main(words: list[str]) -> None:
             print(described(_directory()))
         case "pack":
             file = parsed(Pack, rest, "ascpo cache pack").file
-            from ascpo.runs.compilation_cache import pack_programs
+            from ascpo.runs.compilation import pack_programs
 
             print(f"{pack_programs(_directory(), file)} programs are in {file} ({_megabytes(file)}).")
         case "unpack":
             file = parsed(Unpack, rest, "ascpo cache unpack").file
-            from ascpo.runs.compilation_cache import unpack_programs
+            from ascpo.runs.compilation import unpack_programs
 
             print(f"{unpack_programs(file, _directory())} programs are new here. {described(_directory())}")
         case "clear":
             parsed(Clear, rest, "ascpo cache clear")
-            from ascpo.runs.compilation_cache import compiled_programs
+            from ascpo.runs.compilation import compiled_programs
 
             programs = compiled_programs(_directory())
             for program in programs:
@@ -77,14 +77,14 @@ def main(words: list[str]) -> None:
 
 def described(directory: Path) -> str:
     """A directory of compiled programs, in words."""
-    from ascpo.runs.compilation_cache import compiled_programs
+    from ascpo.runs.compilation import compiled_programs
 
     programs = compiled_programs(directory)
     return f"{directory} holds {len(programs)} compiled programs ({_megabytes(*programs)})."
 
 
 def _directory() -> Path:
-    from ascpo.runs.compilation_cache import cache_directory
+    from ascpo.runs.compilation import cache_directory
 
     place = cache_directory()
     if place is None:

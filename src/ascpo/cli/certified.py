@@ -14,7 +14,7 @@ from ascpo.evaluation.certify import Comparison, certify, check
 from ascpo.evaluation.foreign import certify_foreign, where_of
 from ascpo.evaluation.looks import FILE
 from ascpo.evaluation.statement import EARLIER_FORMAT, meaning
-from ascpo.runs.compilation_cache import keep_compiled_programs
+from ascpo.runs.compilation import set_up_compilation
 from ascpo.runs.places import is_foreign
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.trust import flag_for
@@ -22,7 +22,7 @@ from ascpo.runs.trust import flag_for
 
 def certify_all(asked: Certify, words: list[str]) -> None:
     """Certify policies, or repeat certificates, and print what they say."""
-    keep_compiled_programs()
+    set_up_compilation()
     if any(is_foreign(str(run)) for run in asked.runs):
         return _certify_foreign(asked, words)
     if asked.check:

@@ -114,7 +114,7 @@ def _pictures() -> str:
 
 def _cache() -> str:
     from ascpo.cli.cache import described
-    from ascpo.runs.compilation_cache import cache_directory
+    from ascpo.runs.compilation import cache_directory
 
     place = cache_directory()
     return described(place) if place else "compiled programs are not kept: every start compiles again"

@@ -62,9 +62,9 @@ def main(words: list[str]) -> None:
     if not foreign:
         run_place(asked.run)
     from ascpo.cli.show import show_evaluation
-    from ascpo.runs.compilation_cache import keep_compiled_programs
+    from ascpo.runs.compilation import set_up_compilation
 
-    keep_compiled_programs()
+    set_up_compilation()
     if foreign:
         return _evaluate_foreign(asked, words)
     how = {name: value for name, value in vars(asked).items() if name != "own_code"}

@@ -34,10 +34,10 @@ def main(arguments: list[str]) -> None:
     run_place(options.run)
     from ascpo.replay.episode import worst_records
     from ascpo.replay.serve import Replay
-    from ascpo.runs.compilation_cache import keep_compiled_programs
+    from ascpo.runs.compilation import set_up_compilation
 
     records = worst_records(options.run, options.actions)
-    keep_compiled_programs()
+    set_up_compilation()
     print("Playing the worst episode again ...", flush=True)
     replay = Replay(records, options.port, **vars(options.own_code))
     serve(replay, f"the {len(records)} worst episodes", options.port, in_browser=options.open)

@@ -39,13 +39,13 @@ def main(arguments: list[str]) -> None:
     run_place(options.run)
     from ascpo.replay.episode import title, worst_records
     from ascpo.replay.video import write_video
-    from ascpo.runs.compilation_cache import keep_compiled_programs
+    from ascpo.runs.compilation import set_up_compilation
     from ascpo.runs.directory import find
 
     records = worst_records(options.run, options.actions)
     if not 0 <= options.episode < len(records):
         raise BadSetting(f"--episode {options.episode}: choose an episode from 0 (the worst) to {len(records) - 1}.")
-    keep_compiled_programs()
+    set_up_compilation()
     out = options.out or find(options.run).path / f"worst-{options.actions}-{options.episode}.mp4"
     look = {"size": options.size, "fps": options.fps}
     write_video(records[options.episode], out, **look, **vars(options.own_code))

@@ -16,7 +16,7 @@ from ascpo.algorithms.presets import PresetName
 from ascpo.engines.contract import Engine, EpisodePlayer
 from ascpo.runs.active_run import Run, agent_of
 from ascpo.runs.callbacks.callback import Callback
-from ascpo.runs.compilation_cache import keep_compiled_programs
+from ascpo.runs.compilation import set_up_compilation
 from ascpo.runs.config import VALIDATION_EPISODES, Config, configure, configure_each
 from ascpo.runs.device_memory import check_memory
 from ascpo.runs.directory import RunDirectory, check_name, create, find
@@ -139,7 +139,7 @@ def relaunch(
 
     Mistakes are found before anything is written.
     """
-    keep_compiled_programs()
+    set_up_compilation()
     configs = [run.config for run in runs]
     check_can_share(configs)
     options.check(configs[0])

@@ -27,13 +27,13 @@ def main() -> None:
         os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
     text = read_line()
     threading.Thread(target=watch_lifeline, daemon=True).start()
-    from ascpo.runs.compilation_cache import keep_compiled_programs
+    from ascpo.runs.compilation import set_up_compilation
     from ascpo.runs.stopping import Stopped
     from ascpo.sweep.claim import claimed
     from ascpo.sweep.jobs import Job, run_batch
 
     batch = tuple(map(Job.from_data, json.loads(text)))
-    keep_compiled_programs()
+    set_up_compilation()
     try:
         with claimed([job.directory for job in batch]):
             _wait_for(batch)

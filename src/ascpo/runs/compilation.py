@@ -1,4 +1,4 @@
-"""Compiled programs are kept on disk, so that the second run of a kind starts at once.
+"""Compilation: programs are kept on disk, so that the second run of a kind starts at once.
 
 They can be packed into a file and unpacked on another machine of the same kind, which then does not compile them again.
 JAX finds a program by what it computes, for which kind of device, and by the versions and flags that it was compiled
@@ -22,8 +22,9 @@ _FORMAT = "ascpo programs 1"
 _PROGRAM = re.compile(r"[\w.-]+-cache")
 
 
-def keep_compiled_programs() -> None:
-    """Turn the cache on, unless JAX has a cache directory already or ASCPO_CACHE=off."""
+def set_up_compilation() -> None:
+    """Before JAX compiles anything: no autotuning, and a cache unless JAX has one already or ASCPO_CACHE=off."""
+    _turn_off_autotuning()
     if jax.config.values["jax_compilation_cache_dir"] or os.environ.get("ASCPO_CACHE", "").lower() == "off":
         return
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -32,9 +33,20 @@ def keep_compiled_programs() -> None:
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
+def _turn_off_autotuning() -> None:
+    """On a GPU, take the compiler's first choice of kernels, unless XLA_FLAGS says something about it.
+
+    Trying out which are fastest takes more time than they save in networks as small as ours. Which one wins is also
+    chance, and they differ in the last bits: a resumed training would not be what the whole one is.
+    """
+    flags = os.environ.get("XLA_FLAGS", "")
+    if "--xla_gpu_autotune_level" not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} --xla_gpu_autotune_level=0".strip()
+
+
 def cache_directory() -> Path | None:
     """Where compiled programs are kept; None where they are not."""
-    keep_compiled_programs()
+    set_up_compilation()
     place = jax.config.values["jax_compilation_cache_dir"]
     return Path(place) if place else None
 

@@ -1,14 +1,15 @@
-"""Compiled programs that are carried from one machine to another."""
+"""How programs are compiled, and how they are carried from one machine to another."""
 
 import io
 import json
+import os
 import tarfile
 
 import pytest
 
 from ascpo.errors import BadSetting
-from ascpo.runs import compilation_cache
-from ascpo.runs.compilation_cache import compiled_programs, pack_programs, unpack_programs
+from ascpo.runs import compilation
+from ascpo.runs.compilation import compiled_programs, pack_programs, set_up_compilation, unpack_programs
 from ascpo.runs.files import BadFile
 
 PROGRAMS = {"jit_step-12ab-cache": b"one", "jit_fit-34cd-cache": b"two"}
@@ -38,7 +39,7 @@ def test_programs_arrive_as_they_left_and_those_that_are_there_stay(directory, t
 
 def test_programs_of_another_processor_are_refused(directory, tmp_path, monkeypatch):
     pack_programs(directory, tmp_path / "programs.tar")
-    monkeypatch.setattr(compilation_cache, "_machine", lambda: "another")
+    monkeypatch.setattr(compilation, "_machine", lambda: "another")
     with pytest.raises(BadSetting, match="another processor"):
         unpack_programs(tmp_path / "programs.tar", tmp_path / "there")
     assert not (tmp_path / "there").exists()
@@ -46,7 +47,7 @@ def test_programs_of_another_processor_are_refused(directory, tmp_path, monkeypa
 
 def test_programs_of_another_jax_are_refused(directory, tmp_path, monkeypatch):
     pack_programs(directory, tmp_path / "programs.tar")
-    monkeypatch.setattr(compilation_cache, "version", lambda _: "0.0.1")
+    monkeypatch.setattr(compilation, "version", lambda _: "0.0.1")
     with pytest.raises(BadSetting, match=r"this is 0\.0\.1"):
         unpack_programs(tmp_path / "programs.tar", tmp_path / "there")
 
@@ -73,3 +74,17 @@ def test_a_damaged_file_is_refused(content, tmp_path):
 def test_nothing_compiled_yet_is_an_error(tmp_path):
     with pytest.raises(BadSetting, match="Train first"):
         pack_programs(tmp_path, tmp_path / "programs.tar")
+
+
+@pytest.mark.parametrize(
+    ("given", "in_force"),
+    [
+        ("", "--xla_gpu_autotune_level=0"),
+        ("--xla_dump_to=there", "--xla_dump_to=there --xla_gpu_autotune_level=0"),
+        ("--xla_gpu_autotune_level=4", "--xla_gpu_autotune_level=4"),
+    ],
+)
+def test_autotuning_is_off_unless_the_user_turns_it_on(given, in_force, monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", given)
+    set_up_compilation()
+    assert os.environ["XLA_FLAGS"] == in_force

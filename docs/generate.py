@@ -142,7 +142,7 @@ import ascpo
 policy = ascpo.load("zoo:Point-1-Hazard")
 ```"""
 _BELOW_ZOO = """\
-J_r is the mean return, M_c the mean of the largest cost of an episode, both over fresh episodes with sampled actions.
+J_r is the mean return, M_c the mean sum of the costs of an episode, both over fresh episodes with sampled actions.
 An episode is safe if it keeps every limit in every state. With the confidence that its certificate names, an episode of
 a policy is safe with at least the probability in the last column. Late are those that the time limit ends.
 `ascpo certify --check zoo:NAME` plays all episodes of a certificate again, and compares every figure.

@@ -14,7 +14,7 @@ from ascpo.runs.zoo import PREFIX, ZooPolicy, zoo_policies, zoo_policy
 _VERBS = {"list": "list all policies", "show": "describe one of them"}
 FIGURES = {
     "J_r": ("EpRet", ".2f"),
-    "M_c": ("EpMaxCost", ".4f"),
+    "M_c": ("EpCost", ".4f"),
     "safe": ("SafeRate", ".1%"),
     "late": ("TimeoutRate", ".1%"),
 }
@@ -60,7 +60,7 @@ def _list() -> None:
         table.add_row(policy.name, *figures_of(policy), rounded_down(policy.certificate["bound"]), steps_of(policy))
     console.print(table)
     console.print(
-        "J_r: mean return. M_c: mean of the largest cost of an episode. safe: share of the episodes that keep every "
+        "J_r: mean return. M_c: mean sum of the costs of an episode. safe: share of the episodes that keep every "
         "limit in every state. late: share that the time limit ends. certified: an episode is safe with at least this "
         "probability, with the confidence that the certificate names."
     )

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
+import mujoco
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -15,7 +16,7 @@ from ascpo.engines.actor import ScriptedActor
 from ascpo.engines.contract import Engine, RunBatch
 from ascpo.engines.mjx import program as module
 from ascpo.engines.mjx.engine import MjxEngine
-from ascpo.engines.mjx.physics import Physics, Unserved
+from ascpo.engines.mjx.physics import Physics, Unserved, in_single_precision
 from ascpo.engines.native.engine import NativeEngine
 from ascpo.engines.native.programs import PolicyStep, policy_programs
 from ascpo.engines.native.simulator import Simulator
@@ -263,6 +264,23 @@ def test_a_suite_that_jax_cannot_simulate_is_refused_with_a_sentence():
 def test_no_environment_at_all_is_refused():
     with pytest.raises(ValueError, match="ask for at least one"):
         MjxEngine(task_of("Point-1-Hazard"), 0, "jax")
+
+
+@pytest.mark.parametrize(
+    ("suite", "joint", "others"),
+    [("Drone-8-3DHazard", 4, (3, 5)), ("Walker-8-Hazard", 1, (0, 2)), ("Humanoid-8-Hazard", 1, (0, 2))],
+)
+def test_single_precision_passes_where_joints_become_parallel(suite, joint, others):
+    model = task_of(suite).model
+    smallest = []
+    for each in (model, in_single_precision(model)):
+        data, M = mujoco.MjData(each), np.zeros((each.nv, each.nv))
+        data.qpos[joint] = np.pi / 2
+        mujoco.mj_forward(each, data)
+        mujoco.mj_fullM(each, data, M)
+        two = M[np.ix_(others, others)]
+        smallest.append(np.linalg.eigvalsh(two)[0] / two.max())
+    assert smallest[0] < np.finfo(np.float32).eps < 100 * np.finfo(np.float32).eps < smallest[1] < 1e-3
 
 
 @slow("compiles for minutes")

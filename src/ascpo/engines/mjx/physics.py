@@ -182,15 +182,15 @@ def in_single_precision(model: mujoco.MjModel) -> mujoco.MjModel:
     """The model with what single precision needs.
 
     Solvers that look for more digits than there are go on to their last iteration, so that this one comes sooner: in
-    double precision no robot needs as many. And slides have a ten-thousandth of the robot's mass more: those of Walker
-    and Humanoid are parallel at a yaw of 90 degrees, where the mass matrix is singular, and only double precision
-    passes there.
+    double precision no robot needs as many. And joints that can become parallel have a ten-thousandth of their inertia
+    more: the slides of Walker and Humanoid at a yaw of 90 degrees, and the outer hinges of Drone at a pitch of 90
+    degrees. There the mass matrix is singular, and only double precision passes.
     """
     model = copy.copy(model)
     model.opt.iterations = min(model.opt.iterations, 10)
     model.opt.ls_iterations = min(model.opt.ls_iterations, 20)
-    slides = _may_align(model)
-    model.dof_armature[slides] = np.maximum(model.dof_armature[slides], 1e-4 * model.body_mass.sum())
+    parallel = _may_align(model)
+    model.dof_armature[parallel] = np.maximum(model.dof_armature[parallel], 1e-4 * model.dof_M0[parallel])
     return model
 
 
@@ -211,14 +211,16 @@ def _discreet(model: MjxModel) -> MjxModel:
 
 
 def _may_align(model: mujoco.MjModel) -> list[int]:
-    """Degrees of freedom of slides that a hinge between them can turn parallel."""
+    """Degrees of freedom of slides, or of hinges, that a hinge between them can turn parallel."""
+    slide, hinge = mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE
     found = []
     for body in range(model.nbody):
         first = model.body_jntadr[body]
         kinds = model.jnt_type[first : first + model.body_jntnum[body]].tolist()
-        slides = [i for i, kind in enumerate(kinds) if kind == mujoco.mjtJoint.mjJNT_SLIDE]
-        if slides and mujoco.mjtJoint.mjJNT_HINGE in kinds[slides[0] : slides[-1]]:
-            found += [int(model.jnt_dofadr[first + i]) for i in slides]
+        for kind in (slide, hinge):
+            alike = [i for i, each in enumerate(kinds) if each == kind]
+            if alike and hinge in kinds[alike[0] + 1 : alike[-1]]:
+                found += [int(model.jnt_dofadr[first + i]) for i in alike]
     return found
 
 

@@ -154,9 +154,9 @@ def _advantages(own: Stream, other: Stream, iterations: int) -> Iterator[tuple[s
 
 @partial(jax.jit, static_argnums=0)
 def _gradients(
-    agent: Agent, theta: Array, observation: Array, action: Array, advantages: Float[Array, "k time env"]
+    agent: Agent, params: Array, observation: Array, action: Array, advantages: Float[Array, "k time env"]
 ) -> Array:
-    _, pull = jax.vjp(lambda theta: agent.policy(theta)(observation).log_prob(action), theta)
+    _, pull = jax.vjp(lambda params: agent.policy(params)(observation).log_prob(action), params)
     return jax.vmap(lambda a: pull(a)[0])(advantages)
 
 
@@ -175,7 +175,12 @@ def _solve(agent: Agent, theta: Array, some: Array, rows: Array) -> Array:
 def measure(args: argparse.Namespace) -> None:
     engine, agent, theta = _agent(Path((args.out / "run").read_text()))
     engine.close()
+    theta, units, _ = agent.acting_parts(theta)
     streams = {seed: _stream(args.out, seed) for seed in (1, 2)}
+    streams = {
+        seed: each._replace(observation=np.asarray(agent.seen(units, jnp.asarray(each.observation))))
+        for seed, each in streams.items()
+    }
     gradients: dict[int, dict[tuple[str, float], Numbers]] = {}
     for seed, own in streams.items():
         ended = own.done.sum()

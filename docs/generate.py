@@ -75,11 +75,11 @@ def settings_page() -> str:
 
 
 def _suite_table() -> str:
-    of_robots = {"all": SUITE_DEFAULTS, **ROBOT_DEFAULTS}
+    by_both = [(f"`{algo}`", "all", named) for algo, named in SUITE_DEFAULTS.items()]
+    by_both += [("all", robot, named) for robot, named in ROBOT_DEFAULTS.items()]
     rows = [
-        (f"`{algo}`", robot, f"`--{name.replace('_', '-')}`", f"`{shown(value)}`")
-        for robot, by_algorithm in of_robots.items()
-        for algo, named in by_algorithm.items()
+        (algo, robot, f"`--{name.replace('_', '-')}`", f"`{shown(value)}`")
+        for algo, robot, named in by_both
         for name, value in named.items()
     ]
     return table(("algorithm", "robots", "flag", "default in suites"), rows)

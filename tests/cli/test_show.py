@@ -22,7 +22,7 @@ def rows(printed):
 def test_a_preset_is_shown_as_what_it_changes_and_why(ascpo, algo, tmp_path):
     found = rows(ascpo("train", "--algo", algo, "--preset", "released", "--show", "--out", tmp_path))
     assert found.pop("setting") == ["ours", "released", "why"]
-    preset, ours = SOURCES["released"][algo], SUITE_DEFAULTS.get(algo, {}) | ROBOT_DEFAULTS["Point"].get(algo, {})
+    preset, ours = SOURCES["released"][algo], SUITE_DEFAULTS.get(algo, {}) | ROBOT_DEFAULTS["Point"]
     assert found.keys() == preset.keys() | ours.keys()
     assert {name: cells[2] for name, cells in found.items()} == {
         name: preset[name].reason if name in preset else "Only our defaults for suites have it." for name in found

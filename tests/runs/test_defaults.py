@@ -31,11 +31,16 @@ def test_every_suite_and_its_gymnasium_spelling_are_suites():
 
 
 def test_a_robot_may_have_defaults_that_the_others_have_not():
-    assert ROBOT_DEFAULTS.keys() == {"Point"}
     normalised = {env: configure(env).settings.normalise_observations for env in PAPER_SUITES}
-    assert normalised == {env: env.startswith("Point") for env in PAPER_SUITES}
-    assert not configure("Drone-8-3DHazard").settings.normalise_observations
-    assert not configure(SUITE, "cpo").settings.normalise_observations
+    assert normalised == {env: env.partition("-")[0] in ROBOT_DEFAULTS for env in PAPER_SUITES}
+    assert normalised["Walker-8-Hazard"]
+    assert not normalised["Drone-8-3DHazard"]
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_all_algorithms_see_a_robot_in_the_same_way(algo):
+    assert configure(SUITE, algo).settings.normalise_observations
+    assert not configure("Arm3-8-Hazard", algo).settings.normalise_observations
 
 
 @pytest.mark.parametrize("preset", ["published", "released"])
@@ -51,8 +56,8 @@ def test_presets_have_none_of_them(preset):
         ({"mode": "chernoff"}, set()),
         ({"near_miss": 0.2}, {"near_miss", "near_miss_end"}),
         ({"cost_gae_lambda": 0.8}, {"cost_gae_lambda"}),
-        ({"target": {"kind": "own"}}, {"target.timeout_limit"}),
-        ({"target": {"timeout_share": 0.5}}, {"target.timeout_limit"}),
+        ({"target": {"kind": "own"}}, {"target.timeout_limit", "target.timeout_relief"}),
+        ({"target": {"timeout_share": 0.5}}, set()),
         ({"target": {"share": 0.5}}, set()),
     ],
 )

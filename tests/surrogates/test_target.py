@@ -246,7 +246,7 @@ def test_what_lies_beyond_it_is_refused(wrong):
 
 def test_time_outs_are_held_at_their_own_limit_whatever_the_violations():
     """2 %, where 1 % is allowed, are as many again; of the violations a quarter too many."""
-    settings = TargetSettings(gain=0.0, episodes=0, share=0.9, timeout_limit=0.01)
+    settings = TargetSettings(gain=0.0, episodes=0, share=0.9, timeout_relief=0.0, timeout_limit=0.01)
     asked = demand(settings, measured([0.025], 0.02, excess=[jnp.inf, 1.0]), offset=jnp.zeros(2))
     assert_allclose(asked.fraction, [0.225, 0.9], rtol=1e-4)
     assert_allclose(asked.cap, 0.9)
@@ -258,28 +258,36 @@ def test_two_limits_share_what_may_go_wrong_and_time_outs_have_no_part_in_it():
     assert_allclose(asked.fraction, [0.5, 0.0, 0.0], atol=1e-5)
 
 
-def test_until_half_of_the_episodes_end_in_time_there_is_relief_in_place_of_the_limit_on_time_outs():
-    """The gradient of a constraint that nearly every episode breaks is noise, and the reward must teach the task."""
+def test_time_outs_are_no_constraint_while_there_are_so_many_that_all_relief_is_given():
+    """The gradient of a constraint that most episodes break is noise, and the reward must teach the task."""
     settings = TargetSettings(gain=0.0, episodes=0, share=0.8, timeout_relief=0.25, timeout_limit=0.01)
-    lost, learned = (
-        demand(settings, measured([0.04], rate, excess=[jnp.inf, 99.0]), offset=jnp.zeros(2)) for rate in (0.51, 0.5)
+    lost, learned, met = (
+        demand(settings, measured([0.04], rate, excess=[jnp.inf, 99.0]), offset=jnp.zeros(2))
+        for rate in (0.101, 0.1, 0.01)
     )
     assert_allclose(lost.fraction, [0.6, 0.0], rtol=1e-5)
-    assert_allclose(lost.cap, 0.6)
-    assert_allclose(learned.fraction, [0.8, 0.8], rtol=1e-5)
-    assert_allclose(learned.cap, 0.8)
+    assert_allclose(learned.fraction, [0.6, 0.6], rtol=1e-5)
+    assert_allclose(met.fraction, [0.8, 0.8], rtol=1e-5)
+    assert_allclose([lost.cap, learned.cap, met.cap], [0.6, 0.6, 0.8], rtol=1e-5)
 
 
-def test_a_capped_bound_counts_time_outs_as_met_until_then():
+def test_relief_grows_evenly_from_the_limit_on_time_outs_on():
+    settings = TargetSettings(share=0.8, timeout_relief=0.5, timeout_share=0.11, timeout_limit=0.01)
+    asked = demand(settings, measured([0.04], 0.06, excess=[jnp.inf, 5.0]), offset=jnp.zeros(2))
+    assert_allclose(asked.cap, 0.6, rtol=1e-5)
+
+
+def test_a_capped_bound_counts_time_outs_as_met_while_they_are_no_constraint():
     settings = TargetSettings("capped", share=0.8, timeout_limit=0.01)
     lost, learned = (
         demand(settings, measured([0.04], rate, excess=[jnp.inf, 99.0]), offset=jnp.array([0.3, 0.5]))
-        for rate in (0.51, 0.5)
+        for rate in (0.101, 0.1)
     )
     assert_allclose(lost.offset, [0.3, -1.0], rtol=1e-5)
     assert_allclose(learned.offset, [0.3, 0.5], rtol=1e-5)
 
 
-def test_with_a_limit_on_time_outs_their_share_changes_nothing():
-    with pytest.raises(BadSetting, match="until half of the episodes end in time"):
-        TargetSettings(timeout_limit=0.01, timeout_share=0.5)
+@pytest.mark.parametrize("limit", [0.1, 0.3])
+def test_a_limit_on_time_outs_that_could_never_be_a_constraint_is_refused(limit):
+    with pytest.raises(BadSetting, match="Raise timeout_share"):
+        TargetSettings(timeout_limit=limit)

@@ -12,7 +12,7 @@ Named = Mapping[str, object]
 """Settings by their names on the command line."""
 
 _NEAR: Named = {"near_miss": 0.1, "near_miss_end": 0.1}
-_ON_TIME: Named = {"target.timeout_limit": 0.01}
+_ON_TIME: Named = {"target.timeout_limit": 0.01, "target.timeout_relief": 0.7}
 _CHERNOFF: Named = {"mode": "chernoff", "near_miss": 0.3, "near_miss_end": 0.3, "cost_gae_lambda": 0.9}
 _SLOW_CRITICS: Named = {"cost_fit.learning_rate": 3e-4}
 
@@ -23,20 +23,22 @@ SUITE_DEFAULTS: Mapping[str, Named] = {
     "trpo-lagrangian": _NEAR,
 }
 """Algorithm → setting → value."""
-ROBOT_DEFAULTS: Mapping[str, Mapping[str, Named]] = {"Point": {"ascpo": {"normalise_observations": True}}}
-"""Robot → the same, for what helps one robot, and harms others or was not measured with them."""
+ROBOT_DEFAULTS: Mapping[str, Named] = {
+    robot: {"normalise_observations": True} for robot in ("Point", "Swimmer", "Ant", "Walker")
+}
+"""Robot → setting → value, for what is about a robot and not about an algorithm: all algorithms see the same."""
 
-DECIDING = ("mode", "near_miss", "target.kind", "target.timeout_share")
+DECIDING = ("mode", "near_miss", "target.kind")
 """The settings that some of these defaults go with."""
 
 
 def suite_defaults(algo: str, robot: str, given: Named) -> dict[str, object]:
     """The defaults of an algorithm for a robot's suites, without those that would not go with the given settings."""
-    out = {**SUITE_DEFAULTS.get(algo, {}), **ROBOT_DEFAULTS.get(robot, {}).get(algo, {})}
+    out = {**SUITE_DEFAULTS.get(algo, {}), **ROBOT_DEFAULTS.get(robot, {})}
     if given.get("mode", out.get("mode")) != out.get("mode"):
         out = {name: value for name, value in out.items() if name not in _CHERNOFF}
     if "near_miss" in given:
         out.pop("near_miss_end", None)
-    if given.get("target.kind") == "own" or "target.timeout_share" in given:
-        out.pop("target.timeout_limit", None)
+    if given.get("target.kind") == "own":
+        out = {name: value for name, value in out.items() if name not in _ON_TIME}
     return out

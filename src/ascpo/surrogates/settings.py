@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from ascpo.errors import InertSetting
+from ascpo.errors import BadSetting, InertSetting
 from ascpo.ranges import Fraction, NonNegative, Positive, Range
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ class TargetSettings:
     timeout_share: Positive = 0.1
     """Share of episodes that time out from which on all of the relief is given."""
     timeout_limit: Annotated[float, Range(above=0.0, at_most=1.0)] | None = None
-    """Share of episodes that may run into the time limit. It makes time-outs a constraint of their own, in place of the
-    relief, for tasks in which a time-out is a failure, as soon as half of the episodes end in time."""
+    """Share of episodes that may run into the time limit, for tasks in which a time-out is a failure. It makes
+    time-outs a constraint of their own as long as no more than `timeout_share` time out, and relief begins above it."""
     smoothing: Annotated[float, Range(at_least=0.0, below=1.0)] = SMOOTHING
     """Weight of earlier epochs in what is measured, from 0 up to but not 1."""
     gain: Fraction = 0.1
@@ -47,9 +47,11 @@ class TargetSettings:
             if getattr(self, name) != default:
                 why = f"the target `{self.kind}` goes by the bound, not by feedback"
                 raise InertSetting(name, getattr(self, name), why)
-        if self.timeout_limit is not None and self.timeout_share != type(self).timeout_share:
-            why = "with a limit on time-outs there is relief until half of the episodes end in time"
-            raise InertSetting("timeout_share", self.timeout_share, why)
+        if self.timeout_limit is not None and self.timeout_limit >= self.timeout_share:
+            raise BadSetting(
+                f"timeout_limit={self.timeout_limit:g} is not below timeout_share={self.timeout_share:g}, above which "
+                f"time-outs are no constraint. Raise timeout_share."
+            )
 
     def build(self, probability: float) -> "Target":
         from ascpo.surrogates.target import CappedBound, Feedback, OwnBound, RadiusShare, allowed_share

@@ -25,13 +25,13 @@ trust region for ever, steps would ignore the reward, and the robot would learn 
 gets too little: on one batch a small part of the region seems to be enough, on the next one it was not.
 
 The share itself shrinks while episodes run into the time limit: what cannot drive yet, or has parked, is given more
-room. With τ the measured share of such episodes,
+room. With τ the measured share of such episodes, and τ* the share that may (`timeout_limit`; 0 if there is no limit),
 
-    β = share · (1 − timeout_relief · min(τ / timeout_share, 1))
+    β = share · (1 − timeout_relief · clip((τ − τ*) / (timeout_share − τ*), 0, 1))
 
-Where time-outs are a constraint of their own, that replaces the relief as soon as half of the episodes end in time. A
-policy that hardly ever reaches the goal must learn from the reward how to: nearly all of its episodes time out whatever
-it does, so that the gradient of the constraint is noise, and would still claim its part of the region.
+Where time-outs are limited, they are a constraint of their own, while τ is at most `timeout_share`. A policy that often
+does not reach the goal must learn from the reward how to: its episodes time out whatever it does, so that the gradient
+of the constraint is noise, and would still claim its part of the region.
 """
 
 import math
@@ -50,8 +50,6 @@ _CONFIDENCE = 1.0 - 0.05 * 6.0 / math.pi**2
 """Of the certificate that shall succeed: a run's first one, which leaves 0.39 of its error of 0.05 to later ones."""
 _SUCCESS = 0.9
 """With this probability."""
-_LEARNED = 0.5
-"""Share of time-outs up to which they may be a constraint."""
 
 
 @jax.tree_util.register_dataclass
@@ -146,15 +144,13 @@ class RadiusShare:
     timeout_limit: float | None = None
 
     def beta(self, timeout_rate: Float[Array, ""]) -> Float[Array, ""]:
-        if self.timeout_limit is None:
-            parked = jnp.minimum(timeout_rate / self.timeout_share, 1.0)
-        else:
-            parked = jnp.where(self.bounds_timeouts(timeout_rate), 0.0, 1.0)
+        allowed = self.timeout_limit or 0.0
+        parked = jnp.clip((timeout_rate - allowed) / (self.timeout_share - allowed), 0.0, 1.0)
         return self.share * (1.0 - self.timeout_relief * parked)
 
     def bounds_timeouts(self, timeout_rate: Float[Array, ""]) -> Bool[Array, ""]:
         """Whether enough episodes end in time for time-outs to be a constraint."""
-        return timeout_rate <= _LEARNED
+        return timeout_rate <= self.timeout_share
 
 
 @dataclass(frozen=True)

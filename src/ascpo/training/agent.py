@@ -149,6 +149,12 @@ class Agent:
             parts += [flat, state.shield.active[None].astype(jnp.float32)]
         return parts[0] if len(parts) == 1 else jnp.concatenate(parts)
 
+    def acting_parts(self, theta: Float[Array, " q"]) -> tuple[Float[Array, " p"], Units | None, Float[Array, " s"]]:
+        """The policy's parameters, its units and its shield's, out of what `acting` gives."""
+        raw = self.sizes.observation if self.settings.normalise_observations else 0
+        policy, mean, std, shield = jnp.split(theta, self.structure.policy_size + np.arange(3) * raw)
+        return policy, Units(mean, std) if raw else None, shield
+
     def seen(self, units: Units | None, observation: Float[Array, "*axes obs"]) -> Float[Array, "*axes obs"]:
         """What the networks see of an augmented observation. The augmentation has the units of costs."""
         if units is None:
@@ -214,9 +220,9 @@ class AgentActor:
         self, theta: Float[Array, " q"], observation: Float[Array, " obs"], noise: Float[Array, " act"]
     ) -> Decision:
         """The action that is drawn, and the one that is taken. θ is what `Agent.acting` gives."""
-        agent, raw = self.agent, self.agent.sizes.observation if self.agent.settings.normalise_observations else 0
-        policy_theta, mean, std, shield_theta = jnp.split(theta, agent.structure.policy_size + np.arange(3) * raw)
-        seen = agent.seen(Units(mean, std) if raw else None, observation)
+        agent = self.agent
+        policy_theta, units, shield_theta = agent.acting_parts(theta)
+        seen = agent.seen(units, observation)
         drawn = agent.policy(policy_theta).act(seen, noise)
         shield = agent.algorithm.shield
         return Decision(drawn, drawn if shield is None else self._corrected(shield, shield_theta, seen, drawn))

@@ -112,6 +112,17 @@ def test_other_episodes_than_planned_are_refused():
 
 def test_a_certificate_survives_the_way_to_a_file_and_back():
     assert Certificate.from_json(made(3).to_json()) == made(3)
+    assert "policy" not in json.loads(made(3).to_json())["run"], "so that those of earlier versions stay valid"
+
+
+def test_the_words_name_a_policy_from_elsewhere_and_how_it_is_repeated():
+    found = replace(made(3), run=RunBinding(policy="sb3:ppo.zip"))
+    assert Certificate.from_json(found.to_json()) == found
+    words = " ".join(found.statement)
+    assert "with actions given by sb3:ppo.zip" in words
+    assert "This was look 1 at sb3:ppo.zip" in words
+    assert "`ascpo certify --check` cannot find it" in words
+    assert "config" not in words, "it has none"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from ascpo.engines.contract import scaled
 from ascpo.evaluation.bound import lower_bound
 from ascpo.evaluation.certify import Request
 from ascpo.evaluation.foreign import Where, certify_foreign, evaluate_foreign
-from ascpo.evaluation.foreign_policy import actor_for, read_foreign
+from ascpo.evaluation.foreign_policy import actor_for, read_foreign, try_out
 from ascpo.runs.environment import open_engine
 from ascpo.runs.files import NoRun
 from ascpo.runs.serialization import BadSetting
@@ -37,9 +37,9 @@ def three_actions(observation):
 
 
 def gives_up(observation):
-    if observation.any():
+    if observation[0] > 3.0:
         raise ArithmeticError("no idea")
-    return np.zeros(1)
+    return 2.0
 
 
 @pytest.fixture(autouse=True)
@@ -87,10 +87,17 @@ def test_a_policy_of_stable_baselines_is_evaluated(capsys):
     assert "SafeRate" in capsys.readouterr().out
 
 
+def test_a_policy_is_tried_out_in_states_that_there_are():
+    """Where all observations are zero, this one would divide by zero."""
+    with closing(open_engine(CART, 1)) as engine:
+        tried = try_out(read_foreign(lambda observation: observation[0] / abs(observation[0])), engine)
+    assert set(tried.ravel().tolist()) == {-0.5, 0.5}, "as parts of the largest push, which is 2"
+
+
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
-        (f"python:{__name__}:three_actions", r"shape \(2, 3\) instead of \(2, 1\)"),
+        (f"python:{__name__}:three_actions", r"has the shape \(3,\), and the environment takes \(1,\)"),
         (f"python:{__name__}:nothing", "is no function"),
     ],
 )
@@ -101,7 +108,7 @@ def test_a_policy_that_does_not_fit_is_refused_before_a_look_is_spent(name, answ
 
 
 def test_a_policy_that_fails_in_an_episode_is_named():
-    with pytest.raises(BadSetting, match="gives_up failed while it acted: ArithmeticError: no idea"):
+    with pytest.raises(BadSetting, match="gives_up cannot act on an observation: it raises ArithmeticError: no idea"):
         evaluate_foreign(f"python:{__name__}:gives_up", Where(CART), 20)
 
 
@@ -110,5 +117,5 @@ def test_commands_say_what_they_need():
         certify.main([STILL])
     with pytest.raises(NoRun, match=r"missing\.zip does not exist"):
         certify.main(["sb3:missing.zip", "--env", CART])
-    with pytest.raises(BadSetting, match="Leave --actions out"):
+    with pytest.raises(BadSetting, match="take the actions that they give"):
         evaluate.main([STILL, "--env", CART, "--actions", "sampled"])

@@ -29,6 +29,8 @@ def test_a_suite_may_be_named_by_either_of_its_names_and_no_other_environment_ta
     for other in ("Point-4-Hazard", OWN):
         with pytest.raises(BadSetting, match="you named"):
             trusted("Point-8-Hazard", other)
+    with pytest.raises(BadSetting, match=r"the suite Point-8-Hazard as its environment, and you gave tests\.own:Cart"):
+        trusted("Point-8-Hazard", Cart)
 
 
 @pytest.mark.parametrize("named", [["tests.own", "make"], None, 3])

@@ -1,4 +1,4 @@
-"""Certify runs from Python: a lower bound of the probability that an episode keeps its limits."""
+"""Certify policies from Python: a lower bound of the probability that an episode keeps its limits."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,20 +8,25 @@ from ascpo.choices import Actions, LimitKind
 from ascpo.evaluation.certificate import Certificate
 from ascpo.evaluation.certify import Comparison
 from ascpo.evaluation.certify import certify as certify_runs
+from ascpo.evaluation.foreign import certify_foreign, where_of
+from ascpo.evaluation.foreign_policy import PolicyLike, is_from_elsewhere
 from ascpo.evaluation.request import Request
 from ascpo.runs.callbacks.display import counting
 from ascpo.runs.compilation import set_up_compilation
 from ascpo.runs.environment_name import Environment
 from ascpo.runs.notebook import data_frame, html_table
-from ascpo.runs.run_like import RunLike, path_of
+from ascpo.runs.run_like import path_of
 from ascpo.runs.serialization import BadSetting
 
 
 @dataclass(frozen=True)
 class Certification:
-    """The certificates of one or several runs. Each run's directory keeps its own."""
+    """The certificates of one or several policies."""
 
+    policies: tuple[str, ...]
+    """What was certified: names of runs' directories, or of policies from elsewhere, such as `python:module:act`."""
     directories: tuple[Path, ...]
+    """Each keeps a policy's certificate, and the list of looks at it."""
     certificates: tuple[Certificate, ...] = field(repr=False)
     comparisons: tuple[Comparison, ...] = ()
     """Each pair of policies, on the same scenes."""
@@ -33,10 +38,10 @@ class Certification:
 
     @property
     def table(self) -> dict[str, list[Any]]:
-        """A row for each run."""
+        """A row for each policy."""
         found = self.certificates
         return {
-            "run": [path.name for path in self.directories],
+            "run": list(self.policies),
             "certified": [one.certified for one in found],
             "bound": [one.bound for one in found],
             "probability": [one.plan.probability for one in found],
@@ -51,33 +56,44 @@ class Certification:
         return data_frame(self.table)
 
     def _repr_html_(self) -> str:
-        named = zip(self.directories, self.certificates, strict=True)
-        findings = [f"{path.name}: {sentence}" for path, one in named for sentence in one.findings]
+        named = zip(self.policies, self.certificates, strict=True)
+        findings = [f"{policy}: {sentence}" for policy, one in named for sentence in one.findings]
         return html_table("Certificates", self.table, findings)
 
 
 def certify(
-    *runs: RunLike,
+    *runs: PolicyLike,
     probability: float = Request.probability,
     confidence: float = Request.confidence,
     episodes: int = Request.episodes,
     limits: tuple[float, ...] | None = None,
     limits_on: LimitKind | None = None,
-    actions: Actions = "sampled",
+    actions: Actions | None = None,
     env: Environment | None = None,
     trust_env: bool = False,
     threads: int = 0,
     progress: bool = True,
 ) -> Certification:
-    """Certify the policies of runs, as `ascpo certify` does, and compare each pair on the same scenes.
+    """Certify policies, as `ascpo certify` does, and compare each pair on the same scenes.
 
+    `runs` are directories of runs, or what `ascpo.train` returned. Actions are sampled unless `actions` is `mean`.
     A run of an environment outside this package needs `env`, or `trust_env` to import and run what its files name.
+
+    With `env`, they may also be policies from elsewhere: any function from an observation to an action, or the names
+    `sb3:FILE.zip`, `onnx:FILE.onnx` and `python:MODULE:FUNCTION`. Their limits are zero unless `limits` says otherwise.
     """
     if not runs:
         raise BadSetting("Name at least one run: ascpo.certify(run).")
     set_up_compilation()
-    paths = tuple(path_of(run) for run in runs)
-    request = Request(probability, confidence, episodes, limits, limits_on, actions)
-    with counting("episodes", episodes * len(paths), shown=progress) as report:
+    request = Request(probability, confidence, episodes, limits, limits_on, actions or "sampled")
+    counted = counting("episodes", episodes * len(runs), shown=progress)
+    if any(map(is_from_elsewhere, runs)):
+        where = where_of(runs[0], env, trust_env=trust_env, actions=actions, threads=threads)
+        with counted as report:
+            made, compared = certify_foreign(runs, where, request, report)
+        directories, found = zip(*made, strict=True)
+        return Certification(tuple(one.run.policy for one in found), directories, found, tuple(compared))
+    paths = tuple(path_of(run) for run in runs if not callable(run))
+    with counted as report:
         found, compared = certify_runs(paths, request, env=env, trust_env=trust_env, threads=threads, report=report)
-    return Certification(paths, tuple(found), tuple(compared))
+    return Certification(tuple(path.name for path in paths), paths, tuple(found), tuple(compared))

@@ -1,4 +1,4 @@
-"""Evaluate a run from Python: its policy on episodes that no training has seen."""
+"""Evaluate a policy from Python, on episodes that no training has seen."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,24 +9,30 @@ import numpy as np
 
 from ascpo.choices import Actions
 from ascpo.evaluation.evaluate import evaluate_run
+from ascpo.evaluation.foreign import evaluate_foreign, where_of
+from ascpo.evaluation.foreign_policy import PolicyLike, is_from_elsewhere, policy_name
 from ascpo.evaluation.kept import episodes_file
-from ascpo.evaluation.metrics import LEVEL, MEANINGS
+from ascpo.evaluation.metrics import LEVEL, MEANINGS, Figures
 from ascpo.runs.callbacks.display import counting
 from ascpo.runs.compilation import set_up_compilation
 from ascpo.runs.directory import find
 from ascpo.runs.environment_name import Environment
 from ascpo.runs.hosting import Hosting
 from ascpo.runs.notebook import data_frame, html_table
-from ascpo.runs.run_like import RunLike, path_of
+from ascpo.runs.run_like import path_of
 from ascpo.runs.tables import read_table
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The figures of an evaluation. The run's directory keeps them too."""
+    """The figures of an evaluation."""
 
+    policy: str
+    """What was evaluated: the name of a run's directory, or of a policy from elsewhere, such as `python:module:act`."""
     directory: Path
+    """It keeps the figures and the episodes."""
     actions: Actions
+    """For a policy from elsewhere `mean`: it took the actions that it gave."""
     figures: dict[str, float | None]
     """By the names of docs/report.md: `EpRet`, `SafeRate` and others."""
     intervals: dict[str, tuple[float, float]] = field(repr=False)
@@ -54,18 +60,18 @@ class Evaluation:
         return data_frame(self.episodes)
 
     def _repr_html_(self) -> str:
-        title = f"{self.directory.name}: fresh episodes with {self.actions} actions"
+        title = f"{self.policy}: fresh episodes with {self.actions} actions"
         return html_table(title, self.summary, [f"The intervals have a confidence of {100 * LEVEL:g} %."])
 
 
 def evaluate(
-    run: RunLike,
+    run: PolicyLike,
     episodes: int = 1000,
     *,
     env: Environment | None = None,
     trust_env: bool = False,
     seed: int = 0,
-    actions: Actions = "sampled",
+    actions: Actions | None = None,
     keep: int = 10,
     threads: int = 0,
     processes: bool = False,
@@ -74,12 +80,23 @@ def evaluate(
     max_episode_steps: int | None = None,
     progress: bool = True,
 ) -> Evaluation:
-    """Evaluate a run's policy on fresh episodes, as `ascpo evaluate` does.
+    """Evaluate a policy on fresh episodes, as `ascpo evaluate` does.
 
+    `run` is the directory of a run, or what `ascpo.train` returned. Its actions are sampled unless `actions` is `mean`.
     A run of an environment outside this package needs `env`, or `trust_env` to import and run what its files name.
+
+    With `env`, `run` may also be a policy from elsewhere: any function from an observation to an action, or the name
+    `sb3:FILE.zip`, `onnx:FILE.onnx` or `python:MODULE:FUNCTION`.
     """
     set_up_compilation()
-    path = path_of(run)
+    hosting = Hosting(processes, step_timeout, restart_environments)
+    host = {"threads": threads, "hosting": hosting, "max_episode_steps": max_episode_steps}
+    if callable(run) or is_from_elsewhere(run):
+        where = where_of(run, env, trust_env=trust_env, actions=actions, **host)
+        with counting("episodes", episodes, shown=progress) as report:
+            directory, figures = evaluate_foreign(run, where, episodes, seed=seed, keep=keep, report=report)
+        return _evaluation(policy_name(run), directory, "mean", figures)
+    path, actions = path_of(run), actions or "sampled"
     with counting("episodes", episodes, shown=progress) as report:
         found = evaluate_run(
             path,
@@ -87,13 +104,16 @@ def evaluate(
             env=env,
             trust_env=trust_env,
             seed=seed,
-            threads=threads,
             actions=actions,
             keep=keep,
-            hosting=Hosting(processes, step_timeout, restart_environments),
-            max_episode_steps=max_episode_steps,
             report=report,
+            **host,
         )
-    figures = dict(found[actions])
+    directory = find(path).path
+    return _evaluation(directory.name, directory, actions, found[actions])
+
+
+def _evaluation(policy: str, directory: Path, actions: Actions, found: Figures) -> Evaluation:
+    figures = dict(found)
     intervals = {name: (low, high) for name, (low, high) in figures.pop("intervals").items()}
-    return Evaluation(find(path).path, actions, figures, intervals)
+    return Evaluation(policy, directory, actions, figures, intervals)

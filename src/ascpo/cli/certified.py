@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from ascpo.cli.certify import Certify
+from ascpo.cli.parsing import typed
 from ascpo.cli.printable import printable
 from ascpo.cli.show import counting, plain_table
 from ascpo.evaluation.certificate import Certificate
@@ -50,23 +51,19 @@ def certify_all(asked: Certify, words: list[str]) -> None:
 
 def _certify_foreign(asked: Certify, words: list[str]) -> None:
     """Policies that no run of this package has trained."""
-    names = [str(run) for run in asked.runs]
-    where = where_of(names, asked.own_code.env, threads=asked.threads)
-    if not all(map(is_foreign, names)):
-        raise BadSetting("Runs and policies from elsewhere cannot be certified with one command.")
     if asked.check:
         raise BadSetting("--check is for certificates of runs. To repeat this one, type the same command again.")
-    if any(word.startswith("--actions") for word in words) and asked.request.actions != "mean":
-        raise BadSetting("Policies from elsewhere take the actions that they give. Leave --actions out.")
-    with counting("episodes", asked.request.episodes * len(names)) as report:
-        certificates, comparisons = certify_foreign(names, where, asked.request, report)
-    for name, (directory, certificate) in zip(names, certificates, strict=True):
-        _show(Path(name), certificate)
+    actions = asked.request.actions if typed("--actions", words) else None
+    where = where_of(asked.runs[0], **vars(asked.own_code), actions=actions, threads=asked.threads)
+    with counting("episodes", asked.request.episodes * len(asked.runs)) as report:
+        certificates, comparisons = certify_foreign(asked.runs, where, asked.request, report)
+    for run, (directory, certificate) in zip(asked.runs, certificates, strict=True):
+        _show(run, certificate)
         _show_theory(certificate)
         print(printable(f"Certificate: {directory / FILE}\n"))
     for comparison in comparisons:
         print(_compared(comparison))
-    _print(meaning(asked.request.confidence))
+    _print(meaning(asked.request.confidence, policy=str(asked.runs[0])))
     if not all(certificate.certified for _, certificate in certificates):
         sys.exit(1)
 

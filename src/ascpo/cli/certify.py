@@ -7,7 +7,7 @@ from typing import Annotated
 import tyro
 
 from ascpo.cli.own_code import OwnCode
-from ascpo.cli.parsing import parsed
+from ascpo.cli.parsing import parsed, typed
 from ascpo.evaluation.request import Request
 from ascpo.ranges import Threads
 from ascpo.runs.places import is_foreign, run_place
@@ -39,7 +39,7 @@ class Certify:
 
 
 def main(words: list[str]) -> None:
-    if any(word.split("=")[0] == "--looks" for word in words):
+    if typed("--looks", words):
         raise BadSetting(
             "--looks is not needed any more. Leave it out: every look at a run is counted, and the confidence holds "
             "for all of them together, however many there will be."

@@ -8,11 +8,10 @@ import tyro
 
 from ascpo.choices import EvaluatedActions
 from ascpo.cli.own_code import OwnCode
-from ascpo.cli.parsing import parsed
+from ascpo.cli.parsing import parsed, typed
 from ascpo.ranges import Episodes, EpisodeSteps, Range, Seed, Threads
 from ascpo.runs.hosting import PLAIN, Hosting
 from ascpo.runs.places import is_foreign, run_place
-from ascpo.runs.serialization import BadSetting
 
 
 @dataclass(frozen=True)
@@ -39,18 +38,20 @@ class Evaluate:
 
 
 def _evaluate_foreign(asked: Evaluate, words: list[str]) -> None:
-    if any(word.startswith("--actions") for word in words) and asked.actions != "mean":
-        raise BadSetting("Policies from elsewhere take the actions that they give. Leave --actions out.")
     from ascpo.cli.show import counting, show_figures
     from ascpo.evaluation.foreign import evaluate_foreign, where_of
 
-    name, own = str(asked.run), asked.own_code
-    if asked.hosting != PLAIN:
-        raise BadSetting("--processes and what belongs to it are for runs. Leave them out.")
-    where = where_of([name], own.env, threads=asked.threads, max_episode_steps=asked.max_episode_steps)
+    where = where_of(
+        asked.run,
+        **vars(asked.own_code),
+        actions=asked.actions if typed("--actions", words) else None,
+        threads=asked.threads,
+        max_episode_steps=asked.max_episode_steps,
+        hosting=asked.hosting,
+    )
     with counting("episodes", asked.episodes) as report:
         directory, figures = evaluate_foreign(
-            name, where, asked.episodes, seed=asked.seed, keep=asked.keep, report=report
+            asked.run, where, asked.episodes, seed=asked.seed, keep=asked.keep, report=report
         )
     show_figures({"its": figures}, asked.episodes)
     print(f"Figures, episodes and the worst of them: {directory}")

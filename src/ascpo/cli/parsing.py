@@ -1,5 +1,6 @@
 """Read the words of a command, and check what they say."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +20,11 @@ def parsed(kind: type[T], words: list[str], prog: str, default: T | None = None)
         asked = tyro.cli(kind, args=words, prog=prog, default=known)
     check(asked)
     return asked
+
+
+def typed(flag: str, words: Sequence[str]) -> bool:
+    """Whether the words have a flag, with its default or with another value."""
+    return any(word.split("=")[0] == flag for word in words)
 
 
 def plain_number(text: str) -> str:

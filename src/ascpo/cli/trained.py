@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ascpo.algorithms import Method
 from ascpo.cli.notices import evaluated_episodes, say_length
+from ascpo.cli.parsing import typed
 from ascpo.cli.show import show_evaluation
 from ascpo.cli.train import Train
 from ascpo.engines.gymnasium.errors import Faulty
@@ -44,7 +45,7 @@ def train_all(
             raise Faulty(f"{stopped} {saved}") from stopped.__cause__
         print(f"Stopped by {stopped}. {saved}")
         sys.exit(128 + stopped.number)
-    chosen = any(word.split("=")[0] == "--evaluate" for word in words)
+    chosen = typed("--evaluate", words)
     for result in results:
         kept = 0 if chosen or not directories else evaluated_episodes(result.directory)
         _finish(result, asked.evaluate, configs[0].env, asked.options, kept)

@@ -13,6 +13,7 @@ from ascpo.evaluation.plan import CertificatePlan
 from ascpo.runs.config import fingerprint_of
 from ascpo.runs.directory import NoRun, RunDirectory
 from ascpo.runs.files import BadFile
+from ascpo.runs.serialization import Plain, to_plain
 from ascpo.runs.tables import check_table
 from ascpo.runs.trained_policy import PolicyFile
 
@@ -31,6 +32,12 @@ class RunBinding:
     """Certificates of format 1 that the run had before its looks were listed. They count as looks."""
     chain: str = ""
     """The checksum of the list of looks, up to this one."""
+    policy: str = ""
+    """The name of a policy from elsewhere, which has neither config nor log. Empty for the policy of a run."""
+
+    def plain(self) -> Plain:
+        """Plain data for JSON. Certificates of runs do not name the policy."""
+        return {name: value for name, value in to_plain(self).items() if name != "policy" or value}
 
 
 def bind(directory: RunDirectory, policy: PolicyFile, ledger: Ledger, look: int) -> RunBinding:

@@ -91,7 +91,7 @@ class Certificate:
     @property
     def statement(self) -> list[str]:
         """The certificate in words. They are part of the format: certificates of earlier versions have the same."""
-        return [*self.findings, *words.meaning(self.plan.confidence, self.plan.format)]
+        return [*self.findings, *words.meaning(self.plan.confidence, self.plan.format, self.run.policy)]
 
     def to_json(self) -> str:
         plain = {
@@ -108,7 +108,7 @@ class Certificate:
             "constraints": [to_plain(one) for one in self.constraints],
         }
         if self.plan.format > 1:
-            plain |= {"look": self.plan.look, "run": to_plain(self.run)}
+            plain |= {"look": self.plan.look, "run": self.run.plain()}
         return json.dumps(plain | {"digest": _digest(plain)}, indent=2, allow_nan=False) + "\n"
 
     @staticmethod

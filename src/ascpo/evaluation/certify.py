@@ -147,6 +147,11 @@ def check(
     """
     file = path / FILE if path.is_dir() else path
     certificate, place = read_certificate(file), policy or file.parent
+    if name := certificate.run.policy:
+        raise BadCertificate(
+            f"{file} is about {name}, which no run of this package has trained. To repeat it, certify {name} on "
+            f"{certificate.plan.env} again: the same policy plays the same episodes, and another count is refused."
+        )
     found = read_policy(place)
     if found.digest != certificate.plan.policy:
         raise BadCertificate(

@@ -28,7 +28,7 @@ from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import table_text
 from ascpo.runs.trained_policy import read_policy
 from ascpo.runs.trust import trusted
-from ascpo.seeding import SCHEMES
+from ascpo.seeding import SCHEMES, Scheme
 
 
 def evaluate_run(
@@ -62,12 +62,7 @@ def evaluate_run(
         )
     policy = read_policy(directory.path)
     opened = trusted(policy.config.env, env, trust_env=trust_env)
-    scheme = SCHEMES[policy.config.seeding]
-    most = scheme.evaluation_episodes
-    if not 1 <= episodes <= most or keep < 0:
-        raise BadSetting(f"episodes={episodes}, keep={keep}: use 1 to {most} episodes, and keep at least 0 of them.")
-    if not 0 <= seed < scheme.evaluation_seeds:
-        raise BadSetting(f"seed={seed} must lie between 0 and {scheme.evaluation_seeds - 1}.")
+    origins = fresh_episodes(SCHEMES[policy.config.seeding], episodes, seed, keep)
     limits, limits_on = policy.config.settings.limits_for(policy.cost_names), policy.config.algorithm().limits_on
     about = {"policy": policy.digest, "cost_names": list(policy.cost_names), "limits": list(limits), "seed": seed}
     about |= {"limits_on": limits_on} if limits_on != "state" else {}
@@ -75,8 +70,7 @@ def evaluate_run(
     about |= {"max_episode_steps": cut} if cut is not None else {}
     found, files = _earlier(directory.path, about)
     content: dict[str, bytes] = {}
-    actor, origins = policy.actor(), scheme.evaluation(seed, episodes)
-    num_envs = side_by_side(policy.config.env, episodes)
+    actor, num_envs = policy.actor(), side_by_side(policy.config.env, episodes)
     host = {"threads": threads, "hosting": hosting, "limits": limits, "max_episode_steps": cut}
     with closing(open_engine(opened, num_envs, **host)) as engine:
         for kind in ("sampled", "mean") if actions == "both" else (actions,):
@@ -90,6 +84,16 @@ def evaluate_run(
     everything = {**content, FILE: kept_text(found, {**files, **content}, fingerprint_of(policy.plain_config))}
     write_together({directory.path / name: one for name, one in everything.items()})
     return found
+
+
+def fresh_episodes(scheme: Scheme, episodes: int, seed: int, keep: int) -> list[EpisodeId]:
+    """The episodes of an evaluation, which no training has seen."""
+    most = scheme.evaluation_episodes
+    if not 1 <= episodes <= most or keep < 0:
+        raise BadSetting(f"episodes={episodes}, keep={keep}: use 1 to {most} episodes, and keep at least 0 of them.")
+    if not 0 <= seed < scheme.evaluation_seeds:
+        raise BadSetting(f"seed={seed} must lie between 0 and {scheme.evaluation_seeds - 1}.")
+    return scheme.evaluation(seed, episodes)
 
 
 def _earlier(directory: Path, about: Figures) -> tuple[Figures, dict[str, str]]:

@@ -1,23 +1,36 @@
-"""Evaluate and certify foreign policies, as those of runs are.
+"""Evaluate and certify policies from elsewhere, as those of runs are.
 
 What is found out about FILE on an environment is kept in the directory FILE.ENVIRONMENT: the list of looks, the last
-certificate, an evaluation. A file that was replaced by a better one is looked at again: that is another look.
+certificate, an evaluation. For a function it lies in the current directory. A file or a function that was replaced by a
+better one is looked at again: that is another look.
 """
 
+import hashlib
 import re
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
+from ascpo.choices import EvaluatedActions
 from ascpo.engines.contract import EpisodePlayer
+from ascpo.errors import InertSetting
 from ascpo.evaluation.binding import RunBinding, look_of
 from ascpo.evaluation.certificate import Certificate, certificate_of
 from ascpo.evaluation.certify import Comparison, Request, compare, world_of
-from ascpo.evaluation.evaluate import records_of
-from ascpo.evaluation.foreign_policy import ForeignPolicy, actor_for, failures_of, read_foreign
+from ascpo.evaluation.evaluate import fresh_episodes, records_of
+from ascpo.evaluation.foreign_policy import (
+    ForeignPolicy,
+    PolicyLike,
+    actor_for,
+    failures_of,
+    policy_name,
+    read_foreign,
+    try_out,
+)
 from ascpo.evaluation.kept import FILE as EVALUATION
 from ascpo.evaluation.kept import episodes_file, kept_text, worst_file
 from ascpo.evaluation.ledger import Ledger, locked, new_ledger, read_ledger, take_look, write_result
@@ -25,9 +38,10 @@ from ascpo.evaluation.looks import replace_certificate
 from ascpo.evaluation.metrics import Figures, measure, table
 from ascpo.evaluation.plan import CertificatePlan
 from ascpo.evaluation.records import records_content
-from ascpo.runs.environment import name_of, open_engine, side_by_side
+from ascpo.runs.environment import Environment, name_of, open_engine, side_by_side
 from ascpo.runs.episodes import Episodes, Report, play, say_nothing
 from ascpo.runs.files import write_together
+from ascpo.runs.hosting import PLAIN, Hosting
 from ascpo.runs.sealed import fingerprint_of
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import table_text
@@ -36,107 +50,155 @@ from ascpo.seeding import LATEST, SCHEMES
 
 @dataclass(frozen=True)
 class Where:
-    """The environments that foreign policies are tried in."""
+    """The environments that policies from elsewhere act in."""
 
-    env: str
+    env: Environment
     threads: int = 0
     max_episode_steps: int | None = None
+    hosting: Hosting = PLAIN
+
+    @cached_property
+    def name(self) -> str:
+        """Of the environment."""
+        return name_of(self.env)
+
+    def opened(self, num_envs: int) -> EpisodePlayer:
+        return open_engine(
+            self.env,
+            num_envs,
+            threads=self.threads,
+            max_episode_steps=self.max_episode_steps,
+            hosting=self.hosting,
+        )
 
 
-def where_of(names: Sequence[str], env: str | None, *, threads: int = 0, max_episode_steps: int | None = None) -> Where:
-    """The environments that a user names for policies from elsewhere, which name none themselves."""
+def where_of(
+    policy: PolicyLike,
+    env: Environment | None,
+    *,
+    trust_env: bool = False,
+    actions: EvaluatedActions | None = None,
+    threads: int = 0,
+    max_episode_steps: int | None = None,
+    hosting: Hosting = PLAIN,
+) -> Where:
+    """The environments that a user names for a policy from elsewhere, which names none itself."""
     if env is None:
-        raise BadSetting(f"{names[0]} does not say its environment. Name it: --env Point-8-Hazard")
-    return Where(env, threads, max_episode_steps)
+        raise BadSetting(
+            f"{policy_name(policy)} does not say its environment. Name it: --env Point-8-Hazard (in Python: "
+            f'env="Point-8-Hazard", or the function that makes yours).'
+        )
+    if trust_env:
+        raise InertSetting("trust_env", trust_env, "no file names the environment of a policy from elsewhere")
+    if actions not in (None, "mean"):
+        raise InertSetting("actions", actions, "policies from elsewhere take the actions that they give")
+    return Where(env, threads, max_episode_steps, hosting)
 
 
-def directory_of(policy: ForeignPolicy, env: str) -> Path:
-    """Where is kept what is found out about a policy on an environment."""
-    return policy.place.with_name(f"{policy.place.name}.{re.sub(r'[^A-Za-z0-9+-]', '-', name_of(env))}")
+@dataclass(frozen=True)
+class _Candidate:
+    """A policy in its environments, where it was tried out."""
+
+    policy: ForeignPolicy
+    where: Where
+    digest: str
+    """A checksum of its file. For a function, of what it does in the states where it was tried out."""
+    cost_names: tuple[str, ...]
+
+    @property
+    def directory(self) -> Path:
+        """Where is kept what is found out about the policy on the environment."""
+        place = self.policy.place
+        return place.with_name(f"{place.name}.{re.sub(r'[^A-Za-z0-9+-]', '-', self.where.name)}")
+
+    @property
+    def fingerprint(self) -> str:
+        """Of what is looked at: the policy by its name, whatever it does."""
+        return fingerprint_of({"policy": self.policy.name, "env": self.where.name})
+
+    def ledger(self) -> Ledger:
+        run = self.fingerprint
+        return read_ledger(self.directory, run) or new_ledger(self.directory, run, 0)
+
+
+def _candidate(policy: ForeignPolicy, where: Where) -> _Candidate:
+    """Try a policy out, so that one that does not fit is refused before a look is spent on it."""
+    with closing(where.opened(1)) as engine:
+        actions, cost_names = try_out(policy, engine), engine.cost_names
+    return _Candidate(policy, where, policy.digest or hashlib.sha256(actions.tobytes()).hexdigest(), cost_names)
 
 
 def certify_foreign(
-    names: Sequence[str], where: Where, request: Request, report: Report = say_nothing
+    policies: Sequence[PolicyLike], where: Where, request: Request, report: Report = say_nothing
 ) -> tuple[list[tuple[Path, Certificate]], list[Comparison]]:
     """Certify policies on the same scenes. Returns the directories and what they hold now."""
-    policies = [read_foreign(name) for name in names]
-    if len({policy.digest for policy in policies}) < len(policies):
-        raise BadSetting("The same policy is named twice. Name each one once.")
+    candidates = [_candidate(read_foreign(policy), where) for policy in policies]
+    _refuse_the_same(candidates)
     found, certificates = list[Episodes](), list[tuple[Path, Certificate]]()
-    plans = [_plan(policy, where, request, [one.digest for one in policies]) for policy in policies]
-    for policy, first in zip(policies, plans, strict=True):
-        directory = directory_of(policy, where.env)
+    plans = [_plan(candidate, request, [one.digest for one in candidates]) for candidate in candidates]
+    for candidate, first in zip(candidates, plans, strict=True):
+        directory = candidate.directory
         directory.mkdir(parents=True, exist_ok=True)
         with locked(directory):
-            ledger = _ledger(directory, policy, where)
+            ledger = candidate.ledger()
             plan = replace(first, look=ledger.number_for(look_of(first)))
             ledger = take_look(ledger, look_of(plan))
         entry = ledger.entry(plan.look)
         before = len(found) * plan.episodes
-        found.append(_episodes(policy, plan, where, lambda done, before=before: report(before + done)))
-        run = RunBinding(ledger.run, earlier=ledger.earlier, chain=entry.chain if entry else "")
+        found.append(_episodes(candidate, plan, lambda done, before=before: report(before + done)))
+        chain = entry.chain if entry else ""
+        run = RunBinding(ledger.run, earlier=ledger.earlier, chain=chain, policy=candidate.policy.name)
         certificate = certificate_of(plan, found[-1], run)
         with locked(directory):
-            write_result(_ledger(directory, policy, where), plan.look, certificate.counts)
+            write_result(candidate.ledger(), plan.look, certificate.counts)
             replace_certificate(directory, certificate)
         certificates.append((directory, certificate))
+    names = [candidate.policy.name for candidate in candidates]
     return certificates, compare(names, found, [certificate.plan.error for _, certificate in certificates])
 
 
 def evaluate_foreign(
-    name: str, where: Where, episodes: int, *, seed: int = 0, keep: int = 10, report: Report = say_nothing
+    policy: PolicyLike, where: Where, episodes: int, *, seed: int = 0, keep: int = 10, report: Report = say_nothing
 ) -> tuple[Path, Figures]:
     """Figures of a policy on fresh episodes, with limits of zero. Returns the directory that keeps them, too."""
-    policy, scheme, env = read_foreign(name), SCHEMES[LATEST], name_of(where.env)
-    if not 1 <= episodes <= scheme.evaluation_episodes or not 0 <= seed < scheme.evaluation_seeds:
-        raise BadSetting(f"episodes={episodes}, seed={seed}: there are not so many episodes for evaluations.")
-    origins, num_envs = scheme.evaluation(seed, episodes), side_by_side(where.env, episodes)
-    with closing(_opened(where, num_envs)) as engine, failures_of(policy):
-        names = engine.cost_names
-        limits = (0.0,) * len(names)
-        played = play(
-            engine, actor_for(policy, engine), np.zeros(1, np.float32), origins, limits=limits, keep=keep, report=report
-        )
+    origins = fresh_episodes(SCHEMES[LATEST], episodes, seed, keep)
+    candidate = _candidate(read_foreign(policy), where)
+    names = candidate.cost_names
+    limits = (0.0,) * len(names)
+    with closing(where.opened(side_by_side(where.name, episodes))) as engine, failures_of(candidate.policy):
+        actor = actor_for(candidate.policy, engine)
+        played = play(engine, actor, np.zeros(1, np.float32), origins, limits=limits, keep=keep, report=report)
     figures = measure(played.episodes, names)
-    about = {"policy": policy.digest, "cost_names": list(names), "limits": list(limits), "seed": seed}
-    records = records_of(played, origins, env=env, cost_names=names, limits=limits, mean_action=True)
+    about = {"policy": candidate.digest, "cost_names": list(names), "limits": list(limits), "seed": seed}
+    records = records_of(played, origins, env=where.name, cost_names=names, limits=limits, mean_action=True)
     files = {
-        worst_file("mean"): records_content(records, policy.digest),
+        worst_file("mean"): records_content(records, candidate.digest),
         episodes_file("mean"): table_text(table(played.episodes, names, origins)).encode(),
     }
-    directory = directory_of(policy, where.env)
+    directory = candidate.directory
     directory.mkdir(parents=True, exist_ok=True)
-    text = kept_text({**about, "mean": figures}, files, _fingerprint(policy, where))
+    text = kept_text({**about, "mean": figures}, files, candidate.fingerprint)
     write_together({directory / name: one for name, one in {**files, EVALUATION: text.encode()}.items()})
     return directory, figures
 
 
-def _fingerprint(policy: ForeignPolicy, where: Where) -> str:
-    """Of what is looked at: the file by its name, whatever it holds."""
-    return fingerprint_of({"policy": policy.name, "env": name_of(where.env)})
+def _refuse_the_same(candidates: Sequence[_Candidate]) -> None:
+    if len({one.digest for one in candidates}) < len(candidates):
+        raise BadSetting("The same policy is named twice. Name each one once.")
+    if len({one.directory for one in candidates}) < len(candidates):
+        names = ", ".join(one.policy.name for one in candidates)
+        raise BadSetting(f"Looks are counted by name, and some of these are the same: {names}. Rename the functions.")
 
 
-def _ledger(directory: Path, policy: ForeignPolicy, where: Where) -> Ledger:
-    run = _fingerprint(policy, where)
-    return read_ledger(directory, run) or new_ledger(directory, run, 0)
-
-
-def _opened(where: Where, num_envs: int) -> EpisodePlayer:
-    return open_engine(where.env, num_envs, threads=where.threads, max_episode_steps=where.max_episode_steps)
-
-
-def _plan(policy: ForeignPolicy, where: Where, request: Request, family: Sequence[str]) -> CertificatePlan:
-    env = name_of(where.env)
-    with closing(_opened(where, 1)) as engine:
-        actor_for(policy, engine)  # Refused before a look is spent.
-        names = engine.cost_names
+def _plan(candidate: _Candidate, request: Request, family: Sequence[str]) -> CertificatePlan:
+    env, names = candidate.where.name, candidate.cost_names
     limits = request.limits or (0.0,)
     if len(limits) not in {1, len(names)}:
         raise BadSetting(f"{len(limits)} limits for {len(names)} constraints ({', '.join(names)}).")
     return CertificatePlan(
         env=env,
         world=world_of(env),
-        policy=policy.digest,
+        policy=candidate.digest,
         family=tuple(sorted(family)),
         cost_names=names,
         limits=tuple(float(limit) + 0.0 for limit in (limits * len(names) if len(limits) == 1 else limits)),
@@ -149,10 +211,10 @@ def _plan(policy: ForeignPolicy, where: Where, request: Request, family: Sequenc
     )
 
 
-def _episodes(policy: ForeignPolicy, plan: CertificatePlan, where: Where, report: Report) -> Episodes:
+def _episodes(candidate: _Candidate, plan: CertificatePlan, report: Report) -> Episodes:
     held = {"limits": plan.limits, "limits_on": plan.limits_on}
-    with closing(_opened(where, plan.num_envs)) as engine, failures_of(policy):
-        actor = actor_for(policy, engine)
+    with closing(candidate.where.opened(plan.num_envs)) as engine, failures_of(candidate.policy):
+        actor = actor_for(candidate.policy, engine)
         return play(
             engine, actor, np.zeros(1, np.float32), plan.origins, **held, mean_action=True, report=report
         ).episodes

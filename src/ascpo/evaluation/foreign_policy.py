@@ -2,7 +2,7 @@
 
 sb3:FILE.zip             loading it executes what it contains
 onnx:FILE.onnx           observations in, actions out; an input called `noise` is given zeros
-python:MODULE:FUNCTION   one observation in, one action out
+python:MODULE:FUNCTION   one observation in, one action out. Python passes the function itself, too
 
 All of them act on the observation alone, in the environment's units.
 """
@@ -10,6 +10,7 @@ All of them act on the observation alone, in the environment's units.
 import contextlib
 import hashlib
 import json
+import re
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,33 +22,46 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
 
-from ascpo.engines.actor import Decision
+from ascpo.engines.actor import Decision, ScriptedActor
 from ascpo.engines.contract import EpisodePlayer
-from ascpo.engines.gymnasium.naming import imported
+from ascpo.engines.gymnasium.errors import FAILURES, described
+from ascpo.engines.gymnasium.naming import imported, name_of
 from ascpo.guard.layout import AnyArray
 from ascpo.runs.files import NoRun
+from ascpo.runs.places import is_foreign
+from ascpo.runs.run_like import RunLike
 from ascpo.runs.serialization import BadSetting
+from ascpo.runs.trained_policy import TrainedPolicy
+from ascpo.seeding import LATEST, SCHEMES
 
+PolicyFunction: TypeAlias = Callable[[np.ndarray], ArrayLike]
+"""One observation, flat → one action, in the environment's units."""
+PolicyLike: TypeAlias = "RunLike | PolicyFunction"
+"""A run, or a policy from elsewhere: its name, or a function."""
 Act: TypeAlias = Callable[[np.ndarray], np.ndarray]
 """Observations of several environments → their actions."""
+STATES = 100
+"""A policy is tried out in so many states."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ForeignPolicy:
-    """A policy from elsewhere. Two are equal if their content is."""
+    """A policy from elsewhere. Each is equal to itself alone: different functions may have the same name."""
 
     name: str
-    """As it was typed."""
     digest: str
-    """A checksum of its file."""
-    act: Act = field(compare=False, repr=False)
+    """A checksum of its file. Empty for a function, which is known by what it does."""
+    act: Act = field(repr=False)
+    raised: list[BaseException] = field(default_factory=list, repr=False)
+    """What it has raised while it acted."""
 
     @property
     def place(self) -> Path:
-        """A path for what is found out about it, beside its file."""
+        """A path for what is found out about it: beside its file, or in the current directory."""
         kind, _, rest = self.name.partition(":")
-        return Path(rest.replace(":", "-") if kind == "python" else rest)
+        return Path(re.sub(r"[^\w.-]+", "-", rest) if kind == "python" else rest)
 
 
 @dataclass(frozen=True)
@@ -77,46 +91,77 @@ class ForeignActor:
 
     def act_in(self, observation: Float[AnyArray, "*axes obs"]) -> Float[np.ndarray, "*axes act"]:
         """In the engine's units. Beyond its bounds, an action is cut by the engine."""
-        rows = np.asarray(observation, np.float32).reshape(-1, self.observation_size)
-        found, act = np.asarray(self.policy.act(rows), np.float32), len(self.low)
-        if found.shape != (len(rows), act) or not np.isfinite(found).all():
-            wrong = f"shape {found.shape} instead of {(len(rows), act)}" if np.isfinite(found).all() else "no numbers"
-            raise BadSetting(f"The actions of {self.policy.name} have {wrong}.")
+        rows = np.array(observation, np.float32).reshape(-1, self.observation_size)  # A copy: functions may change it.
+        try:
+            found = self._checked(np.asarray(self.policy.act(rows), np.float32), len(rows))
+        except FAILURES as error:
+            self.policy.raised.append(error)
+            raise
         low, high = np.array(self.low), np.array(self.high)
         bounded = np.isfinite(low) & np.isfinite(high)
         low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
         plain = (found - 0.5 * (low + high)) / (0.5 * (high - low))
-        return plain.astype(np.float32).reshape(*observation.shape[:-1], act)
+        return plain.astype(np.float32).reshape(*observation.shape[:-1], len(self.low))
+
+    def _checked(self, found: np.ndarray, count: int) -> Float[np.ndarray, "count act"]:
+        """The actions, if they are so many and fit the environment."""
+        act, name = len(self.low), self.policy.name
+        if found.shape != (count, act):
+            shape = found.shape[1:] if found.shape[:1] == (count,) else found.shape
+            raise BadSetting(f"An action of {name} has the shape {shape}, and the environment takes {(act,)}.")
+        if not np.isfinite(found).all():
+            raise BadSetting(f"An action of {name} is not finite. Let it return a finite number for every observation.")
+        return found
 
 
 def actor_for(policy: ForeignPolicy, engine: EpisodePlayer) -> ForeignActor:
-    """The policy in this engine's environments. It is tried once, so that a wrong one is refused before the play."""
+    """The policy in this engine's environments."""
     low, high = (tuple(np.asarray(bound, float).tolist()) for bound in engine.action_bounds)
-    actor = ForeignActor(policy, engine.observation_size, low, high)
-    try:
-        actor.act_in(np.zeros((2, engine.observation_size), np.float32))
-    except BadSetting:
-        raise
-    except Exception as error:
-        sizes = f"{engine.observation_size} observations and {len(low)} actions"
-        raise BadSetting(f"{policy.name} does not act with {sizes}: {type(error).__name__}: {error}") from error
-    return actor
+    return ForeignActor(policy, engine.observation_size, low, high)
+
+
+def try_out(policy: ForeignPolicy, engine: EpisodePlayer) -> Float[np.ndarray, "state act"]:
+    """The policy's actions in states that random actions lead to. A policy that does not fit is refused here."""
+    actor, sizes = actor_for(policy, engine), (engine.envs_per_run, engine.action_size)
+    engine.start_at(ScriptedActor(), SCHEMES[LATEST].evaluation(0, STATES))
+    noise = np.random.default_rng(0).standard_normal((1, STATES // sizes[0], *sizes)).astype(np.float32)
+    (rollout,) = engine.collect([np.zeros((1, 1), np.float32)], [noise])
+    observations = np.asarray(rollout.observation).reshape(-1, engine.observation_size)
+    with failures_of(policy):
+        return actor.act_in(observations)
 
 
 @contextlib.contextmanager
 def failures_of(policy: ForeignPolicy) -> Iterator[None]:
-    """What a policy raises in the middle of an episode reaches us as an error of JAX."""
+    """What a policy raises is said in a sentence. In the middle of an episode, it reaches us as an error of JAX."""
     try:
         yield
-    except jax.errors.JaxRuntimeError as error:
-        last = [line for line in str(error).splitlines() if line.strip()][-1].strip()
-        raise BadSetting(f"{policy.name} failed while it acted: {last}") from error
+    except FAILURES:
+        if not policy.raised:
+            raise
+        error = policy.raised[-1]
+        if isinstance(error, BadSetting):
+            raise BadSetting(str(error)) from error
+        raise BadSetting(f"{policy.name} cannot act on an observation: it raises {described(error)}.") from error
 
 
-def read_foreign(name: str) -> ForeignPolicy:
+def is_from_elsewhere(policy: PolicyLike) -> bool:
+    """Whether it is a function, or the name of a policy from elsewhere."""
+    return callable(policy) or is_foreign(str(policy))
+
+
+def policy_name(policy: PolicyLike) -> str:
+    """As it is typed. For a function, its module and its name in there."""
+    return f"python:{name_of(policy)}" if callable(policy) else str(policy)
+
+
+def read_foreign(policy: PolicyLike) -> ForeignPolicy:
+    name = policy_name(policy)
     kind, _, rest = name.partition(":")
+    if not is_foreign(name):
+        raise BadSetting(f"{name} is a run. Runs and policies from elsewhere cannot be certified with one command.")
     if kind == "python":
-        return _function(name, rest)
+        return _function(name, policy if callable(policy) else _found(rest))
     path = Path(rest)
     if not path.is_file():
         raise NoRun(f"{path} does not exist, or is no file.")
@@ -124,19 +169,28 @@ def read_foreign(name: str) -> ForeignPolicy:
     return ForeignPolicy(name, digest, (_sb3 if kind == "sb3" else _onnx)(path))
 
 
-def _function(name: str, rest: str) -> ForeignPolicy:
-    module, called = imported(rest.partition(":")[0]), rest.partition(":")[2]
-    function: Any = getattr(module, called, None)
+def _found(rest: str) -> Any:
+    module, _, called = rest.partition(":")
+    function = getattr(imported(module), called, None)
     if not callable(function):
         raise BadSetting(f"{rest} is no function. Write python:MODULE:FUNCTION, of one observation, for one action.")
-    source = getattr(module, "__file__", None)
-    content = Path(source).read_bytes() if source else rest.encode()
-    digest = hashlib.sha256(content + rest.encode()).hexdigest()
-    return ForeignPolicy(name, digest, lambda rows: np.stack([np.ravel(_plain(function, row)) for row in rows]))
+    return function
 
 
-def _plain(function: Any, row: np.ndarray) -> np.ndarray:
-    return np.asarray(function(row), np.float32)
+def _function(name: str, function: PolicyFunction) -> ForeignPolicy:
+    if isinstance(getattr(function, "__self__", None), TrainedPolicy):
+        raise BadSetting(f"{name} remembers its episode, and is not told here when one begins. Name its run instead.")
+    return ForeignPolicy(name, "", lambda rows: np.stack([_action(name, function(row)) for row in rows]))
+
+
+def _action(name: str, returned: object) -> Float[np.ndarray, " act"]:
+    try:
+        return np.ravel(np.asarray(returned, np.float32))
+    except (TypeError, ValueError) as error:
+        raise BadSetting(
+            f"{name} returns a {type(returned).__name__} that is no action. If the action is its first part, let it "
+            f"return that alone, as in lambda observation: model.predict(observation)[0]"
+        ) from error
 
 
 def _onnx(path: Path) -> Act:

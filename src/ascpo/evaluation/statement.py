@@ -34,6 +34,7 @@ def findings(
     if plan.limits_on == "episode":
         breaks, where = "the sum of the costs broke", "in the sum of its costs"
     how = "drawn by the policy" if plan.actions == "sampled" else "the policy's mean ones"
+    how = f"given by {run.policy}" if run.policy else how
     lines = [
         f"{plan.episodes} episodes of {plan.env} were planned and played, with actions {how}, from scenes drawn for "
         f"this alone. In {violations} of them {breaks} {limits}.",
@@ -51,10 +52,11 @@ def findings(
 
 def _together(plan: CertificatePlan, run: RunBinding) -> list[str]:
     """Of which statements the confidence is that of all."""
+    of, about = (f"at {run.policy}", "it") if run.policy else ("of this run", "the run")
     lines = [
-        f"This was look {plan.look} of this run. All statements about the run that ask for this confidence or more, "
-        f"however many looks there were and will be, hold together with confidence {plan.confidence:.4g}; this one by "
-        f"itself has {plan.each:.4g}."
+        f"This was look {plan.look} {of}. All statements about {about} that ask for this confidence or more, however "
+        f"many looks there were and will be, hold together with confidence {plan.confidence:.4g}; this one by itself "
+        f"has {plan.each:.4g}."
     ]
     if len(plan.family) > 1:
         lines.append(
@@ -67,7 +69,20 @@ def _together(plan: CertificatePlan, run: RunBinding) -> list[str]:
             f"The run has {many} of the earlier format, with an error of {'their' if run.earlier > 1 else 'its'} own, "
             f"which this confidence does not include."
         )
-    return lines
+    return [*lines, *_from_elsewhere(run.policy)]
+
+
+def _from_elsewhere(policy: str) -> list[str]:
+    """How a certificate is repeated whose policy is no run's."""
+    if not policy:
+        return []
+    same = "a file with the same content"
+    if policy.startswith("python:"):
+        same = "a function that takes the same actions where it is tried out"
+    return [
+        f"No run of this package has trained {policy}, so `ascpo certify --check` cannot find it. Whoever has it can "
+        f"certify it again under this name: {same} plays the same episodes, and another count is refused."
+    ]
 
 
 def _together_1(plan: CertificatePlan) -> list[str]:
@@ -79,8 +94,8 @@ def _together_1(plan: CertificatePlan) -> list[str]:
     ]
 
 
-def meaning(confidence: float, version: Format = 2) -> list[str]:
-    """What follows from any certificate, and what does not."""
+def meaning(confidence: float, version: Format = 2, policy: str = "") -> list[str]:
+    """What follows from any certificate, and what does not. `policy` names one from elsewhere."""
     again, bounds = "policies were tested like this again and again", "such bounds would be above the truth"
     if version == 2:
         again = "runs were tested like this again and again, and each of them as often as anybody likes"
@@ -92,10 +107,11 @@ def meaning(confidence: float, version: Format = 2) -> list[str]:
         "its certificate looked best. For that, name all candidates in one command, or certify the chosen one anew.",
     ]
     if version == 2:
+        named, these = ("list of looks", "it") if policy else ("run's config, log and list of looks", "these")
         lines.append(
             "It cannot show: how many other runs were trained, or whether somebody deleted the list of looks. Whoever "
-            "trains a hundred runs and shows one has looked a hundred times. The certificate names the run's config, "
-            "log and list of looks, so ask for these."
+            f"trains a hundred runs and shows one has looked a hundred times. The certificate names the {named}, so "
+            f"ask for {these}."
         )
     return lines
 

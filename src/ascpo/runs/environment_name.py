@@ -7,6 +7,7 @@ from collections.abc import Callable
 import gymnasium
 
 from ascpo.engines.gymnasium.naming import resolve
+from ascpo.errors import BadSetting
 from ascpo.guard import suites
 from ascpo.guard.suites import UnknownSuite, suite
 
@@ -16,6 +17,11 @@ Environment = str | Callable[[], gymnasium.Env]
 def name_of(env: Environment) -> str:
     """The name that a run's config keeps. A resumed run finds its environment by it."""
     if not isinstance(env, str):
+        if not callable(env):
+            raise BadSetting(
+                f"This {type(env).__name__} is one environment, and several are needed. Give the class or function "
+                f"that makes it."
+            )
         return f"{getattr(env, '__module__', '?')}:{getattr(env, '__qualname__', type(env).__name__)}"
     try:
         return suite(_short(env)).name

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from ascpo.errors import BadSetting
+
 if TYPE_CHECKING:
     from ascpo.runs.result import Result
 
@@ -11,4 +13,12 @@ RunLike: TypeAlias = "str | Path | Result"
 
 def path_of(run: RunLike) -> Path:
     """The run's directory."""
-    return Path(run) if isinstance(run, (str, Path)) else run.directory
+    if isinstance(run, (str, Path)):
+        return Path(run)
+    if not isinstance(directory := getattr(run, "directory", None), Path):
+        raise BadSetting(
+            f"This {type(run).__name__} is no run. Name the run's directory, or pass what ascpo.train returned. To "
+            f"evaluate or certify a policy from elsewhere, pass a function from an observation to an action, such as "
+            f"lambda observation: model.predict(observation)[0]"
+        )
+    return directory

@@ -17,6 +17,11 @@ def trusted(named: str, env: Environment | None = None, *, trust_env: bool = Fal
     if not isinstance(named, str):
         raise BadSetting(f"This run names {named!r} as its environment, which is no text.")
     if env is not None and not isinstance(env, str):
+        if is_suite(named):
+            raise BadSetting(
+                f"This run names the suite {_shown(named)} as its environment, and you gave {_shown(name_of(env))}. "
+                f"Leave it out."
+            )
         return env
     if "<" in named:
         raise BadSetting(

@@ -19,7 +19,7 @@ AnyEnv: TypeAlias = gymnasium.Env
 MakeEnv: TypeAlias = Callable[[], AnyEnv]
 
 
-def name_of(make: MakeEnv) -> str:
+def name_of(make: Callable[..., object]) -> str:
     """The name of a function or class, for messages."""
     named = make.func if isinstance(make, functools.partial) else make
     return f"{getattr(named, '__module__', '?')}:{getattr(named, '__qualname__', type(named).__name__)}"

@@ -57,12 +57,14 @@ def test_a_function_that_stands_still_is_certified_with_the_bound_of_no_violatio
     assert ascpo.certify(STILL, **CERTIFIED) == found, "by its name it is the same function, and the same look"
 
 
+@slow("compiles")
 def test_another_function_under_the_same_name_is_another_look():
     first, other = (ascpo.certify(pushing(force), **CERTIFIED | {"episodes": 4}).table for force in (0.0, 2.0))
     assert (first["look"], first["violations"]) == ([1], [0])
     assert (other["look"], other["violations"]) == ([2], [4])
 
 
+@slow("compiles")
 def test_functions_that_cannot_be_told_apart_are_refused():
     with pytest.raises(BadSetting, match="Rename the functions"):
         ascpo.certify(pushing(0.0), pushing(2.0), **CERTIFIED)
@@ -86,6 +88,7 @@ def test_an_evaluation_says_which_function_it_is_about():
     assert found.policy.replace("<", "&lt;").replace(">", "&gt;") in found._repr_html_()
 
 
+@slow("compiles")
 def test_a_file_of_stable_baselines_is_evaluated_by_its_name(monkeypatch):
     loads = types.SimpleNamespace(load=lambda path, device: Model())
     monkeypatch.setitem(sys.modules, "stable_baselines3", types.SimpleNamespace(PPO=loads, A2C=loads))

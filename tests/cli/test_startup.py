@@ -39,3 +39,8 @@ def test_the_words_of_a_command_are_read_without_jax():
 
 def test_the_settings_of_a_training_and_of_its_algorithms_are_read_without_jax():
     assert heavy_imports("import ascpo.training.settings, ascpo.algorithms") == []
+
+
+def test_the_package_itself_is_the_command():
+    ended = subprocess.run([sys.executable, "-m", "ascpo", "nothing"], capture_output=True, text=True, check=False)
+    assert ended.stderr.startswith("ascpo: there is no command 'nothing'.")

@@ -85,6 +85,7 @@ DEFAULTS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "default-raw": ("ascpo", {"normalise_observations": False}),
     "default-little-relief": ("ascpo", {"target.timeout_relief": 0.25}),
     "default-much-relief": ("ascpo", {"target.timeout_relief": 0.9}),
+    "default-tolerant": ("ascpo", {"trust_region.tolerance": 0.02}),
     "default-window-30": ("ascpo", {"cost_fit.window": 30}),
     "default-small-steps": ("ascpo", {"trust_region.delta": 0.01}),
     "default-even": ("ascpo", {"tau": 0.1, "cap": 1.0}),

@@ -215,6 +215,8 @@ def test_a_setting_that_acts_for_another_algorithm_alone_is_refused_with_the_rea
         ("cpo", "output_bias", None, "predict sums of either sign"),
         ("pascpo", "trust_region", {"damping": 0.5}, "descends by Adam"),
         ("trpo", "trust_region", {"signal_every": 5}, "signal_every is for constraints, and trpo has none"),
+        ("trpo", "trust_region", {"tolerance": 0.1}, "tolerance is for constraints, and trpo has none"),
+        ("pcpo", "trust_region", {"tolerance": 0.1}, "pcpo projects onto them"),
         ("ascpo", "target", {"kind": "capped", "half_signal": 0.1}, "goes by the bound"),
         ("ascpo", "k", 3.0, "mode chance does not use it"),
         ("pascpo", "ppo", {"clip_costs": False, "optimistic_costs": True}, "costs are not clipped"),

@@ -37,6 +37,7 @@ USUAL = {
     "trust_region.fisher_stride": 5,
     "trust_region.backtracking": 0.8,
     "trust_region.backtracks": 100,
+    "trust_region.tolerance": 0.001,
     "trust_region.signal_every": 10,
     "replay.share": 0.0,
     "replay.pool": 64,

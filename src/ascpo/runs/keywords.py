@@ -95,6 +95,7 @@ class TrustRegionDict(TypedDict, total=False):
     fisher_stride: int
     backtracking: float
     backtracks: int
+    tolerance: float
     signal_every: int
 
 

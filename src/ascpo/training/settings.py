@@ -9,6 +9,7 @@ from ascpo.networks.settings import LOG_STD_BOUNDS, CostFitSettings, FitSettings
 from ascpo.ranges import Fraction, NonNegative, Probability, Range, check
 from ascpo.seeding import MAX_ENVS
 from ascpo.trust_region.clipped import ClippedStep
+from ascpo.trust_region.projected import ProjectedStep
 from ascpo.trust_region.settings import TrustRegion
 
 if TYPE_CHECKING:
@@ -112,8 +113,13 @@ def inert_settings(settings: Settings, algorithm: "Algorithm") -> dict[str, str]
         out["margin"] = f"{algorithm.name} does nothing about costs"
     if isinstance(algorithm.step, ClippedStep) and region != replace(TrustRegion(), delta=region.delta):
         out["trust_region"] = f"{algorithm.name} descends by Adam, and trust_region.delta alone ends that"
-    elif algorithm.constraint is None and region.signal_every != TrustRegion().signal_every:
-        out["trust_region"] = f"trust_region.signal_every is for constraints, and {algorithm.name} has none"
+    else:
+        unused = {} if algorithm.constraint else dict.fromkeys(("signal_every", "tolerance"), "has none")
+        if isinstance(algorithm.step, ProjectedStep):
+            unused["tolerance"] = "projects onto them instead of searching along a line"
+        for name, why in unused.items():
+            if getattr(region, name) != getattr(TrustRegion(), name):
+                out["trust_region"] = f"trust_region.{name} is for constraints, and {algorithm.name} {why}"
     return {name: why for name, why in out.items() if getattr(settings, name) != getattr(Settings(), name)}
 
 

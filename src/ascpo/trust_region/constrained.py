@@ -33,8 +33,8 @@ class ConstrainedStep:
         x = -(solution.along * solved.x[0] + solution.against @ solved.x[1:])
 
         objective_must_fall = solution.case >= Case.BOUNDED
-        # What is to be held may rise by a thousandth of that: rounding must not shorten a step.
-        allowed = jnp.maximum(-c, 0.0) + 1e-3 * reach
+        # Rounding and curvature let what is to be held rise a little, which must not shorten a step.
+        allowed = jnp.maximum(-c, 0.0) + region.tolerance * reach
 
         def accept(at: Evaluation) -> Bool[Array, ""]:
             near = at.divergence <= region.delta

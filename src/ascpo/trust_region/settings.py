@@ -22,6 +22,9 @@ class TrustRegion:
     """Factor by which the line search shortens a step."""
     backtracks: Iterations = 100
     """Number of times that the line search tries before it gives the step up."""
+    tolerance: NonNegative = 0.001
+    """Rise of a constraint that is to be held, as a part of what the region could lower it by, up to which the line
+    search does not shorten a step."""
     signal_every: Annotated[int, Range(at_least=0, at_most=10**6)] = 10
     """Number of epochs from one measurement of the cost gradients' signal (`CostSignal`) to the next. A policy's
     step that measures it takes almost half as long again. 0 measures nothing."""

@@ -19,6 +19,7 @@ from ascpo.runs.files import NoRun
 from ascpo.runs.serialization import BadSetting
 from tests.evaluation.untrained import untrained
 from tests.runs.helpers import CART
+from tests.slow import slow
 
 SUITE = "Point-1-Hazard"
 STILL = f"python:{__name__}:still"
@@ -47,6 +48,7 @@ def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+@slow("compiles; tests/api/test_elsewhere.py certifies the same from Python")
 def test_a_cart_that_stands_still_is_certified_with_the_bound_of_no_violation():
     ((directory, certificate),), _ = certify_foreign([STILL], Where(CART), Request(episodes=8, probability=0.2))
     assert certificate.violations == 0

@@ -15,7 +15,9 @@ from ascpo.training.settings import Settings
 def test_shared_settings_and_the_algorithms_own_are_given_side_by_side():
     config = configure("Point-1-Hazard", "ascpo", total_steps=6e6, discount=0.9, mode="paper", target={"share": 0.9})
     assert config.settings.discount == 0.9
-    assert config.method == ASCPO(mode="paper", target=TargetSettings(share=0.9, timeout_limit=0.01))
+    assert config.method == ASCPO(
+        mode="paper", target=TargetSettings(share=0.9, timeout_limit=0.01, timeout_relief=0.7)
+    )
     assert config.total_steps == 6_000_000
     assert config.epochs == 200
 

@@ -28,5 +28,5 @@ def test_suites_have_defaults_against_it():
 
 
 def test_only_a_setting_that_the_algorithm_has_is_offered():
-    for config in (configure(CART, "trpo"), configure(CART, target={"timeout_limit": 0.1})):
+    for config in (configure(CART, "trpo"), configure(CART, target={"timeout_limit": 0.05})):
         assert "--target" not in timeout_hint(config, [0.5, 1.0, 1.0, 1.0])

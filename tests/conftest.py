@@ -38,6 +38,8 @@ if not os.environ.get("ASCPO_SLOW"):
     os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
     if FLAG not in os.environ.get("XLA_FLAGS", "") and known(FLAG):
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --{FLAG}=false".strip()
+# Programs are found by these flags, too. `set_up_compilation` would add this one later, and all were compiled again.
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_gpu_autotune_level=0".strip()
 
 # Whatever a shell starts in the background ignores Ctrl-C, and so would all commands that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -189,6 +189,7 @@ WEAKER = ["cpo-cvar", "trpo-ipo"]
 WALKING = [name for name in [*BOUNDING, *PAYING] if name not in {"trpo-cvar", *WEAKER, *OF_THE_SPREAD}]
 
 
+@slow("trains")
 @pytest.mark.parametrize("name", some(WALKING))
 def test_a_walk_ends_before_the_forbidden_part(name):
     """Full speed would end at 3, of which 2 are forbidden. Most of the way to 1 is to be made, and hardly any cost."""

@@ -43,6 +43,7 @@ def test_a_result_has_columns_and_a_table(tmp_path):
     assert "<td>100</td>" not in shown, "the last epochs alone"
 
 
+@slow("trains")
 def test_an_environment_of_a_notebook_is_passed_again(tmp_path):
     run = untrained(tmp_path, env="__main__:InNotebook", factory=InNotebook)
     with pytest.raises(BadSetting, match="of a script or a notebook"):

@@ -229,6 +229,7 @@ def test_ctrl_c_to_a_training_and_its_processes_is_one_line(tmp_path):
     assert out.splitlines()[-1].startswith("Stopped by SIGINT. All finished epochs are saved. To continue: ascpo train")
 
 
+@slow("starts processes")
 def test_sigterm_to_an_evaluation_and_its_processes_is_one_line(tmp_path):
     """As a batch system sends it. The episodes would never end."""
     env = "tests.misbehaving:Endless"

@@ -19,6 +19,7 @@ from ascpo.runs.tables import Table
 from ascpo.runs.trained_policy import read_policy
 from tests.evaluation.test_metrics import episodes
 from tests.evaluation.untrained import change_one_bit, untrained
+from tests.slow import slow
 
 EVIDENCE = sorted((Path(__file__).parents[2] / "benchmarks/results/evidence").glob("*-seed*"))
 SOME = Request(probability=0.5, episodes=60)
@@ -280,6 +281,7 @@ def test_a_certificate_with_an_earlier_look_than_it_had_is_refused(run, drawn):
         check(run)
 
 
+@slow("plays")
 def test_several_policies_are_certified_together_and_compared_on_the_same_scenes(tmp_path):
     runs = [untrained(tmp_path), untrained(tmp_path, seed=1, shift=0.3)]
     found, (comparison,) = certify(runs, SOME)

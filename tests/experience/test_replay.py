@@ -37,6 +37,7 @@ def after(pool, scene, violated, done=None):
     return pool.after(scene, done, violated, SMOOTHING)
 
 
+@slow("compiles")
 def test_fresh_episodes_that_violate_enter_and_the_newest_replace_the_oldest():
     pool = after(vacant(SETTINGS), fresh(0, 1, 2), column(True, False, True))
     assert_array_equal(pool.scene, [[0, 0], [0, 2], [FRESH] * 2, [FRESH] * 2])

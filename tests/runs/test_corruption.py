@@ -20,6 +20,7 @@ from ascpo.runs.errors import MENDABLE
 from ascpo.runs.files import BadFile
 from ascpo.runs.trained_policy import read_policy
 from tests.runs.helpers import EPOCH, POINT, TINY
+from tests.slow import slow
 
 NOW = datetime(2024, 2, 3, 4, 5, tzinfo=UTC)
 NAME = "Point-1-Hazard-ascpo-seed0"
@@ -260,6 +261,7 @@ def test_a_flipped_bit_in_an_old_row_is_found_when_the_run_continues(resumable):
         ascpo.resume(resumable, progress=False)
 
 
+@slow("trains")
 def test_what_can_be_proven_is_repaired_when_the_run_continues(resumable, place):
     """The checkpoint knows the log, and times decide no number."""
     (resumable / "metrics.csv.sha256").write_text("nothing\n")

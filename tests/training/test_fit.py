@@ -6,6 +6,7 @@ from numpy.testing import assert_array_equal
 
 from ascpo.training.estimate import estimate
 from ascpo.training.fit import fit_critics
+from tests.slow import slow
 from tests.training.made import agent_of, rollout_of
 
 
@@ -17,6 +18,7 @@ def fitted(agent, epochs=1):
     return state, losses, estimates
 
 
+@slow("compiles")
 def test_every_network_of_an_agent_has_a_loss_and_moves():
     agent = agent_of("scpo")
     before, (after, losses, estimates) = agent.init(0, 30), fitted(agent)

@@ -64,6 +64,7 @@ def epoch_of(agent, state, rollout):
     return after, estimates, measure(agent, state, after, rollout, estimates, step, cap, losses)
 
 
+@slow("trains")
 def test_what_is_measured_and_what_rewards_teach_comes_from_fresh_scenes_alone():
     state = state_with_pool(AGENT)
     (_, one, measured), (_, other, measured_other) = (epoch_of(AGENT, state, r) for r in replayed_beside(AGENT))

@@ -66,6 +66,7 @@ def test_a_state_that_was_asked_for_stays_what_it_was():
     assert not np.array_equal(jax.random.key_data(before().key), jax.random.key_data(group.state(0)().key))
 
 
+@slow("compiles")
 def test_the_programs_to_compile_ahead_are_those_that_will_be_called():
     group = RunGroup(AGENT, [AGENT.init(0), AGENT.init(1)], VectorMap())
     jobs = group.compile_jobs()

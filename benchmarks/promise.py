@@ -103,6 +103,8 @@ DEFAULTS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "scpo-default": ("scpo", {}),
     "cpo-default": ("cpo", {}),
     "trpo-lagrangian-default": ("trpo-lagrangian", {}),
+    "pcpo-default": ("pcpo", {}),
+    "trpo-default": ("trpo", {}),
 }
 """Our defaults for suites, with what is changed in them."""
 _ABLATION: dict[str, tuple[str, Mapping[str, Any]]] = {

@@ -94,7 +94,7 @@ def test_a_sweep_of_a_foreign_environment_is_resumed_only_if_it_is_trusted(ascpo
 class Endless:
     """An executor whose tasks never end by themselves."""
 
-    slots, cancelled = 1, 0
+    slots, most_runs, cancelled = 1, 1, 0
 
     def has_room(self, job):
         return True

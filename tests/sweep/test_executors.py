@@ -1,18 +1,22 @@
 """Processes that train, and what they are told."""
 
+import contextlib
 import io
 import json
 import os
+import subprocess
 from dataclasses import replace
 
 import pytest
 
+from ascpo.runs.config import configure
 from ascpo.runs.links import LinkInRun
 from ascpo.runs.serialization import BadSetting
 from ascpo.sweep.evaluation import FixedStarts, HeldOutEpisodes
-from ascpo.sweep.executors import End, InProcess, Processes, choose
+from ascpo.sweep.executors import End, InProcess, Processes, choose, gpu_sharing
 from ascpo.sweep.executors.choose import Placement, open_executor
 from ascpo.sweep.executors.contract import Resources
+from ascpo.sweep.executors.gpu_sharing import GpuSharing, share_gpus
 from ascpo.sweep.jobs import Job
 from ascpo.sweep.store import log_file
 from tests.sweep.helpers import job
@@ -77,14 +81,26 @@ def test_batches_of_a_gpu_have_slots_beside_those_of_the_host(tmp_path, processe
     assert environments[1]["JAX_PLATFORMS"] == "cpu"
 
 
-def test_batches_that_share_a_gpu_share_its_memory(tmp_path, processes):
+def test_batches_that_share_a_gpu_share_its_memory(tmp_path, processes, monkeypatch):
+    services = []
+
+    @contextlib.contextmanager
+    def service():
+        services.append("began")
+        yield
+        services.append("ended")
+
+    monkeypatch.setattr("ascpo.sweep.executors.processes.multi_process_service", service)
     batches = [(on_gpu(job(tmp_path, seed=seed)),) for seed in range(4)]
-    executor = Processes(slots=0, gpus=2, per_gpu=2)
+    executor = Processes(slots=0, gpus=2, sharing=GpuSharing(batches=2))
     assert executor.submit(batches) == [0, 1, 2, 3]
     assert not executor.has_room(batches[0][0])
     environments = [process.options["env"] for process in processes]
     assert [env["CUDA_VISIBLE_DEVICES"] for env in environments] == ["0", "0", "1", "1"]
     assert {env["XLA_PYTHON_CLIENT_MEM_FRACTION"] for env in environments} == {"0.450"}
+    assert services == ["began"]
+    executor.close()
+    assert services == ["began", "ended"]
 
 
 def test_a_sweep_on_a_gpu_alone_leaves_no_core_to_batches_of_the_host(tmp_path, monkeypatch):
@@ -93,6 +109,58 @@ def test_a_sweep_on_a_gpu_alone_leaves_no_core_to_batches_of_the_host(tmp_path, 
     jobs = [on_gpu(job(tmp_path, seed=seed)) for seed in range(6)]
     assert open_executor(placement, jobs, tmp_path).slots == 4
     assert open_executor(placement, [*jobs, job(tmp_path)], tmp_path).slots == 5
+
+
+@pytest.mark.parametrize(
+    ("runs", "gpus", "cores", "gigabytes", "shared"),
+    [
+        (3, 1, 16, 140, (1, 8)),  # Too few for two batches.
+        (32, 1, 16, 140, (4, 8)),
+        (128, 1, 16, 140, (6, 20)),  # Two more would be too many for the memory.
+        (128, 1, 4, 140, (2, 62)),  # Nobody feeds more than two.
+        (128, 1, 16, 8, (6, 1)),
+        (128, 4, 64, 140, (4, 8)),
+        (128, 8, 8, 140, (1, 16)),
+    ],
+)
+def test_gpus_are_shared_as_cores_and_memory_allow(tmp_path, monkeypatch, runs, gpus, cores, gigabytes, shared):
+    monkeypatch.setattr(gpu_sharing, "gpu_memory", lambda: gigabytes * 2**30)
+    config = configure("Point-8-Hazard", "ascpo", engine="mjx-jax", num_envs=240, horizon=125)
+    jobs = [Job(config, tmp_path / str(i)) for i in range(runs)]
+    assert share_gpus(jobs, gpus, cores) == GpuSharing(*shared)
+
+
+def test_the_part_of_a_gpu_that_is_asked_for_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(gpu_sharing, "gpu_memory", lambda: 140 * 2**30)
+    assert share_gpus([on_gpu(job(tmp_path))] * 40, 1, 2, part=0.25).batches == 4
+
+
+@pytest.mark.parametrize(("says", "gigabytes"), [("81920\n40960\n", 40), ("[N/A]\n", 16), (None, 16)])
+def test_the_smallest_gpu_counts_and_an_unknown_one_is_small(monkeypatch, says, gigabytes):
+    def run(command, **_):
+        if says is None:
+            raise FileNotFoundError(command[0])
+        return subprocess.CompletedProcess(command, 0, stdout=says)
+
+    monkeypatch.setattr("subprocess.run", run)
+    assert gpu_sharing.gpu_memory() == gigabytes * 2**30
+
+
+@pytest.mark.parametrize(("code", "calls"), [(0, [b"", b"quit\n"]), (1, [b""]), (None, [])])
+def test_the_service_is_ended_by_whom_it_was_begun(monkeypatch, code, calls):
+    """It says 1 where it runs already. Where there is none, batches take turns."""
+    heard = []
+
+    def run(command, input=b"", **_):
+        if code is None:
+            raise FileNotFoundError(command[0])
+        heard.append(input)
+        return subprocess.CompletedProcess(command, code)
+
+    monkeypatch.setattr("subprocess.run", run)
+    with gpu_sharing.multi_process_service():
+        pass
+    assert heard == calls
 
 
 def test_a_batch_on_this_machine_uses_one_gpu_at_most(tmp_path):

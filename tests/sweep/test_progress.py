@@ -1,8 +1,12 @@
 """What a sweep prints, and how long it says it takes."""
 
+from dataclasses import replace
+
 import pytest
 from rich.console import Console
 
+from ascpo.runs.config import configure
+from ascpo.runs.directory import RunDirectory
 from ascpo.sweep.estimate import Estimate
 from ascpo.sweep.executors import InProcess
 from ascpo.sweep.progress import ConsoleProgress
@@ -34,8 +38,6 @@ def test_a_batch_has_one_line_for_each_event(tmp_path, capsys):
 
 def full(path, algo="trpo", **settings):
     """Two hundred epochs of 30 × 1000 steps, however few the helpers' jobs have."""
-    from ascpo.runs.config import configure
-
     return configure("Point-8-Hazard", algo, total_steps=6e6, **settings)
 
 
@@ -48,6 +50,17 @@ def test_finished_runs_estimate_better_than_the_rule_of_thumb(tmp_path):
     (tmp_path / "run" / "timing.csv").write_text(timing)
     assert Estimate(tmp_path).seconds(trpo) == pytest.approx(200 * 3.0)
     assert Estimate(tmp_path).seconds(full(tmp_path, "ascpo"), epochs=10) == pytest.approx(30.0)
+
+
+def test_an_estimate_that_was_wrong_for_one_suite_is_corrected_for_the_others(tmp_path):
+    estimate, ant = Estimate(tmp_path), configure("Ant-8-Hazard", "trpo", total_steps=6e6)
+    before = estimate.seconds(ant)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.json").write_text(full(tmp_path).to_json())
+    (tmp_path / "run" / "timing.csv").write_text("Epoch,TimeRollout\n0,9\n1,9\n2,7\n")
+    estimate.learn(RunDirectory(tmp_path / "run"))
+    assert estimate.seconds(ant) == pytest.approx(2.0 * before)
+    assert estimate.seconds(replace(ant, engine="mjx-warp")) == pytest.approx(before / 30)
 
 
 @pytest.mark.parametrize(("algo", "learning"), [("cpo", 1.5), ("pascpo", 3.0), ("ppo-lagrangian", 3.0)])

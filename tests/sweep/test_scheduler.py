@@ -6,6 +6,7 @@ import pytest
 from ascpo.runs.links import LinkInRun
 from ascpo.runs.stopping import Stopped
 from ascpo.sweep.executors import End, InProcess
+from ascpo.sweep.executors.contract import UNLIMITED
 from ascpo.sweep.scheduler import ALONE, TOGETHER, run_sweep
 from ascpo.sweep.store import failure_file
 from tests.sweep.helpers import SUITE, Recorder, job, short, write_run
@@ -167,7 +168,7 @@ class Slow:
     many epochs."""
 
     def __init__(self, slots, lost_after=()):
-        self.slots, self.lost_after = slots, list(lost_after)
+        self.slots, self.most_runs, self.lost_after = slots, UNLIMITED, list(lost_after)
         self.running, self.most, self.cancelled = {}, 0, []
 
     def has_room(self, job):

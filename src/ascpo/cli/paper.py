@@ -4,6 +4,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,7 @@ from ascpo.runs.stopping import Stopped, Stopping
 from ascpo.sweep.estimate import RULE, Estimate, duration
 from ascpo.sweep.executors import Executor, Resources
 from ascpo.sweep.executors.choose import Placement, open_executor
+from ascpo.sweep.executors.gpu_sharing import count_gpus, leave_gpu_to_workers
 from ascpo.sweep.jobs import Job
 from ascpo.sweep.moving import pack_runs, unpack_runs
 
@@ -61,9 +63,9 @@ class Run:
     together: bool = False
     """Train all runs of a suite as one batch in this process. On the host the numbers stay the same."""
     gpus: Annotated[float, Range(at_least=0.0, at_most=1.0)] = 0.0
-    """With --engine mjx: the part of a GPU that all runs of a suite get, as one batch in a process of
-    its own. 0.25 trains four suites on a GPU at the same time, and those that MJX lacks on the cores beside them. 0
-    trains in this process."""
+    """With --engine mjx on a machine with a GPU: the part of it that each batch of runs gets, in a process of its own.
+    0.25 trains four batches on a GPU at the same time, and the suites that MJX lacks on the cores beside them. 0 finds
+    out how many batches its memory and the cores allow."""
     on: str = "local"
     """The machines: `local` is this one, ray or ray://host:port a Ray cluster, slurm a SLURM cluster. On a cluster,
     --threads are the cores of each training."""
@@ -180,12 +182,14 @@ def _size(experiment: Experiment) -> str:
 
 def _run(wanted: Run) -> None:
     console = Console(highlight=False, soft_wrap=True)
+    if _uses_workers(wanted):
+        leave_gpu_to_workers()
     todo, outcomes = plans(wanted.request), []
     executor = _executor(wanted, [job for plan in todo for job in plan.jobs])
     how = {"jobs": wanted.jobs, "threads": wanted.threads, "together": wanted.together, "executor": executor}
     run = partial(run_plan, **how, console=console)
     try:
-        with Stopping() as stopping, stopping.work():
+        with Stopping() as stopping, stopping.work(), closing(executor) if executor else nullcontext():
             for plan in todo:
                 outcomes += run(plan)
     except Stopped as stopped:
@@ -206,14 +210,22 @@ def _run(wanted: Run) -> None:
 
 def _executor(wanted: Run, jobs: Sequence[Job]) -> Executor | None:
     """The machines of --on, or the GPUs of this one. None trains in this process, or in --jobs others."""
-    if wanted.on == "local" and not wanted.gpus:
+    if not _uses_workers(wanted):
         return None
     measured = [plan.name for plan in experiments(wanted.request.name) if plan.isolated]
     if measured and wanted.on != "local":
         raise BadSetting(f"{measured[0]} measures time and memory, on one machine. Leave out --on.")
-    resources = Resources(cores=wanted.threads, gpus=wanted.gpus or Resources.gpus)
+    resources = Resources(cores=wanted.threads, gpus=wanted.gpus)
     placement = Placement(wanted.on, jobs=wanted.jobs if wanted.jobs > 1 else 0, resources=resources)
     return open_executor(placement, jobs, wanted.request.store.path / ".sweep")
+
+
+def _uses_workers(wanted: Run) -> bool:
+    """Whether processes train that an executor starts: on other machines, or on the GPUs of this one."""
+    if wanted.on != "local" or wanted.gpus:
+        return True
+    by_hand = wanted.together or wanted.jobs > 1 or wanted.request.engine == "native"
+    return not by_hand and count_gpus() > 0
 
 
 def _show(wanted: Show) -> None:

@@ -23,6 +23,7 @@ from ascpo.sweep.estimate import Estimate, duration
 from ascpo.sweep.evaluation import HeldOutEpisodes
 from ascpo.sweep.executors.choose import Placement, open_executor
 from ascpo.sweep.executors.contract import UNLIMITED
+from ascpo.sweep.executors.gpu_sharing import leave_gpu_to_workers
 from ascpo.sweep.grid import Grid, grids_in
 from ascpo.sweep.jobs import Job
 from ascpo.sweep.plan import LONG, plan_of
@@ -104,6 +105,7 @@ def main(typed: list[str]) -> None:
         case ["resume", *rest]:
             _resume(parsed(Resume, rest, "ascpo sweep resume"))
         case _:
+            leave_gpu_to_workers()
             asked = parsed(Sweep, typed, "ascpo sweep")
             _run(Record(asked.out), asked.jobs(), asked.placement, asked.sizes(), yes=asked.yes, dry=asked.dry)
 

@@ -93,7 +93,8 @@ def run_plan(
     """
     experiment = plan.experiment
     unfinished = [job for job in plan.jobs if not job.is_done()]
-    slots = 1 if experiment.isolated else max(1, min(jobs, len(unfinished)))
+    beside = jobs if executor is None else getattr(executor, "side_by_side", executor.slots)
+    slots = 1 if experiment.isolated else max(1, min(beside, len(unfinished)))
     folder = plan.jobs[0].directory.parent if plan.jobs else Path()
     progress = ConsoleProgress(unfinished, Estimate(folder), slots, console)
     for sentence in (*plan.notes, f"{experiment.name}: {len(unfinished)} of {len(plan.jobs)} runs to do"):

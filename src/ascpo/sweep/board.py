@@ -89,8 +89,9 @@ class LiveBoard:
 
     def __init__(self, jobs: Sequence[Job], estimate: Estimate, slots: int, console: Console) -> None:
         self._estimate, self._slots, self._runs = estimate, slots, len(jobs)
-        self._seconds = {job: estimate.seconds(job.config, job.epochs_left) for job in jobs if not job.is_done()}
-        self._done, self._failed = len(jobs) - len(self._seconds), dict[str, str]()
+        self._epochs = {job: job.epochs_left for job in jobs if not job.is_done()}
+        """Of the jobs that have not ended."""
+        self._done, self._failed = len(jobs) - len(self._epochs), dict[str, str]()
         self._nodes: Mapping[Batch, str] = {}
         self._drawn = 0.0
         self._live = Live(self._standing().picture(), console=console, auto_refresh=False)
@@ -114,12 +115,12 @@ class LiveBoard:
 
     def end(self, outcomes: Sequence[Outcome]) -> None:
         for outcome in outcomes:
-            self._seconds.pop(outcome.job, None)
+            self._epochs.pop(outcome.job, None)
             if outcome.status == "failed":
                 self._failed[outcome.job.name] = outcome.error
             else:
                 self._done += 1
-        self._nodes = {batch: node for batch, node in self._nodes.items() if batch[0] in self._seconds}
+        self._nodes = {batch: node for batch, node in self._nodes.items() if batch[0] in self._epochs}
         self.update()
 
     def close(self) -> None:
@@ -128,12 +129,12 @@ class LiveBoard:
 
     def _standing(self) -> Standing:
         for batch in self._nodes:
-            for job in batch:
-                if job in self._seconds:
-                    self._seconds[job] = self._estimate.seconds(job.config, job.epochs_left)
+            self._estimate.learn(batch[0].run)
+            self._epochs |= {job: job.epochs_left for job in batch if job in self._epochs}
         running = [Row(batch, node) for batch, node in self._nodes.items()]
-        left = sum(self._seconds.values()) / max(1, min(self._slots, len(self._seconds)))
-        return Standing(self._runs, self._done, self._failed, running, left)
+        seconds = sum(self._estimate.seconds(job.config, epochs) for job, epochs in self._epochs.items())
+        beside = max(1, min(self._slots, len(self._epochs)))
+        return Standing(self._runs, self._done, self._failed, running, seconds / beside)
 
     def _draw(self) -> None:
         self._drawn = time.monotonic()

@@ -55,7 +55,7 @@ class SweepPlan:
 def plan_of(jobs: Sequence[Job], executor: Executor, sizes: BatchSizes, out: Path) -> SweepPlan:
     todo = [job for job in jobs if not job.is_done()]
     estimate, known = Estimate(out), _size_of_finished(out)
-    batches = _count_batches(todo, sizes)
+    batches = _count_batches(todo, sizes.at_most(executor))
     return SweepPlan(
         runs=len(jobs),
         done=len(jobs) - len(todo),

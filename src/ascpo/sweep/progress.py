@@ -19,18 +19,17 @@ class ConsoleProgress:
     def __init__(self, jobs: Sequence[Job], estimate: Estimate, slots: int = 1, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False, soft_wrap=True)
         self._estimate = estimate
-        self._seconds = {job: estimate.seconds(job.config, job.epochs_left) for job in jobs}
-        """What the jobs that have not ended are expected to take."""
+        self._epochs = {job: job.epochs_left for job in jobs}
+        """Of the jobs that have not ended."""
         self._slots, self._total = slots, len(jobs)
         self._number: dict[Job, int] = {}
         self._running: dict[Batch, None] = {}
-        self._expected = self._spent = 0.0
         self._updated = time.monotonic()
 
     def start(self, batch: Batch) -> None:
         for job in batch:
             self._number.setdefault(job, len(self._number) + 1)
-            self._seconds.setdefault(job, 0.0)
+            self._epochs.setdefault(job, 0)
         self._running[batch] = None
         epochs = batch[0].config.epochs
         done = sorted({epochs - job.epochs_left for job in batch})
@@ -44,8 +43,10 @@ class ConsoleProgress:
             return
         self._updated = time.monotonic()
         for batch in self._running:
+            self._look_at(batch)
+        for batch in self._running:
             epochs = batch[0].config.epochs
-            self._print(batch, f"epoch {epochs - max(job.epochs_left for job in batch)} of {epochs}")
+            self._print(batch, f"epoch {epochs - max(self._epochs[job] for job in batch)} of {epochs}")
 
     def place(self, nodes: Mapping[Batch, str]) -> None: ...
 
@@ -54,15 +55,16 @@ class ConsoleProgress:
 
     def split(self, batch: Batch, error: str) -> None:
         del self._running[batch]
-        for job in batch:
-            self._seconds[job] = self._estimate.seconds(job.config, job.epochs_left)
+        self._look_at(batch)
         self._print(batch, f"failed: {error.rstrip('.')}; it continues in two halves")
 
     def end(self, outcomes: Sequence[Outcome]) -> None:
         batch = tuple(outcome.job for outcome in outcomes)
         del self._running[batch]
-        self._expected += sum(self._seconds.pop(job) for job in batch)
-        self._spent += (seconds := sum(outcome.seconds for outcome in outcomes))
+        self._look_at(batch)
+        for job in batch:
+            del self._epochs[job]
+        seconds = sum(outcome.seconds for outcome in outcomes)
         error = outcomes[0].error
         self._print(batch, f"failed: {error.rstrip('.')}" if error else f"done in {duration(seconds)}")
 
@@ -75,7 +77,10 @@ class ConsoleProgress:
             which, what = f"{which} to {numbers[-1]}", f"batch of {len(batch)} runs of {batch[0].config.env}"
         self._console.print(f"[{which} of {self._total}] {what}: {event}; {self._left()} left in total", markup=False)
 
+    def _look_at(self, batch: Batch) -> None:
+        self._estimate.learn(batch[0].run)
+        self._epochs |= {job: job.epochs_left for job in batch}
+
     def _left(self) -> str:
-        """The estimate of what is left, corrected by the error of the estimates so far."""
-        correction = self._spent / self._expected if self._expected else 1.0
-        return duration(sum(self._seconds.values()) * correction / self._slots)
+        seconds = sum(self._estimate.seconds(job.config, epochs) for job, epochs in self._epochs.items())
+        return duration(seconds / self._slots)

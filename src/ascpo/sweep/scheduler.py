@@ -12,7 +12,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, runtime_checkable
 
 from ascpo.runs.links import refuse_links
@@ -34,6 +34,10 @@ class BatchSizes:
 
     def of(self, job: Job) -> int:
         return self.accelerator if needs_gpu(job) else self.host
+
+    def at_most(self, executor: Executor) -> "BatchSizes":
+        """As far as its GPUs have room."""
+        return replace(self, accelerator=min(self.accelerator, executor.most_runs))
 
 
 ALONE = BatchSizes()
@@ -88,7 +92,7 @@ def run_sweep(
     It stops as soon as `is_to_stop`. When nothing else is left, it waits `patience` seconds for jobs that another
     process trains.
     """
-    queue, tasks = _Queue(jobs, batches, patience), Tasks(executor, progress.lose)
+    queue, tasks = _Queue(jobs, batches.at_most(executor), patience), Tasks(executor, progress.lose)
     try:
         while True:
             if is_to_stop():

@@ -1,6 +1,5 @@
 """Where a sweep is trained, as a person says it, and the executor for it."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from ascpo.errors import InertSetting
 from ascpo.ranges import Range, shown
 from ascpo.runs.serialization import BadSetting
 from ascpo.sweep.executors.contract import Executor, Resources, needs_gpu
+from ascpo.sweep.executors.gpu_sharing import count_gpus, share_gpus
 from ascpo.sweep.executors.process import my_cores
 from ascpo.sweep.executors.processes import Processes
 from ascpo.sweep.jobs import Job
@@ -66,11 +66,14 @@ def open_executor(placement: Placement, jobs: Sequence[Job], folder: Path) -> Ex
     sign = folder / "sign"
     match placement.kind:
         case "local":
-            gpus = count_gpus() if any(map(needs_gpu, jobs)) else 0
-            slots = placement.jobs or max(1, len(my_cores()) // 2)
-            on_host = sum(not needs_gpu(job) for job in jobs) if gpus else max(1, len(jobs))
-            per_gpu = int(1.0 / placement.resources.gpus)
-            return Processes(min(slots, on_host), placement.resources.cores, gpus=gpus, per_gpu=per_gpu)
+            resources, cores = placement.resources, len(my_cores())
+            left = [job for job in jobs if not job.is_done()]
+            on_gpu = [job for job in left if needs_gpu(job)]
+            gpus = count_gpus() if on_gpu else 0
+            sharing = share_gpus(on_gpu, gpus, cores, resources.gpus) if gpus else None
+            on_host = len(left) - len(on_gpu) if gpus else max(1, len(left))
+            slots = min(placement.jobs or max(1, cores // 2), on_host)
+            return Processes(slots, resources.cores, gpus=gpus, sharing=sharing)
         case "ray":
             from ascpo.sweep.executors.ray import OnRay
 
@@ -80,14 +83,6 @@ def open_executor(placement: Placement, jobs: Sequence[Job], folder: Path) -> Ex
 
             parameters = read_overrides(placement.slurm)
             return OnSlurm(folder / "slurm", placement.resources, parameters, _written(sign))
-
-
-def count_gpus() -> int:
-    """The GPUs of this machine that programs may use, without starting any of them."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is not None:
-        return len([one for one in visible.split(",") if one.strip() not in ("", "-1")])
-    return len([path for path in Path("/dev").glob("nvidia[0-9]*") if path.name[6:].isdigit()])
 
 
 def _written(sign: Path) -> Path:

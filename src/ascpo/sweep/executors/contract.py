@@ -17,9 +17,10 @@ class Resources:
 
     cores: Annotated[int, Range(at_least=0, at_most=4096)] = 0
     """Cores of each batch, and so its threads. 0 means an equal share of this machine, or one core on a cluster."""
-    gpus: Annotated[float, Range(above=0.0, at_most=64.0)] = 1.0
+    gpus: Annotated[float, Range(at_least=0.0, at_most=64.0)] = 0.0
     """GPUs of each batch that MJX simulates. Batches of the native engine use none. 0.5 puts two batches on one GPU,
-    each with its share of the memory; start CUDA's multi-process service before (nvidia-cuda-mps-control -d)."""
+    each with its share of the memory. 0 means one GPU on a cluster; on this machine, as many batches share a GPU as
+    its memory and the cores allow."""
     memory: Annotated[float, Range(at_least=0.0, at_most=1e6)] = 0.0
     """Gigabytes of memory that each batch reserves on a cluster. 0 reserves none."""
 
@@ -40,6 +41,8 @@ class Executor(Protocol):
 
     slots: int
     """How many batches it accepts at the same time. One that has a queue of its own accepts all of them."""
+    most_runs: int
+    """The most runs of a batch that MJX simulates."""
 
     def has_room(self, job: Job) -> bool:
         """Whether a batch that begins with this job can start now, or wait in the executor's own queue."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from ascpo.algorithms import Method
-from ascpo.sweep.executors.contract import End
+from ascpo.sweep.executors.contract import UNLIMITED, End
 from ascpo.sweep.jobs import Batch, Job
 
 _MOST_KINDS = 16
@@ -14,6 +14,7 @@ class InProcess:
     """Trains each batch in this process before `submit` returns. Batches of a kind share compiled programs."""
 
     slots = 1
+    most_runs = UNLIMITED
 
     def __init__(self, run: Callable[[Batch], None]) -> None:
         self._run = run

@@ -6,32 +6,42 @@ anything is imported, a log of its own, and an end that spares the others, in wh
 
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 
-from ascpo.sweep.executors.contract import End, needs_gpu
+from ascpo.sweep.executors.contract import UNLIMITED, End, needs_gpu
+from ascpo.sweep.executors.gpu_sharing import MEMORY_SHARED, GpuSharing, multi_process_service
 from ascpo.sweep.executors.process import end_of, my_cores, start
 from ascpo.sweep.jobs import Batch, Job
-
-_SHARED = 0.9
-"""Part of a GPU's memory that its batches share. The rest is for what CUDA itself needs in every process."""
 
 
 class Processes:
     """Trains each batch in a process of its own, several at the same time, each on its share of the cores.
 
-    With GPUs, the batches of MJX have slots of their own beside those of the host: `per_gpu` on each GPU, which share
-    its memory equally.
+    With GPUs, the batches of MJX have slots of their own beside those of the host. Those of a GPU share its memory
+    equally.
     """
 
     def __init__(
-        self, slots: int, threads: int = 0, *, gpus: int = 0, per_gpu: int = 1, compile_afresh: bool = False
+        self,
+        slots: int,
+        threads: int = 0,
+        *,
+        gpus: int = 0,
+        sharing: GpuSharing | None = None,
+        compile_afresh: bool = False,
     ) -> None:
-        self.slots = slots + gpus * per_gpu
-        self._host_slots, self._gpus, self._per_gpu = slots, gpus, per_gpu
+        sharing = sharing or GpuSharing(runs=UNLIMITED)
+        self.slots = slots + gpus * sharing.batches
+        self.most_runs = sharing.runs
+        self._host_slots, self._gpus, self._per_gpu = slots, gpus, sharing.batches
         self._threads = threads or max(1, len(my_cores()) // self.slots)
         self._compile_afresh = compile_afresh
         """Every process compiles its programs itself, so that all have the same work."""
         self._running: dict[int, tuple[Batch, subprocess.Popen[bytes]]] = {}
         """By slot: first those of the host, then those of the GPUs."""
+        self._service = ExitStack()
+        """CUDA's, from the first batch that shares a GPU on."""
+        self._serves = False
 
     def has_room(self, job: Job) -> bool:
         return any(slot not in self._running for slot in self._slots_for(job))
@@ -58,7 +68,8 @@ class Processes:
         for process in processes:
             process.wait()
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self._service.close()
 
     def _slots_for(self, job: Job) -> range:
         host = range(self._host_slots)
@@ -77,5 +88,8 @@ class Processes:
     def _on_gpu(self, slot: int) -> dict[str, str]:
         found = {"CUDA_VISIBLE_DEVICES": str(slot // self._per_gpu)}
         if self._per_gpu > 1:
-            found["XLA_PYTHON_CLIENT_MEM_FRACTION"] = f"{_SHARED / self._per_gpu:.3f}"
+            if not self._serves:
+                self._service.enter_context(multi_process_service())
+                self._serves = True
+            found["XLA_PYTHON_CLIENT_MEM_FRACTION"] = f"{MEMORY_SHARED / self._per_gpu:.3f}"
         return found

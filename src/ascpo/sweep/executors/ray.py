@@ -58,7 +58,7 @@ def train_task(assignment: Assignment, task: int, mailbox: Any) -> End:
 class OnRay:
     """Trains batches as tasks of Ray."""
 
-    slots = UNLIMITED
+    slots = most_runs = UNLIMITED
 
     def __init__(
         self, address: str, resources: Resources, sign: Path | None, train: Callable[..., End] = train_task
@@ -123,7 +123,7 @@ class OnRay:
 
     def _submit(self, batch: Batch) -> int:
         self._count += 1
-        gpus = self._resources.gpus if needs_gpu(batch[0]) else 0
+        gpus = (self._resources.gpus or 1) if needs_gpu(batch[0]) else 0
         # Losses are counted by the sweep, for all kinds of machines in the same way.
         wanted = {"num_cpus": self._threads, "num_gpus": gpus, "max_retries": 0}
         if self._resources.memory:

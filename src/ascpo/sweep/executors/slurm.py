@@ -45,7 +45,7 @@ class Training:
 class OnSlurm:
     """Trains batches as jobs of SLURM, those of one submission as one array."""
 
-    slots = UNLIMITED
+    slots = most_runs = UNLIMITED
     machines = "SLURM"
 
     def __init__(

@@ -24,7 +24,7 @@ SUITE_DEFAULTS: Mapping[str, Named] = {
 }
 """Algorithm → setting → value."""
 ROBOT_DEFAULTS: Mapping[str, Named] = {
-    robot: {"normalise_observations": True} for robot in ("Point", "Swimmer", "Ant", "Walker")
+    robot: {"normalise_observations": True} for robot in ("Point", "Swimmer", "Ant", "Walker", "Humanoid")
 }
 """Robot → setting → value, for what is about a robot and not about an algorithm: all algorithms see the same."""
 

@@ -88,6 +88,8 @@ DEFAULTS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "default-tolerant": ("ascpo", {"trust_region.tolerance": 0.02}),
     "default-window-30": ("ascpo", {"cost_fit.window": 30}),
     "default-small-steps": ("ascpo", {"trust_region.delta": 0.01}),
+    "default-large-steps": ("ascpo", {"trust_region.delta": 0.04}),
+    "default-little-tolerance": ("ascpo", {"trust_region.tolerance": 0.005}),
     "default-even": ("ascpo", {"tau": 0.1, "cap": 1.0}),
     "default-wide": ("ascpo", {"hidden": (128, 128)}),
     "raw": ("ascpo", RAW),

@@ -121,9 +121,23 @@ def zoo_page() -> str:
         for policy in zoo_policies()
     ]
     found = table(("policy", "steps", *FIGURES, "certified"), rows)
-    return "\n\n".join(["# The zoo", MADE, _ABOUT_ZOO, found, _BELOW_ZOO]) + "\n"
+    return "\n\n".join(["# The zoo", MADE, films(), _ABOUT_ZOO, found, _BELOW_ZOO]) + "\n"
 
 
+def films() -> str:
+    """Three to a row: policies that have a film, and what each is certified for."""
+    shown = [one for one in zoo_policies() if one.algo == "ascpo" and (_PICTURES / f"{one.suite}.webp").exists()]
+    cells = [
+        f"![{one.suite}](pictures/{one.suite}.webp)<br>**{one.suite}**: safe with probability "
+        f"{rounded_down(one.certificate['bound'])}"
+        for one in shown
+    ]
+    cells += [""] * (-len(cells) % _COLUMNS)
+    rows = [cells[i : i + _COLUMNS] for i in range(0, len(cells), _COLUMNS)]
+    return table(("",) * _COLUMNS, rows)
+
+
+_PICTURES, _COLUMNS = Path(__file__).parent / "pictures", 3
 _ABOUT_ZOO = """\
 These trained policies come with the package. Each has the settings and the log of its training, an evaluation on fresh
 episodes, its worst episodes and a certificate. Every command that takes a run's directory takes `zoo:NAME` too: the run
@@ -147,7 +161,7 @@ An episode is safe if it keeps every limit in every state. With the confidence t
 a policy is safe with at least the probability in the last column. Late are those that the time limit ends.
 `ascpo certify --check zoo:NAME` plays all episodes of a certificate again, and compares every figure.
 
-`python -m benchmarks.zoo RUNS` puts trained runs into the zoo. Of several runs of a suite and an algorithm it takes the
+`python -m benchmarks.zoo RUNS` puts trained runs into the zoo, and `python -m benchmarks.films` makes the films. Of several runs of a suite and an algorithm it takes the
 one that fails least on validation scenes; the certificate comes afterwards and chooses nothing."""
 
 PAGES = {

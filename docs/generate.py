@@ -161,8 +161,10 @@ An episode is safe if it keeps every limit in every state. With the confidence t
 a policy is safe with at least the probability in the last column. Late are those that the time limit ends.
 `ascpo certify --check zoo:NAME` plays all episodes of a certificate again, and compares every figure.
 
-`python -m benchmarks.zoo RUNS` puts trained runs into the zoo, and `python -m benchmarks.films` makes the films. Of several runs of a suite and an algorithm it takes the
-one that fails least on validation scenes; the certificate comes afterwards and chooses nothing."""
+`python -m benchmarks.zoo RUNS` puts trained runs into the zoo. Of several runs of a suite and an algorithm it takes the
+one that fails least on validation scenes; the certificate comes afterwards and chooses nothing. Then
+`python -m benchmarks.films` makes the films: each is the policy's first episode that keeps its limits, reaches the goal
+and is long enough to show something."""
 
 PAGES = {
     "settings.md": settings_page,

@@ -16,11 +16,13 @@ test: $(READY)
 
 ready: $(READY)
 
-# Python compiles what is imported; pip would compile everything, which takes longer than the rest of the installation.
+# uv installs in a sixth of the time; pip does where uv cannot be had or does not find the packages. Python compiles what
+# is imported; pip would compile everything, which takes longer than the rest of the installation.
 $(READY): pyproject.toml
-	@echo "Setting up $(VENV): a minute or two."
+	@echo "Setting up $(VENV): a minute or less."
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet uv && $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[dev]' \
+	  || $(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
 	touch $@
 
 # Everything: also what compiles or learns for minutes.

@@ -10,11 +10,12 @@ import pytest
 
 from ascpo.sweep.executors import InProcess, Resources
 from ascpo.sweep.jobs import run_batch
-from ascpo.sweep.scheduler import run_sweep
+from ascpo.sweep.scheduler import BatchSizes, run_sweep
 from ascpo.sweep.store import epochs_done
 from tests.sweep.helpers import Recorder, job
 
 SUITES = ("Point-1-Hazard", "Point-4-Hazard")
+THREE = BatchSizes(host=3)
 KEPT = ("config.json", "description.json", "metrics.csv", "metrics.csv.sha256", "policy.safetensors")
 
 
@@ -31,7 +32,7 @@ def jobs_in(path, seeds=6):
 def here(tmp_path_factory):
     """The files of all runs, trained in this process, by the name of the run."""
     jobs = jobs_in(tmp_path_factory.mktemp("here"))
-    run_sweep(jobs, InProcess(run_batch), Recorder())
+    run_sweep(jobs, InProcess(run_batch), Recorder(), batches=THREE)
     return files(jobs)
 
 
@@ -110,7 +111,7 @@ def test_a_ray_cluster_that_loses_a_node_and_a_worker_trains_the_same_runs(clust
     lose_node = partial(ray.remove_node, nodes[0], allow_graceful=False)
     progress = Killer(jobs, partial(kill_worker, mark), lose_node)
     try:
-        outcomes = run_sweep(jobs, executor, progress)
+        outcomes = run_sweep(jobs, executor, progress, batches=THREE)
     finally:
         executor.close()
     assert [one.status for one in outcomes] == ["trained"] * 12

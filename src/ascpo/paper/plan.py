@@ -17,7 +17,7 @@ from ascpo.runs.config import Config, EngineName
 from ascpo.runs.serialization import BadSetting
 from ascpo.sweep.estimate import Estimate
 from ascpo.sweep.executors import Executor, InProcess, Processes
-from ascpo.sweep.executors.contract import UNLIMITED
+from ascpo.sweep.executors.contract import UNLIMITED, side_by_side
 from ascpo.sweep.jobs import Job, run_batch
 from ascpo.sweep.overrides import read_overrides
 from ascpo.sweep.progress import ConsoleProgress
@@ -93,7 +93,7 @@ def run_plan(
     """
     experiment = plan.experiment
     unfinished = [job for job in plan.jobs if not job.is_done()]
-    beside = jobs if executor is None else getattr(executor, "side_by_side", executor.slots)
+    beside = jobs if executor is None else side_by_side(executor)
     slots = 1 if experiment.isolated else max(1, min(beside, len(unfinished)))
     folder = plan.jobs[0].directory.parent if plan.jobs else Path()
     progress = ConsoleProgress(unfinished, Estimate(folder), slots, console)

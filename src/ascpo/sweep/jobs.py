@@ -84,6 +84,12 @@ class Job:
         return Job(Config.from_plain(config), Path(directory), episodes and kind(**episodes), checkpoint_every)
 
 
+def learned_steps(config: Config) -> int:
+    """The steps of the window that cost critics learn from, which are most of a run's memory and disk."""
+    window = config.settings.cost_fit.window if config.algorithm().cost_critics else 1
+    return config.settings.num_envs * config.settings.horizon * window
+
+
 Batch = tuple[Job, ...]
 """Jobs that are trained in one engine. A job alone is a batch of one."""
 

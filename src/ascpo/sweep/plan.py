@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ascpo.runs.config import Config
 from ascpo.runs.directory import RunDirectory
 from ascpo.sweep.estimate import Estimate, duration
-from ascpo.sweep.executors.contract import Executor, needs_gpu
-from ascpo.sweep.jobs import Job
+from ascpo.sweep.executors.contract import Executor, needs_gpu, side_by_side
+from ascpo.sweep.jobs import Job, learned_steps
 from ascpo.sweep.scheduler import BatchSizes
 from ascpo.sweep.store import is_finished
 
@@ -62,8 +61,8 @@ def plan_of(jobs: Sequence[Job], executor: Executor, sizes: BatchSizes, out: Pat
         batches=sum(batches.values()),
         on_gpu=batches[True],
         seconds=sum(estimate.seconds(job.config, job.epochs_left) for job in todo),
-        side_by_side=getattr(executor, "side_by_side", executor.slots),
-        bytes=sum(known or _size(job.config) for job in todo),
+        side_by_side=side_by_side(executor),
+        bytes=sum(known or _CHECKPOINTS * _BYTES_PER_STEP * learned_steps(job.config) for job in todo),
     )
 
 
@@ -89,9 +88,3 @@ def _size_of_finished(out: Path) -> float:
         if is_finished(RunDirectory(run))
     ]
     return float(np.median(sizes)) if sizes else 0.0
-
-
-def _size(config: Config) -> float:
-    settings = config.settings
-    window = settings.cost_fit.window if config.algorithm().cost_critics else 1
-    return _CHECKPOINTS * _BYTES_PER_STEP * settings.num_envs * settings.horizon * window

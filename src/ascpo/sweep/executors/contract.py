@@ -67,6 +67,11 @@ class Executor(Protocol):
         """Let go of the machines."""
 
 
+def side_by_side(executor: Executor) -> int:
+    """How many batches it trains at the same time. One with a queue of its own may know that better than its slots."""
+    return getattr(executor, "side_by_side", executor.slots)
+
+
 def needs_gpu(job: Job) -> bool:
     """Whether an accelerator simulates it."""
     return job.config.engine != "native"

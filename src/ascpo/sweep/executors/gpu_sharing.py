@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ascpo.sweep.jobs import Job
+from ascpo.sweep.executors.contract import UNLIMITED
+from ascpo.sweep.jobs import Job, learned_steps
 
 MEMORY_SHARED = 0.9
 """Part of a GPU's memory that its batches share. The rest is for what CUDA itself needs in every process."""
@@ -34,7 +35,7 @@ class GpuSharing:
 
     batches: int = 1
     """That train at the same time."""
-    runs: int = 1
+    runs: int = UNLIMITED
     """The most of a batch."""
 
 
@@ -42,15 +43,9 @@ def share_gpus(jobs: Sequence[Job], gpus: int, cores: int, part: float = 0.0) ->
     """How these jobs share so many GPUs. `part` is what each batch gets of one; 0 finds it out."""
     runs = max(1, -(-len(jobs) // gpus))
     batches = int(1.0 / part) if part else max(1, min(_MOST_BATCHES, -(-runs // _FEWEST_RUNS), cores // _CORES // gpus))
-    fit = int(MEMORY_SHARED * gpu_memory() / batches / max(map(_bytes, jobs), default=1))
+    largest = _BYTES_PER_STEP * max((learned_steps(job.config) for job in jobs), default=1)
+    fit = int(MEMORY_SHARED * gpu_memory() / batches / largest)
     return GpuSharing(batches, max(1, min(fit, max(_FEWEST_RUNS, -(-runs // batches)))))
-
-
-def _bytes(job: Job) -> int:
-    """What a run needs of a GPU's memory, without asking the GPU."""
-    settings = job.config.settings
-    window = settings.cost_fit.window if job.config.algorithm().cost_critics else 1
-    return _BYTES_PER_STEP * window * settings.num_envs * settings.horizon
 
 
 def count_gpus() -> int:

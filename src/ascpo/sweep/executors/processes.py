@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
-from ascpo.sweep.executors.contract import UNLIMITED, End, needs_gpu
+from ascpo.sweep.executors.contract import End, needs_gpu
 from ascpo.sweep.executors.gpu_sharing import MEMORY_SHARED, GpuSharing, multi_process_service
 from ascpo.sweep.executors.process import end_of, my_cores, start
 from ascpo.sweep.jobs import Batch, Job
@@ -30,7 +30,7 @@ class Processes:
         sharing: GpuSharing | None = None,
         compile_afresh: bool = False,
     ) -> None:
-        sharing = sharing or GpuSharing(runs=UNLIMITED)
+        sharing = sharing or GpuSharing()
         self.slots = slots + gpus * sharing.batches
         self.most_runs = sharing.runs
         self._host_slots, self._gpus, self._per_gpu = slots, gpus, sharing.batches
@@ -39,9 +39,8 @@ class Processes:
         """Every process compiles its programs itself, so that all have the same work."""
         self._running: dict[int, tuple[Batch, subprocess.Popen[bytes]]] = {}
         """By slot: first those of the host, then those of the GPUs."""
-        self._service = ExitStack()
+        self._service: ExitStack | None = None
         """CUDA's, from the first batch that shares a GPU on."""
-        self._serves = False
 
     def has_room(self, job: Job) -> bool:
         return any(slot not in self._running for slot in self._slots_for(job))
@@ -69,7 +68,8 @@ class Processes:
             process.wait()
 
     def close(self) -> None:
-        self._service.close()
+        if self._service is not None:
+            self._service.close()
 
     def _slots_for(self, job: Job) -> range:
         host = range(self._host_slots)
@@ -88,8 +88,8 @@ class Processes:
     def _on_gpu(self, slot: int) -> dict[str, str]:
         found = {"CUDA_VISIBLE_DEVICES": str(slot // self._per_gpu)}
         if self._per_gpu > 1:
-            if not self._serves:
+            if self._service is None:
+                self._service = ExitStack()
                 self._service.enter_context(multi_process_service())
-                self._serves = True
             found["XLA_PYTHON_CLIENT_MEM_FRACTION"] = f"{MEMORY_SHARED / self._per_gpu:.3f}"
         return found

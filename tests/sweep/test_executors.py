@@ -79,6 +79,8 @@ def test_batches_of_a_gpu_have_slots_beside_those_of_the_host(tmp_path, processe
     environments = [process.options["env"] for process in processes]
     assert [env.get("CUDA_VISIBLE_DEVICES") for env in environments] == ["0", os.environ.get("CUDA_VISIBLE_DEVICES")]
     assert environments[1]["JAX_PLATFORMS"] == "cpu"
+    # The batch of the GPU may compile on all cores.
+    assert [process.arguments[-2] for process in processes] == ["", "0,2"]
 
 
 def test_batches_that_share_a_gpu_share_its_memory(tmp_path, processes, monkeypatch):

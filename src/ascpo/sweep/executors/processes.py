@@ -77,12 +77,16 @@ class Processes:
 
     def _start(self, batch: Batch) -> int:
         slot = next(slot for slot in self._slots_for(batch[0]) if slot not in self._running)
-        cores = my_cores()
-        mine = [cores[(slot * self._threads + i) % len(cores)] for i in range(self._threads)] if self.slots > 1 else []
+        uses_gpu = bool(self._gpus) and slot >= self._host_slots
+        cores: list[int] = []
+        # A batch on a GPU compiles for minutes with as many cores as there are, and then needs hardly any.
+        if self.slots > 1 and not uses_gpu:
+            all_cores, first = my_cores(), slot * self._threads
+            cores = [all_cores[(first + i) % len(all_cores)] for i in range(self._threads)]
         env = {"ASCPO_CACHE": "off"} if self._compile_afresh else {}
         if self._gpus:
-            env |= {"JAX_PLATFORMS": "cpu"} if slot < self._host_slots else self._on_gpu(slot - self._host_slots)
-        self._running[slot] = batch, start(batch, self._threads, mine, env)
+            env |= self._on_gpu(slot - self._host_slots) if uses_gpu else {"JAX_PLATFORMS": "cpu"}
+        self._running[slot] = batch, start(batch, self._threads, cores, env)
         return slot
 
     def _on_gpu(self, slot: int) -> dict[str, str]:

@@ -105,7 +105,7 @@ class Physics:
         pairs, rows = room_for(self._task.model)
         room = {"naconmax": pairs * len(sensors), "njmax": rows}
         data = jax.vmap(lambda _: mjx.make_data(self._task.model, impl="warp", **room))(jnp.arange(len(sensors)))
-        return Moving(_posed(data, pose), sensors)
+        return Moving(_posed(_unbound(data), pose), sensors)
 
     def reset(self, moving: Moving, which: Bool[Array, " env"], pillars: Float[Array, "env pillars 3"]) -> Moving:
         """Those named put back to the start, with pillars at these places."""
@@ -222,6 +222,15 @@ def _may_align(model: mujoco.MjModel) -> list[int]:
             if alike and hinge in kinds[alike[0] + 1 : alike[-1]]:
                 found += [int(model.jnt_dofadr[first + i]) for i in alike]
     return found
+
+
+def _unbound(data: MjxData) -> MjxData:
+    """The same on any device: MJX binds data to one.
+
+    Whatever is computed from it is bound as well, rollouts and then the learner, and for each of them JAX would compile
+    the learner's programs again.
+    """
+    return jax.tree.map(lambda x: jnp.asarray(np.asarray(x)), data)
 
 
 def _posed(data: MjxData, pose: Pose) -> MjxData:

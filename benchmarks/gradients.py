@@ -175,10 +175,10 @@ def _solve(agent: Agent, theta: Array, some: Array, rows: Array) -> Array:
 def measure(args: argparse.Namespace) -> None:
     engine, agent, theta = _agent(Path((args.out / "run").read_text()))
     engine.close()
-    theta, units, _ = agent.acting_parts(theta)
+    theta, units, _ = agent.actor.parts(theta)
     streams = {seed: _stream(args.out, seed) for seed in (1, 2)}
     streams = {
-        seed: each._replace(observation=np.asarray(agent.seen(units, jnp.asarray(each.observation))))
+        seed: each._replace(observation=np.asarray(agent.actor.seen(units, jnp.asarray(each.observation))))
         for seed, each in streams.items()
     }
     gradients: dict[int, dict[tuple[str, float], Numbers]] = {}

@@ -136,6 +136,20 @@ def test_the_same_sensors_mean_the_same_to_the_bit(engine):
         assert_array_equal(now.augmentation, pairs(augmentations))
 
 
+def test_equal_actors_act_as_one_wherever_their_batches_lie():
+    plain, other = ToyActor(by_noise, maxima=1), ToyActor(by_noise, shield=shield)
+    runs = [slice(0, 2), slice(2, 3), slice(3, 6)]
+    first, second = module.ensembles([plain, other, ToyActor(by_noise, maxima=1)], runs)
+    assert (first.actor, first.batches, second.batches) == (plain, (0, 2), (1,))
+    everything = jnp.arange(24.0).reshape(2, 6, 2)
+    joined = first.choose({"x": everything})["x"]
+    assert_array_equal(joined, everything[:, np.array([0, 1, 3, 4, 5])])
+    assert_array_equal(first.join([everything[:, own] for own in runs]), joined)
+    parts = dict(first.split(joined))
+    assert_array_equal(parts[0], everything[:, :2])
+    assert_array_equal(parts[2], everything[:, 3:])
+
+
 @slow("compiles with optimisation")
 def test_a_run_in_company_is_what_it_is_alone(engine):
     alone = MjxEngine(engine.task, ENVS, "jax")

@@ -56,6 +56,14 @@ def test_before_the_first_epoch_nothing_has_happened():
     assert (float(state.trend.sums.steps), float(state.trend.longest)) == (0.0, 0.0)
 
 
+def test_algorithms_that_differ_in_how_they_learn_alone_have_equal_actors():
+    plain = agent_of("trpo").actor
+    assert {agent_of(name).actor for name in ("trpo-lagrangian", "cpo", "pcpo", "trpo-fac")} == {plain}
+    others = {agent_of(name).actor for name in ("scpo", "trpo-cvar", "trpo-sl", "trpo-usl")}
+    assert (len(others), plain in others) == (4, False)
+    assert agent_of("trpo", hidden=(8, 8, 8)).actor != plain
+
+
 @pytest.mark.parametrize(("epochs", "warm_up"), [(1, 1), (30, 10), (31, 11)])
 def test_a_shield_only_learns_for_the_first_third_of_a_training(epochs, warm_up):
     shield = agent_of("trpo-sl").init(0, epochs).shield
@@ -67,7 +75,7 @@ def test_what_an_actor_goes_by_is_the_policy_then_the_shield_then_whether_it_act
     agent = agent_of("trpo-sl")
     state = agent.init(0)
     acting = np.asarray(agent.acting(state))
-    p = agent.structure.policy_size
+    p = agent.actor.networks.policy_size
     assert_array_equal(acting[:p], state.policy.theta)
     assert acting[-1] == 0.0
     assert len(acting) == p + sum(leaf.size for leaf in jax.tree.leaves(state.shield.critic.params)) + 1

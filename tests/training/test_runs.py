@@ -1,5 +1,7 @@
 """Several runs of one agent: what one program makes of them all is what each would make alone, up to rounding."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,8 +12,9 @@ from ascpo.engines.contract import RunBatch
 from ascpo.engines.functional import FunctionalEngine
 from ascpo.networks.settings import FitSettings
 from ascpo.training.agent import agent_for
+from ascpo.training.loop import train
 from ascpo.training.metrics import row_of
-from ascpo.training.runs import HostMap, RunGroup, VectorMap
+from ascpo.training.runs import HostMap, RunGroup, VectorMap, vectorised
 from ascpo.training.settings import Settings
 from tests.slow import slow
 from tests.training.test_trouble import FIT, Trouble
@@ -69,8 +72,34 @@ def test_a_state_that_was_asked_for_stays_what_it_was():
 @slow("compiles")
 def test_the_programs_to_compile_ahead_are_those_that_will_be_called():
     group = RunGroup(AGENT, [AGENT.init(0), AGENT.init(1)], VectorMap())
-    jobs = group.compile_jobs()
-    assert len(jobs) == 4
-    shapes = jax.tree.map(lambda x: (x.shape, x.dtype), jobs[0][1][1])
+    update, *_ = programs = group.learning_programs()
+    assert (len(programs), len(group.acting_programs())) == (4, 2)
+    shapes = jax.tree.map(lambda x: (x.shape, x.dtype), update[1][1])
     assert shapes == jax.tree.map(lambda x: (x.shape, x.dtype), rollouts())
-    assert RunGroup(AGENT, [AGENT.init(0)], HostMap()).compile_jobs() == []
+    alone = RunGroup(AGENT, [AGENT.init(0)], HostMap())
+    assert alone.acting_programs() == alone.learning_programs() == []
+
+
+@slow("compiles")
+def test_nothing_is_compiled_a_second_time(kept_programs, monkeypatch, caplog):
+    """What other threads compiled ahead serves the first epoch, and what an epoch leaves behind serves the next."""
+    monkeypatch.setattr("ascpo.training.runs.fastest_map", VectorMap)
+    assert len(list(train(ENGINE, AGENT, seed=5, epochs=2))) == 2
+    compiled = re.findall(r"Compiling jit\((\w+)\)", caplog.text)
+    learning = [
+        name for name in compiled if name in ("noise", "acting", "estimate", "update", "fit_critics", "measure")
+    ]
+    assert sorted(learning) == ["acting", "estimate", "fit_critics", "measure", "noise", "update"]
+
+
+@pytest.fixture
+def kept_programs(tmp_path):
+    """Programs are kept in a directory of their own, and each that is compiled is logged."""
+    names = ("jax_compilation_cache_dir", "jax_log_compiles")
+    before = [jax.config.values[name] for name in names]
+    vectorised.cache_clear()
+    for name, value in zip(names, (str(tmp_path), True), strict=True):
+        jax.config.update(name, value)
+    yield
+    for name, value in zip(names, before, strict=True):
+        jax.config.update(name, value)

@@ -112,7 +112,7 @@ def starting(agent):
     lam = agent.multiplier
     multiplier = lam.init(agent.observation_size, agent.sizes.m, agent.settings.hidden, KEYS[0]) if lam else None
     warm_up = int(np.ceil(30 * agent.algorithm.shield.warm_up)) if agent.algorithm.shield else 0
-    theta = jax.ShapeDtypeStruct((agent.structure.policy_size,), jnp.float32)
+    theta = jax.ShapeDtypeStruct((agent.actor.networks.policy_size,), jnp.float32)
     near = agent._near_miss(epochs=30)
     state = jax.eval_shape(
         lambda key, theta: agents._init(agent, key, theta, params._replace(policy=None), multiplier, warm_up, near),

@@ -23,7 +23,7 @@ from ascpo.networks.settings import LOG_STD_BOUNDS
 from ascpo.networks.shield import SafetyLayer, UnrollingSafetyLayer
 from ascpo.runs.serialization import BadSetting, Plain
 from ascpo.runs.trained_policy import PolicyFile, read_policy
-from ascpo.training.agent import AgentActor
+from ascpo.training.actor import AgentActor
 
 _AUGMENTATIONS = {NoAugmentation: "none", RunningMaximum: "maximum", RunningSum: "sum", LastCost: "last"}
 
@@ -57,30 +57,28 @@ class Parts:
 def parts_of(run: Path) -> Parts:
     """The parts of a run's policy."""
     file = read_policy(run)
-    agent = cast(AgentActor, file.actor()).agent
-    raw = file.observation_size if agent.settings.normalise_observations else 0
-    cuts = agent.structure.policy_size + np.arange(3) * raw
-    policy_theta, mean, std, shield_theta = (jnp.asarray(part) for part in np.split(np.asarray(file.theta), cuts))
-    policy, m = agent.policy(policy_theta), len(file.cost_names)
-    kind = _AUGMENTATIONS.get(type(agent.augmentation))
+    actor, m = cast(AgentActor, file.actor()), len(file.cost_names)
+    parts = actor.parts(jnp.asarray(file.theta))
+    policy = actor.policy(parts.policy)
+    kind = _AUGMENTATIONS.get(type(actor.augmentation))
     if kind is None:
-        raise BadSetting(f"A policy with {type(agent.augmentation).__name__} cannot be exported.")
+        raise BadSetting(f"A policy with {type(actor.augmentation).__name__} cannot be exported.")
     shield = None
-    if agent.algorithm.shield is not None and float(shield_theta[-1]) > 0:
-        network = agent.shield_network(agent.structure.unravel_shield(shield_theta[:-1]))
-        limits = np.asarray(agent.learning_limits, np.float32)
-        shield = _shield(agent.algorithm.shield, network, limits) | {"action_size": len(file.low)}
+    if actor.shield is not None and float(parts.shield[-1]) > 0:
+        network = actor.shield_network(actor.networks.unravel_shield(parts.shield[:-1]))
+        limits = np.asarray(actor.learning_limits, np.float32)
+        shield = _shield(actor.shield, network, limits) | {"action_size": len(file.low)}
     return Parts(
         layers=_layers(policy.mean),
         std=np.exp(np.clip(np.asarray(policy.log_std), *LOG_STD_BOUNDS)).astype(np.float32),
         low=file.low,
         high=file.high,
         augmentation=kind,
-        initial=agent.augmentation.initial(m),
+        initial=actor.augmentation.initial(m),
         signed=bool(file.config.settings.near_miss) and kind == "maximum",
         costs=m,
         shield=shield,
-        units=(np.asarray(mean), np.asarray(std)) if raw else None,
+        units=(np.asarray(parts.units.mean), np.asarray(parts.units.std)) if parts.units else None,
         about=_about(run, file),
     )
 

@@ -68,8 +68,18 @@ class TaskStep:
         self, row: Row, augmentation: Remembered, sensors: Float[Array, " sensors"], next_episode: Row
     ) -> Settled:
         """After the physics. `next_episode` is the row of the episode that begins if this one has ended."""
-        packed = packed_memory(self.task)
-        memory, outcome = self.task.advance(packed.unpack(row), sensors)
-        after, augmentation = remember(self.actor, augmentation, outcome.costs, outcome.margins, outcome.done)
-        row = jnp.where(outcome.done, next_episode, packed.pack(memory))
-        return Settled(row, augmentation, replace(outcome, observation=augment(outcome.observation, after)))
+        row, outcome = settle_task(self.task, row, sensors, next_episode)
+        return Settled(row, *settle_policy(self.actor, augmentation, outcome))
+
+
+def settle_task(task: Task, row: Row, sensors: Float[Array, " sensors"], next_episode: Row) -> tuple[Row, Outcome]:
+    """What the task makes of a step, whoever acted: its memory, and the outcome with the raw observation."""
+    packed = packed_memory(task)
+    memory, outcome = task.advance(packed.unpack(row), sensors)
+    return jnp.where(outcome.done, next_episode, packed.pack(memory)), outcome
+
+
+def settle_policy(actor: Actor, augmentation: Remembered, outcome: Outcome) -> tuple[Remembered, Outcome]:
+    """What the policy remembers of a step, and the outcome with the observation augmented."""
+    after, augmentation = remember(actor, augmentation, outcome.costs, outcome.margins, outcome.done)
+    return augmentation, replace(outcome, observation=augment(outcome.observation, after))

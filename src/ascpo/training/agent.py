@@ -12,12 +12,10 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Key, PyTree
 
 from ascpo.algorithms.algorithm import Algorithm
-from ascpo.engines.actor import Decision
 from ascpo.engines.contract import Engine
 from ascpo.errors import BadSetting, InertSetting
 from ascpo.experience.augmentation import Augmentation, RunningMaximum
@@ -30,17 +28,17 @@ from ascpo.experience.window import empty_window
 from ascpo.networks.critics import Critic
 from ascpo.networks.fit import optimiser
 from ascpo.networks.multiplier import Multiplier
-from ascpo.networks.normaliser import Units, no_observations
+from ascpo.networks.normaliser import no_observations
 from ascpo.networks.policy import Policy
 from ascpo.networks.settings import FitSettings
-from ascpo.networks.shield import Shield, shielded
 from ascpo.surrogates.evidence import Constraint
 from ascpo.surrogates.settings import SMOOTHING
 from ascpo.surrogates.timeouts import WithTimeouts
+from ascpo.training.actor import AgentActor
 from ascpo.training.recent import no_policies
 from ascpo.training.settings import Settings
 from ascpo.training.state import CriticState, LearnerState, PolicyState, ShieldState, Sizes
-from ascpo.training.structure import Networks, Structure, structure_of
+from ascpo.training.structure import Networks
 from ascpo.trust_region.signal import no_signal
 
 
@@ -57,12 +55,13 @@ class Agent:
         critics = self.algorithm.cost_critics
         if critics and isinstance(critics.signal, ChernoffWeights) and not self.settings.near_miss:
             raise BadSetting("mode=chernoff learns from near misses. Give near_miss=0.3, say.")
-        _ = self.structure  # Built here: networks draw with NumPy, which is not possible while a program is traced.
+        # Built here: networks draw with NumPy, which is not possible while a program is traced.
+        _ = self.actor, self._critics
 
     @property
     def observation_size(self) -> int:
         """Size of what the policy sees: the environment's observation, and the augmentation beside it."""
-        return self.sizes.observation + len(self.augmentation.initial(self.sizes.m))
+        return self.actor.observation_size
 
     @property
     def augmentation(self) -> Augmentation:
@@ -104,9 +103,21 @@ class Agent:
         """Weight of earlier epochs in what is measured of the episodes."""
         return self.algorithm.target.smoothing if self.algorithm.target else SMOOTHING
 
-    @property
-    def actor(self) -> "AgentActor":
-        return AgentActor(self)
+    @cached_property
+    def actor(self) -> AgentActor:
+        """How it acts. It is the same for all algorithms that differ in how they learn alone."""
+        sizes, settings, shield = self.sizes, self.settings, self.algorithm.shield
+        return AgentActor(
+            raw_size=sizes.observation,
+            action_size=sizes.action,
+            costs=sizes.m,
+            hidden=settings.hidden,
+            augmentation=self.augmentation,
+            normalised=settings.normalise_observations,
+            shield=shield,
+            limits=self.limits if shield else (),
+            margin=settings.margin if shield else 0.0,
+        )
 
     def init(self, seed: int, epochs: int = 1) -> LearnerState:
         """The state before the first of so many epochs."""
@@ -128,16 +139,16 @@ class Agent:
         return begin_near_miss(settings.near_miss, settings.near_miss_end, epochs, sizes.num_envs, sizes.m)
 
     def policy(self, theta: Float[Array, " p"]) -> Policy:
-        return eqx.combine(self.structure.unravel_policy(theta), self.structure.static.policy)
+        return self.actor.policy(theta)
 
     def value_critic(self, params: PyTree) -> Critic:
-        return eqx.combine(params, self.structure.static.value)
+        return eqx.combine(params, self._critics.value)
 
     def cost_critic(self, params: PyTree) -> Critic:
-        return eqx.combine(params, self.structure.static.cost)
+        return eqx.combine(params, self._critics.cost)
 
     def shield_network(self, params: PyTree) -> Any:
-        return eqx.combine(params, self.structure.static.shield)
+        return self.actor.shield_network(params)
 
     def acting(self, state: LearnerState) -> Float[Array, " q"]:
         """All that the actor goes by, as one vector: the policy's parameters, its units, and its shield's."""
@@ -148,19 +159,6 @@ class Agent:
             flat = ravel_pytree(state.shield.critic.params)[0]
             parts += [flat, state.shield.active[None].astype(jnp.float32)]
         return parts[0] if len(parts) == 1 else jnp.concatenate(parts)
-
-    def acting_parts(self, theta: Float[Array, " q"]) -> tuple[Float[Array, " p"], Units | None, Float[Array, " s"]]:
-        """The policy's parameters, its units and its shield's, out of what `acting` gives."""
-        raw = self.sizes.observation if self.settings.normalise_observations else 0
-        policy, mean, std, shield = jnp.split(theta, self.structure.policy_size + np.arange(3) * raw)
-        return policy, Units(mean, std) if raw else None, shield
-
-    def seen(self, units: Units | None, observation: Float[Array, "*axes obs"]) -> Float[Array, "*axes obs"]:
-        """What the networks see of an augmented observation. The augmentation has the units of costs."""
-        if units is None:
-            return observation
-        raw = self.sizes.observation
-        return jnp.concatenate([units(observation[..., :raw]), observation[..., raw:]], axis=-1)
 
     def noise(self, state: LearnerState) -> tuple[LearnerState, Float[Array, "time env act"]]:
         """Standard normal noise for one epoch's actions."""
@@ -193,49 +191,9 @@ class Agent:
         )
 
     @cached_property
-    def structure(self) -> Structure:
-        """The networks without their parameters."""
-        return structure_of(self._networks(*[jax.random.key(0)] * 3))
-
-
-@dataclass(frozen=True)
-class AgentActor:
-    """An agent's policy, as engines want it."""
-
-    agent: Agent
-
-    @property
-    def shielded(self) -> bool:
-        return self.agent.algorithm.shield is not None
-
-    def initial(self) -> Float[Array, " aug"]:
-        return jnp.array(self.agent.augmentation.initial(self.agent.sizes.m), jnp.float32)
-
-    def remember(
-        self, augmentation: Float[Array, " aug"], costs: Float[Array, " m"], signed: Float[Array, " m"]
-    ) -> Float[Array, " aug"]:
-        return self.agent.augmentation.update(augmentation, costs, signed)
-
-    def decide(
-        self, theta: Float[Array, " q"], observation: Float[Array, " obs"], noise: Float[Array, " act"]
-    ) -> Decision:
-        """The action that is drawn, and the one that is taken. θ is what `Agent.acting` gives."""
-        agent = self.agent
-        policy_theta, units, shield_theta = agent.acting_parts(theta)
-        seen = agent.seen(units, observation)
-        drawn = agent.policy(policy_theta).act(seen, noise)
-        shield = agent.algorithm.shield
-        return Decision(drawn, drawn if shield is None else self._corrected(shield, shield_theta, seen, drawn))
-
-    def _corrected(
-        self,
-        shield: Shield,
-        shield_theta: Float[Array, " s"],
-        observation: Float[Array, " obs"],
-        action: Float[Array, " act"],
-    ) -> Float[Array, " act"]:
-        network = self.agent.shield_network(self.agent.structure.unravel_shield(shield_theta[:-1]))
-        return shielded(shield, network, shield_theta[-1] > 0, observation, action, self.agent.learning_limits)
+    def _critics(self) -> Networks:
+        """The networks without their parameters, of which critics are taken."""
+        return eqx.partition(self._networks(*[jax.random.key(0)] * 3), eqx.is_inexact_array)[1]
 
 
 def agent_for(engine: Engine, algorithm: Algorithm, settings: Settings) -> Agent:

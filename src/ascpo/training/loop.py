@@ -14,7 +14,7 @@ from ascpo.engines.gathering import here
 from ascpo.seeding import LATEST, Version
 from ascpo.training.agent import Agent
 from ascpo.training.metrics import Row, row_of
-from ascpo.training.runs import RunGroup, compile_ahead
+from ascpo.training.runs import RunGroup, compiling
 from ascpo.training.state import EpochMetrics, LearnerState, TrainingState
 
 
@@ -73,29 +73,30 @@ def continue_training(
     learners = iter(state.learner for state in states)
     groups = [RunGroup(batch[0].agent, [next(learners) for _ in batch]) for batch in _batches(runs)]
     costs = [state.cost for state in states]
-    settings = runs[0].agent.settings
-    compile_ahead(groups)
-    for epoch in range(states[0].epochs, epochs):
-        watch = _Stopwatch()
-        rollouts = _collect(engine, groups)
-        watch.lap("TimeRollout")
-        metrics: list[EpochMetrics] = []
-        for group, rollout in zip(groups, rollouts, strict=True):
-            metrics += group.learn(rollout, watch.lap)
-        if not settings.carry:
-            engine.cut()
-            for group in groups:
-                group.cut()
-        costs = [cost + float(each.total_cost) for cost, each in zip(costs, metrics, strict=True)]
-        steps = settings.horizon * settings.num_envs
-        rows = [_row(epoch, each, cost, steps, engine.cost_names) for each, cost in zip(metrics, costs, strict=True)]
-        learners_now, snapshot = [group.state(i) for group in groups for i in range(len(group))], engine.snapshots()
-        watch.lap("TimeOther")
-        timing = watch.shared(epoch, len(runs), steps)
-        yield [
-            Epoch(epoch + 1, rows[i], timing, partial(_state, epoch + 1, costs[i], learner, partial(snapshot, i)))
-            for i, learner in enumerate(learners_now)
-        ]
+    settings, names = runs[0].agent.settings, engine.cost_names
+    with compiling(groups) as wait_for_programs:
+        for epoch in range(states[0].epochs, epochs):
+            watch = _Stopwatch()
+            rollouts = _collect(engine, groups)
+            wait_for_programs()
+            watch.lap("TimeRollout")
+            metrics: list[EpochMetrics] = []
+            for group, rollout in zip(groups, rollouts, strict=True):
+                metrics += group.learn(rollout, watch.lap)
+            if not settings.carry:
+                engine.cut()
+                for group in groups:
+                    group.cut()
+            costs = [cost + float(each.total_cost) for cost, each in zip(costs, metrics, strict=True)]
+            steps = settings.horizon * settings.num_envs
+            rows = [_row(epoch, each, cost, steps, names) for each, cost in zip(metrics, costs, strict=True)]
+            learners_now, snapshot = [group.state(i) for group in groups for i in range(len(group))], engine.snapshots()
+            watch.lap("TimeOther")
+            timing = watch.shared(epoch, len(runs), steps)
+            yield [
+                Epoch(epoch + 1, rows[i], timing, partial(_state, epoch + 1, costs[i], learner, partial(snapshot, i)))
+                for i, learner in enumerate(learners_now)
+            ]
 
 
 def _batches(runs: Sequence[TrainingRun]) -> list[list[TrainingRun]]:

@@ -5,8 +5,10 @@ the runs are an axis of one program, which takes little longer than one of them;
 and the numbers differ by rounding.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -27,6 +29,8 @@ from ascpo.training.state import EpochMetrics, LearnerState
 from ascpo.training.update import update
 
 Tree = TypeVar("Tree")
+Program = tuple[Any, tuple[Any, ...]]
+"""A compiled function, and what it will be called with, or its shapes."""
 Lap = Callable[[str], None]
 """Called at the end of each part of an epoch."""
 
@@ -163,21 +167,30 @@ class RunGroup:
         now = here(self._states)
         return lambda: self._map.nth(now, i)
 
-    def compile_jobs(self) -> list[tuple[Any, tuple[Any, ...]]]:
-        """Programs that it pays to compile side by side, each with what it will be called with."""
+    def acting_programs(self) -> list[Program]:
+        """Those that an epoch begins with."""
+        if not isinstance(self._map, VectorMap):
+            return []
+        return [(vectorised(function, self.agent), (self._states,)) for function in (Agent.noise, Agent.acting)]
+
+    def learning_programs(self) -> list[Program]:
+        """Those of the rest of an epoch."""
         if not isinstance(self._map, VectorMap):
             return []
         before, rollouts = self._states, self._expected()
-        programs = {f: vectorised(f, self.agent) for f in (estimate, update, fit_critics, measure)}
-        estimates = jax.eval_shape(programs[estimate], before, rollouts)
-        state, step, cap = jax.eval_shape(programs[update], before, rollouts, estimates)
-        after, losses = jax.eval_shape(programs[fit_critics], state, estimates)
-        return [
-            (programs[estimate], (before, rollouts)),
-            (programs[update], (before, rollouts, estimates)),
-            (programs[fit_critics], (state, estimates)),
-            (programs[measure], (before, after, rollouts, estimates, step, cap, losses)),
+        by_name = {f: vectorised(f, self.agent) for f in (_seen, estimate, update, fit_critics, _after, measure)}
+        estimates = jax.eval_shape(by_name[estimate], before, rollouts)
+        state, step, cap = jax.eval_shape(by_name[update], before, rollouts, estimates)
+        after, losses = jax.eval_shape(by_name[fit_critics], state, estimates)
+        called: list[Program] = [
+            (by_name[update], (before, rollouts, estimates)),
+            (by_name[estimate], (before, rollouts)),
+            (by_name[fit_critics], (state, estimates)),
+            (by_name[measure], (before, after, rollouts, estimates, step, cap, losses)),
         ]
+        if self.agent.settings.normalise_observations:
+            called += [(by_name[_seen], (before, rollouts)), (by_name[_after], (after, rollouts))]
+        return called
 
     def _expected(self) -> Rollout:
         """The shape of what will come."""
@@ -198,7 +211,7 @@ class RunGroup:
 def _seen(agent: Agent, state: LearnerState, rollout: Rollout) -> Rollout:
     """The rollout with what the networks see."""
     units = None if state.normaliser is None else state.normaliser.units
-    seen = partial(agent.seen, units)
+    seen = partial(agent.actor.seen, units)
     return replace(rollout, observation=seen(rollout.observation), next_observation=seen(rollout.next_observation))
 
 
@@ -216,13 +229,35 @@ def _offered(agent: Agent, state: LearnerState) -> Int[Array, "slot 2"]:
     return state.pool.offered
 
 
-def compile_ahead(groups: Iterable[RunGroup]) -> None:
+@contextlib.contextmanager
+def compiling(groups: Sequence[RunGroup]) -> Iterator[Callable[[], None]]:
     """Compile all programs at the same time: those of an accelerator take a quarter of a minute each.
 
-    They are kept on disk, and found there when they are first called. Where nothing is kept, there is nothing to gain.
+    Those that learn are compiled while the first rollout is collected, whose own programs take as long; the function
+    waits for them. All are found when they are first called. Where nothing is kept on disk, there is nothing to gain.
     """
     if not jax.config.values["jax_compilation_cache_dir"]:
+        yield lambda: None
         return
-    lowered = [program.lower(*args) for group in groups for program, args in group.compile_jobs()]
-    with ThreadPoolExecutor(max(1, len(lowered))) as pool:
-        list(pool.map(lambda each: each.compile(), lowered))
+    pool = ThreadPoolExecutor(os.cpu_count())
+    try:
+        acting = [pool.submit(_compile, program) for group in groups for program in group.acting_programs()]
+        learning = [pool.submit(_submit_all, pool, group) for group in groups]
+        _wait_for(acting)
+        yield lambda: _wait_for(program for submitted in learning for program in submitted.result())
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _submit_all(pool: ThreadPoolExecutor, group: RunGroup) -> "list[Future[None]]":
+    return [pool.submit(_compile, program) for program in group.learning_programs()]
+
+
+def _compile(program: Program) -> None:
+    function, given = program
+    function.lower(*given).compile()
+
+
+def _wait_for(compiled: "Iterable[Future[None]]") -> None:
+    for each in compiled:
+        each.result()

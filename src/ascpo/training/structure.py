@@ -1,4 +1,4 @@
-"""The networks of an agent, and what is left of them without their parameters."""
+"""The networks of an agent, and what is left of those that act without their parameters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,15 +20,17 @@ class Networks(NamedTuple):
 
 @dataclass(frozen=True)
 class Structure:
-    """The networks of an agent without their parameters, and the way back from vectors of parameters to networks."""
+    """Policy and shield without their parameters, and the way back from vectors of parameters to networks."""
 
-    static: Networks
+    policy: Any
+    shield: Any
     unravel_policy: Callable[[Float[Array, " p"]], PyTree]
     unravel_shield: Callable[[Float[Array, " s"]], PyTree]
     policy_size: int
 
 
-def structure_of(networks: Networks) -> Structure:
-    params, static = eqx.partition(networks, eqx.is_inexact_array)
-    theta, unravel_policy = ravel_pytree(params.policy)
-    return Structure(static, unravel_policy, ravel_pytree(params.shield)[1], theta.size)
+def structure_of(policy: eqx.Module, shield: eqx.Module | None) -> Structure:
+    policy_params, policy_static = eqx.partition(policy, eqx.is_inexact_array)
+    shield_params, shield_static = eqx.partition(shield, eqx.is_inexact_array)
+    theta, unravel_policy = ravel_pytree(policy_params)
+    return Structure(policy_static, shield_static, unravel_policy, ravel_pytree(shield_params)[1], theta.size)

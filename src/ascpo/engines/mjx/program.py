@@ -1,7 +1,7 @@
 """A chunk of steps as one compiled program: physics, task and policies of all environments."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -10,16 +10,16 @@ import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, Float, Int, PyTree, UInt32
 
-from ascpo.engines.actor import Acted, Actor
+from ascpo.engines.actor import Acted, Actor, act
 from ascpo.engines.contract import Rollout
 from ascpo.engines.mjx import scenes
 from ascpo.engines.mjx.physics import Moving, Physics
 from ascpo.engines.precision import precise
-from ascpo.engines.task_step import Settled, TaskStep, begin_episodes
+from ascpo.engines.task_step import begin_episodes, packed_memory, settle_policy, settle_task
 from ascpo.guard.draws import keys_of
 from ascpo.guard.layout import draw_all
 from ascpo.guard.suites import consecutive
-from ascpo.guard.task import Task
+from ascpo.guard.task import Outcome, Task
 
 CHUNK = 25
 """Steps between two looks at the episodes drawn ahead, and as many of these."""
@@ -107,6 +107,41 @@ def over_devices(physics: Physics, mesh: Mesh) -> tuple[Callable[..., Moving], C
     )
 
 
+@dataclass(frozen=True)
+class Ensemble:
+    """Batches of runs whose actors are equal, so that they act as one.
+
+    Algorithms differ in how they learn, and seldom in how they act: twelve of them make a program little larger than
+    one does.
+    """
+
+    actor: Actor
+    batches: tuple[int, ...]
+    runs: tuple[slice, ...]
+    """Where each batch lies among all runs."""
+
+    def join(self, by_batch: Sequence[Array], axis: int = 1) -> Array:
+        """The runs of its batches, one after the other."""
+        return jnp.concatenate([by_batch[i] for i in self.batches], axis)
+
+    def choose(self, by_run: PyTree) -> PyTree:
+        """Its part of something of all runs."""
+        return jax.tree.map(lambda x: jnp.concatenate([x[:, runs] for runs in self.runs], axis=1), by_run)
+
+    def split(self, joined: PyTree) -> Iterator[tuple[int, PyTree]]:
+        """By batch, something of its runs."""
+        own = consecutive([runs.stop - runs.start for runs in self.runs])
+        for batch, runs in zip(self.batches, own, strict=True):
+            yield batch, jax.tree.map(lambda x, runs=runs: x[:, runs], joined)
+
+
+def ensembles(actors: Sequence[Actor], runs: Sequence[slice]) -> list[Ensemble]:
+    alike: dict[Actor, list[int]] = {}
+    for batch, actor in enumerate(actors):
+        alike.setdefault(actor, []).append(batch)
+    return [Ensemble(actor, tuple(found), tuple(runs[i] for i in found)) for actor, found in alike.items()]
+
+
 def _step(
     task: Task,
     actors: tuple[Actor, ...],
@@ -119,37 +154,51 @@ def _step(
     noises: PyTree,
 ) -> tuple[Carry, tuple[list[Rollout], Bool[Array, "env run"]]]:
     """One step of all environments."""
-    steps = [TaskStep(task, actor) for actor in actors]
     mine = consecutive([augmentation.shape[1] for augmentation in carry.augmentations])
-    acted: list[Acted] = [
-        jax.vmap(jax.vmap(step.act), in_axes=(None, 0, 0, 0))(theta, carry.rows[:, own], augmentation, noise)
-        for step, own, theta, augmentation, noise in zip(steps, mine, thetas, carry.augmentations, noises, strict=True)
-    ]
-    executed = jnp.concatenate([each.executed for each in acted], axis=1)
-    moving = move(carry.moving, by_simulation(executed))
-    sensors = by_run(moving.sensors, len(executed))
+    cast = ensembles(actors, mine)
+    acted = _act(task, cast, thetas, carry, noises)
+    moving = move(carry.moving, by_simulation(jnp.concatenate([each.executed for each in acted], axis=1)))
+    sensors = by_run(moving.sensors, len(carry.rows))
     following = next_episodes(upcoming, pool, carry.episodes, carry.played)
-    settled: list[Settled] = [
-        jax.vmap(jax.vmap(step.settle))(carry.rows[:, own], augmentation, sensors[:, own], following.rows[:, own])
-        for step, own, augmentation in zip(steps, mine, carry.augmentations, strict=True)
-    ]
-    done = jnp.concatenate([now.outcome.done for now in settled], axis=1)
-    episodes = carry.episodes + (done & following.fresh)
+    settle = jax.vmap(jax.vmap(functools.partial(settle_task, task)))
+    rows, outcome = settle(carry.rows, sensors, following.rows)
+    settled = _settle_policies(cast, carry.augmentations, outcome)
+    episodes = carry.episodes + (outcome.done & following.fresh)
     after = Carry(
-        rows=jnp.concatenate([now.row for now in settled], axis=1),
-        moving=reset(moving, by_simulation(done), by_simulation(following.pillars)),
+        rows=rows,
+        moving=reset(moving, by_simulation(outcome.done), by_simulation(following.pillars)),
         episodes=episodes,
-        augmentations=tuple(now.augmentation for now in settled),
-        played=scenes.begin(carry.played, pool, following, episodes, done),
+        augmentations=tuple(augmentation for augmentation, _ in settled),
+        played=scenes.begin(carry.played, pool, following, episodes, outcome.done),
     )
-    rollouts = [
-        Rollout.of(before, now.outcome, now.outcome.observation) for before, now in zip(acted, settled, strict=True)
-    ]
+    rollouts = [Rollout.of(before, now, now.observation) for before, (_, now) in zip(acted, settled, strict=True)]
     if carry.played is not None:
         played = carry.played.scene
         own_scenes = [jax.tree.map(lambda x, own=own: x[:, own], played) for own in mine]
         rollouts = [replace(rollout, scene=scene) for rollout, scene in zip(rollouts, own_scenes, strict=True)]
-    return after, (rollouts, jnp.concatenate([now.outcome.diverged for now in settled], axis=1))
+    return after, (rollouts, outcome.diverged)
+
+
+def _act(task: Task, cast: Sequence[Ensemble], thetas: PyTree, carry: Carry, noises: PyTree) -> list[Acted]:
+    """What the policies do, by batch."""
+    acted: dict[int, Acted] = {}
+    raw = packed_memory(task).unpack(carry.rows).observation
+    for each in cast:
+        theta = each.join(thetas, axis=0)
+        given = each.choose(raw), each.join(carry.augmentations), each.join(noises)
+        acted |= each.split(jax.vmap(jax.vmap(functools.partial(act, each.actor)), (None, 0, 0, 0))(theta, *given))
+    return [acted[i] for i in sorted(acted)]
+
+
+def _settle_policies(
+    cast: Sequence[Ensemble], augmentations: Sequence[Array], outcome: Outcome
+) -> list[tuple[Float[Array, "env _run _augmentation"], Outcome]]:
+    """What they remember of a step, and its outcome as they observe it, by batch."""
+    settled: dict[int, tuple[Array, Outcome]] = {}
+    for each in cast:
+        settle = jax.vmap(jax.vmap(functools.partial(settle_policy, each.actor)))
+        settled |= each.split(settle(each.join(augmentations), each.choose(outcome)))
+    return [settled[i] for i in sorted(settled)]
 
 
 @jax.jit

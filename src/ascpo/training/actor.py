@@ -1,0 +1,108 @@
+"""How an agent acts, without how it learns. Agents that act alike have equal actors, which share compiled programs."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PyTree
+
+from ascpo.engines.actor import Decision
+from ascpo.experience.augmentation import Augmentation
+from ascpo.networks.normaliser import Units
+from ascpo.networks.policy import Policy
+from ascpo.networks.shield import Shield, shielded
+from ascpo.training.structure import Structure, structure_of
+
+
+class ActingParts(NamedTuple):
+    """All that an actor goes by."""
+
+    policy: Float[Array, " p"]
+    """The policy's parameters."""
+    units: Units | None
+    """Those in which observations are seen; None as they are."""
+    shield: Float[Array, " s"]
+    """The shield's parameters, and whether it acts. Without a shield, nothing."""
+
+
+@dataclass(frozen=True)
+class AgentActor:
+    """An agent's policy and shield, as engines want them."""
+
+    raw_size: int
+    """Of the environment's observation."""
+    action_size: int
+    costs: int
+    hidden: tuple[int, ...]
+    augmentation: Augmentation
+    normalised: bool
+    shield: Shield | None = None
+    limits: tuple[float, ...] = ()
+    """For the shield. Without one they decide nothing."""
+    margin: float = 0.0
+    """The same."""
+
+    def __post_init__(self) -> None:
+        _ = self.networks  # Built here: they are drawn with NumPy, which is not possible while a program is traced.
+
+    @property
+    def observation_size(self) -> int:
+        """Of what the policy sees: the environment's observation, and the augmentation beside it."""
+        return self.raw_size + len(self.augmentation.initial(self.costs))
+
+    @property
+    def shielded(self) -> bool:
+        return self.shield is not None
+
+    def initial(self) -> Float[Array, " aug"]:
+        return jnp.array(self.augmentation.initial(self.costs), jnp.float32)
+
+    def remember(
+        self, augmentation: Float[Array, " aug"], costs: Float[Array, " m"], signed: Float[Array, " m"]
+    ) -> Float[Array, " aug"]:
+        return self.augmentation.update(augmentation, costs, signed)
+
+    def decide(
+        self, theta: Float[Array, " q"], observation: Float[Array, " obs"], noise: Float[Array, " act"]
+    ) -> Decision:
+        """The action that is drawn, and the one that is taken. θ is what `Agent.acting` gives."""
+        parts = self.parts(theta)
+        seen = self.seen(parts.units, observation)
+        drawn = self.policy(parts.policy).act(seen, noise)
+        if self.shield is None:
+            return Decision(drawn, drawn)
+        network, acts = self.shield_network(self.networks.unravel_shield(parts.shield[:-1])), parts.shield[-1] > 0
+        return Decision(drawn, shielded(self.shield, network, acts, seen, drawn, self.learning_limits))
+
+    def parts(self, theta: Float[Array, " q"]) -> ActingParts:
+        raw = self.raw_size if self.normalised else 0
+        policy, mean, std, shield = jnp.split(theta, self.networks.policy_size + np.arange(3) * raw)
+        return ActingParts(policy, Units(mean, std) if raw else None, shield)
+
+    def seen(self, units: Units | None, observation: Float[Array, "*axes obs"]) -> Float[Array, "*axes obs"]:
+        """What the networks see of an augmented observation. The augmentation has the units of costs."""
+        if units is None:
+            return observation
+        raw = self.raw_size
+        return jnp.concatenate([units(observation[..., :raw]), observation[..., raw:]], axis=-1)
+
+    def policy(self, theta: Float[Array, " p"]) -> Policy:
+        return eqx.combine(self.networks.unravel_policy(theta), self.networks.policy)
+
+    def shield_network(self, params: PyTree) -> Any:
+        return eqx.combine(params, self.networks.shield)
+
+    @property
+    def learning_limits(self) -> Float[Array, " m"]:
+        return jnp.array(self.limits) - self.margin
+
+    @cached_property
+    def networks(self) -> Structure:
+        """Policy and shield without their parameters."""
+        sizes, key = (self.observation_size, self.action_size), jax.random.key(0)
+        shield = self.shield.network(*sizes, self.costs, self.hidden, key) if self.shield else None
+        return structure_of(Policy(*sizes, self.hidden, key=key), shield)

@@ -28,7 +28,7 @@ KEPT = ("config.json", "description.json", "metrics.csv", "metrics.csv.sha256", 
 
 def needs(package):
     missing = importlib.util.find_spec(package) is None
-    return pytest.mark.skipif(missing, reason=f"{package} is not installed: make test-clusters installs it")
+    return pytest.mark.skipif(missing, reason=f"{package} is not installed")
 
 
 def jobs_in(path, seeds=6):

@@ -102,7 +102,7 @@ def slurm(out: Path = Path("runs/slurm"), partition: str = "cpu", minutes: int =
 
 def _requeued(out: Path) -> int:
     """How often SLURM ended a job of a sweep for its time limit."""
-    return sum(log.read_text().count("Requeued job") for log in (out / ".sweep" / "slurm").glob("*.err"))
+    return sum(log.read_text().count("Requeued job") for log in (out / ".sweep" / "slurm").glob("*.out"))
 
 
 def _epochs(out: Path) -> int:

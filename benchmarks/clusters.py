@@ -93,7 +93,8 @@ def slurm(out: Path = Path("runs/slurm"), partition: str = "cpu", minutes: int =
     print(
         f"{time.perf_counter() - began:.0f} s on SLURM, which queued jobs {_requeued(there)} times again.", flush=True
     )
-    subprocess.run([*sweep, *grid, "--jobs", "1", "--out", str(here)], check=True)
+    # A core each, as on SLURM: with more of them XLA adds in another order.
+    subprocess.run([*sweep, *grid, "--jobs", "2", "--cores", "1", "--out", str(here)], check=True)
     for run in sorted(here.glob("*-seed*")):
         for name in ("config.json", "metrics.csv", "policy.safetensors"):
             same = (run / name).read_bytes() == (there / run.name / name).read_bytes()

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import pytest
 
+from ascpo.runs.serialization import BadSetting
 from ascpo.sweep.executors import InProcess, Resources
 from ascpo.sweep.executors.choose import Placement
 from ascpo.sweep.jobs import run_batch
@@ -148,6 +149,15 @@ def free_port():
     with socket.socket() as found:
         found.bind(("", 0))
         return found.getsockname()[1]
+
+
+@needs("ray")
+@pytest.mark.parametrize("kind", ["", "ray://"])
+def test_an_address_at_which_nothing_listens_is_refused_at_once(kind):
+    from ascpo.sweep.executors.ray import connected
+
+    with pytest.raises(BadSetting, match=r"refused. On a machine of the cluster use host:6379"):
+        connected(f"{kind}localhost:{free_port()}")
 
 
 @needs("ray")

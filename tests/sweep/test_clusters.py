@@ -177,7 +177,7 @@ def test_a_ray_cluster_whose_driver_is_killed_stops_training_and_the_same_comman
     assert files(jobs) == {one.name: here[one.name] for one in jobs}
 
 
-def wait_until(happened, seconds=60.0):
+def wait_until(happened, seconds=180.0):
     end = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < end

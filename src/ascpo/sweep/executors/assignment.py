@@ -80,10 +80,10 @@ def train_here(assignment: Assignment, send: Callable[[bytes], None] | None = No
 
 @contextlib.contextmanager
 def reserved_cores(number: int) -> Iterator[list[int]]:
-    """So many cores of this machine, as far as possible such that no other batch has reserved.
+    """Cores of this machine, as far as possible those that no other batch has reserved.
 
-    Ray counts the cores of a machine, and does not say which of them a task may use. The number is kept in any case: XLA
-    adds in an order that depends on it.
+    Ray counts the cores of a machine, and does not say which of them a task may use. Their number is always the same,
+    because XLA adds in an order that depends on it.
     """
     folder = Path(tempfile.gettempdir()) / "ascpo-cores"
     folder.mkdir(exist_ok=True, mode=0o777)

@@ -112,8 +112,8 @@ def cluster():
         # Others on this machine neither find this cluster nor lend it theirs. Paths of sockets must be short.
         patch.setenv("RAY_TMPDIR", folder)
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        cluster, nodes, client = started(attempts=2)
-        yield cluster, nodes, mark, client
+        cluster, nodes = started(attempts=2)
+        yield cluster, nodes, mark
         cluster.shutdown()
 
 
@@ -122,14 +122,14 @@ def started(attempts):
     from ray.cluster_utils import Cluster
 
     lean = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
-    client, cluster = free_port(), Cluster()
+    cluster = Cluster()
     # The workers of a cluster that a shell has started in the background ignore interruptions.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        cluster.add_node(num_cpus=0, ray_client_server_port=client, **lean, **fixed_ports())
+        cluster.add_node(num_cpus=0, **lean, **fixed_ports())
         nodes = [cluster.add_node(wait=False, num_cpus=1, **lean, **fixed_ports()) for _ in range(2)]
         cluster.wait_for_nodes()
-        return cluster, nodes, f"ray://localhost:{client}"
+        return cluster, nodes
     except Exception as error:  # Ray has no narrower kind for it.
         cluster.shutdown()
         if attempts == 1:
@@ -162,7 +162,7 @@ def test_an_address_at_which_nothing_listens_is_refused_at_once(kind):
 
 @needs("ray")
 def test_a_ray_cluster_whose_driver_is_killed_stops_training_and_the_same_command_resumes(cluster, here, tmp_path):
-    jobs, (ray, _, mark, _) = jobs_in(tmp_path)[:2], cluster
+    jobs, (ray, _, mark) = jobs_in(tmp_path)[:2], cluster
     Record(tmp_path).write(jobs, Placement(on=ray.address), SIX)
     command = [sys.executable, "-m", "ascpo.cli.main", "sweep", "resume", str(tmp_path)]
     with subprocess.Popen(command) as driver:
@@ -188,7 +188,7 @@ def wait_until(happened, seconds=180.0):
 def test_a_ray_cluster_that_loses_a_node_and_a_worker_trains_the_same_runs(cluster, here, tmp_path):
     from ascpo.sweep.executors.ray import OnRay
 
-    jobs, (ray, nodes, mark, _) = jobs_in(tmp_path), cluster
+    jobs, (ray, nodes, mark) = jobs_in(tmp_path), cluster
     executor = OnRay(ray.address, Resources(), sign_in(tmp_path))
 
     def kill_machine(name):
@@ -206,11 +206,11 @@ def test_a_ray_cluster_that_loses_a_node_and_a_worker_trains_the_same_runs(clust
 
 
 @needs("ray")
-def test_ray_sends_the_runs_to_a_driver_elsewhere_also_after_a_stop(cluster, here, tmp_path):
+def test_ray_sends_the_runs_where_no_file_system_is_shared_also_after_a_stop(cluster, here, tmp_path):
     from ascpo.sweep.executors.ray import OnRay
 
     jobs = jobs_in(tmp_path, seeds=1)[:1]
-    executor = OnRay(cluster[-1], Resources(), None)
+    executor = OnRay(cluster[0].address, Resources(), None)
     try:
         (task,) = executor.submit([tuple(jobs)])
         while not executor.nodes():

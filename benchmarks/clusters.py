@@ -6,6 +6,7 @@ slurm  a sweep on the SLURM cluster that this machine belongs to: a job and the 
        jobs, and the files must be those of a local sweep, byte for byte
 """
 
+import json
 import os
 import resource
 import signal
@@ -73,36 +74,36 @@ def tune(out: Path = Path("runs/tuning"), trials: int = 20, killed_after: int = 
 
 def slurm(out: Path = Path("runs/slurm"), partition: str = "cpu", minutes: int = 3, steps: int = 120_000) -> None:
     """Train two suites on SLURM, with faults, and on this machine, without; compare the files."""
-    grid = [
-        "--env",
-        "Point-1-Hazard",
-        "Point-1-Pillar",
-        "--algo",
-        "trpo",
-        "--seeds",
-        "0..1",
-        "--total-steps",
-        str(steps),
-    ]
-    grid += [word for one in ("num_envs=4", "horizon=100", "hidden=8,8") for word in ("--set", one)]
     sweep = [sys.executable, "-m", "ascpo.cli.main", "sweep"]
-    on = ["--on", "slurm", "--slurm", f"partition={partition}", "--slurm", f"time={minutes}", "--cores", "1"]
-    there, here = out / "slurm", out / "local"
-    driver = subprocess.Popen([*sweep, *grid, *on, "--checkpoint-every", "0", "--yes", "--out", str(there)])
-    while driver.poll() is None and not _epochs(there) >= 3:
+    tiny = "--set num_envs=4 --set horizon=100 --set hidden=8,8 --evaluate 0 --checkpoint-every 0 --yes"
+    grid = f"--env Point-1-Hazard Point-1-Pillar --algo trpo --seeds 0..1 --total-steps {steps} {tiny}".split()
+    on = f"--on slurm --slurm partition={partition} --slurm time={minutes} --cores 1 --memory 1".split()
+    there, here, began = out / "slurm", out / "local", time.perf_counter()
+    driver = subprocess.Popen([*sweep, *grid, *on, "--out", str(there)])
+    while driver.poll() is None and _epochs(there) < 3:
         time.sleep(1.0)
-    subprocess.run(["pkill", "--signal", "KILL", "--oldest", "--full", "submitit.core._submit"], check=True)
-    print("Killed a job.", flush=True)
+    job = json.loads((there / ".sweep" / "slurm" / "jobs.json").read_text())[0]
+    subprocess.run(["scancel", "--signal", "KILL", job], check=True)
+    print(f"Killed the job {job} after {_epochs(there)} epochs in all.", flush=True)
     time.sleep(30.0)
     driver.kill()
     driver.wait()
     print(f"Killed the driver after {_epochs(there)} epochs in all.", flush=True)
-    subprocess.run([*sweep, "resume", str(there)], check=True)
-    subprocess.run([*sweep, *grid, "--yes", "--jobs", "1", "--out", str(here)], check=True)
+    subprocess.run([*sweep, "resume", str(there), "--yes"], check=True)
+    print(
+        f"{time.perf_counter() - began:.0f} s on SLURM, which queued jobs {_requeued(there)} times again.", flush=True
+    )
+    # A core each, as on SLURM: with more of them XLA adds in another order.
+    subprocess.run([*sweep, *grid, "--jobs", "2", "--cores", "1", "--out", str(here)], check=True)
     for run in sorted(here.glob("*-seed*")):
         for name in ("config.json", "metrics.csv", "policy.safetensors"):
             same = (run / name).read_bytes() == (there / run.name / name).read_bytes()
             print(f"{run.name}/{name}: {'the same bytes' if same else 'DIFFERENT'}")
+
+
+def _requeued(out: Path) -> int:
+    """How often SLURM ended a job of a sweep for its time limit."""
+    return sum(log.read_text().count("Requeued job") for log in (out / ".sweep" / "slurm").glob("*.out"))
 
 
 def _epochs(out: Path) -> int:

@@ -94,7 +94,8 @@ def log_page() -> str:
                 MADE,
                 "## metrics.csv",
                 "The table has one row per epoch, and a row is on disk as soon as its epoch is over. The same "
-                "`config.json` gives the same bytes on the same machine, however often the run was stopped. With "
+                "`config.json` gives the same bytes on the same machine with the same number of cores, however often "
+                "the run was stopped. With "
                 "several constraints, a column that belongs to one of them ends in its name: `Nu_hazard`, "
                 "`EpMaxCost_pillar`. A column that an algorithm does not use is `nan`, or is missing.",
                 table(("column", "meaning"), [(f"`{name}`", meaning) for name, meaning in COLUMNS.items()]),

@@ -3,36 +3,47 @@
 import importlib.util
 import os
 import signal
+import socket
+import subprocess
+import sys
+import tempfile
 import time
-from functools import partial
+import warnings
+from dataclasses import replace
 
 import pytest
 
+from ascpo.runs.serialization import BadSetting
 from ascpo.sweep.executors import InProcess, Resources
+from ascpo.sweep.executors.choose import Placement
 from ascpo.sweep.jobs import run_batch
+from ascpo.sweep.record import Record
 from ascpo.sweep.scheduler import BatchSizes, run_sweep
 from ascpo.sweep.store import epochs_done
 from tests.sweep.helpers import Recorder, job
 
 SUITES = ("Point-1-Hazard", "Point-4-Hazard")
-THREE = BatchSizes(host=3)
+EPOCHS = 3
+SIX = BatchSizes(host=6)
+"""Every process of a batch traces its programs for seconds, and then needs hardly more for six runs than for one."""
 KEPT = ("config.json", "description.json", "metrics.csv", "metrics.csv.sha256", "policy.safetensors")
 
 
 def needs(package):
     missing = importlib.util.find_spec(package) is None
-    return pytest.mark.skipif(missing, reason=f"{package} is not installed: make test-clusters installs it")
+    return pytest.mark.skipif(missing, reason=f"{package} is not installed")
 
 
 def jobs_in(path, seeds=6):
-    return [job(path, "trpo", seed, env) for env in SUITES for seed in range(seeds)]
+    found = [job(path, "trpo", seed, env) for env in SUITES for seed in range(seeds)]
+    return [replace(one, config=replace(one.config, total_steps=40 * EPOCHS)) for one in found]
 
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
     """The files of all runs, trained in this process, by the name of the run."""
     jobs = jobs_in(tmp_path_factory.mktemp("here"))
-    run_sweep(jobs, InProcess(run_batch), Recorder(), batches=THREE)
+    run_sweep(jobs, InProcess(run_batch), Recorder(), batches=SIX)
     return files(jobs)
 
 
@@ -41,16 +52,26 @@ def files(jobs):
 
 
 class Killer(Recorder):
-    """Progress that kills something, once each, when there is one more run with an epoch."""
+    """Progress that kills a worker when a run has an epoch, and then the machine that continues its batch."""
 
-    def __init__(self, jobs, *kills):
+    def __init__(self, jobs, mark, kill_machine=lambda name: None):
         super().__init__()
-        self.jobs, self.kills = jobs, list(enumerate(kills))
+        self.jobs, self.mark, self.kill_machine = jobs, mark, kill_machine
+        self.killed, self.lost_batch = [], None
 
     def update(self):
         super().update()
-        if self.kills and sum(epochs_done(one.run) > 0 for one in self.jobs) > self.kills[0][0]:
-            self.kills.pop(0)[1]()
+        if not self.killed and any(epochs_done(one.run) for one in self.jobs):
+            self.killed = workers_of(self.mark)[:1]
+            for worker in self.killed:
+                os.kill(worker, signal.SIGKILL)
+        if len(self.killed) == 1 and self.lost_batch in self.nodes:
+            self.killed.append(self.nodes[self.lost_batch])
+            self.kill_machine(self.killed[-1])
+
+    def lose(self, batch, error):
+        super().lose(batch, error)
+        self.lost_batch = batch
 
 
 def sign_in(path):
@@ -83,23 +104,84 @@ def marked(monkeypatch, tmp_path):
     return str(tmp_path)
 
 
-def kill_worker(mark):
-    for worker in workers_of(mark)[:1]:
-        os.kill(worker, signal.SIGKILL)
-
-
 @pytest.fixture(scope="module")
 def cluster():
-    """A Ray cluster of three nodes with a core each, and a head that trains nothing."""
+    """A Ray cluster of three nodes. The first one trains nothing, the other two have a core each."""
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="ray-") as folder:
+        patch.setenv("ASCPO_TEST_MARK", mark := f"ray-{os.getpid()}")
+        # Others on this machine neither find this cluster nor lend it theirs. Paths of sockets must be short.
+        patch.setenv("RAY_TMPDIR", folder)
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        cluster, nodes = started(attempts=2)
+        yield cluster, nodes, mark
+        cluster.shutdown()
+
+
+def started(attempts):
+    """Start Ray. A node ends if its agents, two Python processes, need longer than 15 seconds to start."""
     from ray.cluster_utils import Cluster
 
-    mark = os.environ.setdefault("ASCPO_TEST_MARK", f"ray-{os.getpid()}")
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-    nodes = [cluster.add_node(wait=False, num_cpus=1) for _ in range(3)]
-    cluster.wait_for_nodes()
-    yield cluster, nodes, mark
-    cluster.shutdown()
-    del os.environ["ASCPO_TEST_MARK"]
+    lean = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
+    cluster = Cluster()
+    # The workers of a cluster that a shell has started in the background ignore interruptions.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        cluster.add_node(num_cpus=0, **lean, **fixed_ports())
+        nodes = [cluster.add_node(wait=False, num_cpus=1, **lean, **fixed_ports()) for _ in range(2)]
+        cluster.wait_for_nodes()
+        return cluster, nodes
+    except Exception as error:  # Ray has no narrower kind for it.
+        cluster.shutdown()
+        if attempts == 1:
+            pytest.fail(f"Ray did not start, twice: {error}")
+        warnings.warn(f"Ray did not start and is tried once more: {error}", stacklevel=1)
+        return started(attempts - 1)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def fixed_ports():
+    """A node whose ports are known does not wait until its agents have chosen some."""
+    return {name: free_port() for name in ("runtime_env_agent_port", "metrics_agent_port", "metrics_export_port")}
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("", 0))
+        return found.getsockname()[1]
+
+
+@needs("ray")
+@pytest.mark.parametrize("kind", ["", "ray://"])
+def test_an_address_at_which_nothing_listens_is_refused_at_once(kind):
+    from ascpo.sweep.executors.ray import connected
+
+    with pytest.raises(BadSetting, match=r"refused. On a machine of the cluster use host:6379"):
+        connected(f"{kind}localhost:{free_port()}")
+
+
+@needs("ray")
+def test_a_ray_cluster_whose_driver_is_killed_stops_training_and_the_same_command_resumes(cluster, here, tmp_path):
+    jobs, (ray, _, mark) = jobs_in(tmp_path)[:2], cluster
+    Record(tmp_path).write(jobs, Placement(on=ray.address), SIX)
+    command = [sys.executable, "-m", "ascpo.cli.main", "sweep", "resume", str(tmp_path)]
+    with subprocess.Popen(command) as driver:
+        wait_until(lambda: any(epochs_done(one.run) for one in jobs))
+        trainings = workers_of(mark)
+        driver.kill()
+    # At once, while the first workers may be there still.
+    with subprocess.Popen(command) as driver:
+        wait_until(lambda: not set(trainings) & set(workers_of(mark)))
+        assert driver.wait() == 0
+    assert trainings
+    assert files(jobs) == {one.name: here[one.name] for one in jobs}
+
+
+def wait_until(happened, seconds=180.0):
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 @needs("ray")
@@ -108,10 +190,14 @@ def test_a_ray_cluster_that_loses_a_node_and_a_worker_trains_the_same_runs(clust
 
     jobs, (ray, nodes, mark) = jobs_in(tmp_path), cluster
     executor = OnRay(ray.address, Resources(), sign_in(tmp_path))
-    lose_node = partial(ray.remove_node, nodes[0], allow_graceful=False)
-    progress = Killer(jobs, partial(kill_worker, mark), lose_node)
+
+    def kill_machine(name):
+        (lost,) = (node for node in nodes if f"({node.node_id[:4]})" in name)
+        ray.remove_node(lost, allow_graceful=False)
+
+    progress = Killer(jobs, mark, kill_machine)
     try:
-        outcomes = run_sweep(jobs, executor, progress, batches=THREE)
+        outcomes = run_sweep(jobs, executor, progress, batches=SIX)
     finally:
         executor.close()
     assert [one.status for one in outcomes] == ["trained"] * 12
@@ -143,10 +229,10 @@ def test_ray_sends_the_runs_where_no_file_system_is_shared_also_after_a_stop(clu
 def test_submitit_with_a_killed_job_trains_the_same_runs(here, tmp_path, marked):
     from ascpo.sweep.executors.slurm import OnSlurm
 
-    jobs = jobs_in(tmp_path, seeds=1)
+    jobs = jobs_in(tmp_path)[:2]
     executor = OnSlurm(tmp_path / "jobs", Resources(), {}, sign_in(tmp_path), cluster="local")
-    progress = Killer(jobs, partial(kill_worker, marked))
-    outcomes = run_sweep(jobs, executor, progress)
+    progress = Killer(jobs, marked)
+    outcomes = run_sweep(jobs, executor, progress, batches=SIX)
     assert [one.status for one in outcomes] == ["trained"] * 2
     assert len(progress.lost) == 1
     assert files(jobs) == {one.name: here[one.name] for one in jobs}

@@ -14,6 +14,7 @@ from ascpo.runs.links import LinkInRun
 from ascpo.runs.serialization import BadSetting
 from ascpo.sweep.evaluation import FixedStarts, HeldOutEpisodes
 from ascpo.sweep.executors import End, InProcess, Processes, choose, gpu_sharing
+from ascpo.sweep.executors.assignment import reserved_cores
 from ascpo.sweep.executors.choose import Placement, open_executor
 from ascpo.sweep.executors.contract import Resources
 from ascpo.sweep.executors.gpu_sharing import GpuSharing, share_gpus
@@ -226,3 +227,10 @@ def test_an_error_without_a_text_is_known_by_its_name(tmp_path):
 def test_a_job_survives_json(tmp_path, evaluation):
     one = job(tmp_path, "ascpo", evaluation=evaluation)
     assert Job.from_data(json.loads(json.dumps(one.to_data()))) == one
+
+
+def test_batches_of_a_cluster_have_different_cores_while_there_are_some(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("ascpo.sweep.executors.assignment.my_cores", lambda: [0, 2, 4])
+    with reserved_cores(2) as first, reserved_cores(2) as second, reserved_cores(1) as third:
+        assert (first, second, third) == ([0, 2], [4, 0], [0])

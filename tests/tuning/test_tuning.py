@@ -16,9 +16,7 @@ from ascpo.tuning.report import front, verdict, write_report
 from ascpo.tuning.space import Axis, axes_of
 from ascpo.tuning.study import EVALUATION_SEED, FIRST_SEED, Search, Setup
 
-needs_optuna = pytest.mark.skipif(
-    importlib.util.find_spec("optuna") is None, reason="optuna is not installed: make test-clusters installs it"
-)
+needs_optuna = pytest.mark.skipif(importlib.util.find_spec("optuna") is None, reason="optuna is not installed")
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ class RayHosts:
 
             address, logs = ray.get(on(0, _address)), _logs(run, self.hosts)
             told = [run.told(address, self.hosts, i, resume) for i in range(self.hosts)]
-            refs = [on(i, host_here, told[i], logs[i]) for i in range(self.hosts)]
+            refs = [on(i, _ray_host, told[i], logs[i]) for i in range(self.hosts)]
             return _ends(ray, refs)
         finally:
             remove_placement_group(group)
@@ -203,6 +203,13 @@ def _slurm_host(run: HostsRun, logs: list[str], resume: bool) -> End:
     # All machines know the number of the job, and so the port.
     address = f"{job.hostnames[0]}:{_FIRST_PORT + int(job.raw_job_id) % _PORTS}"
     return host_here(run.told(address, job.num_tasks, job.global_rank, resume), logs[job.global_rank])
+
+
+def _ray_host(told: Plain, log: str) -> End:
+    from ascpo.sweep.executors.ray import heed_cancellation
+
+    heed_cancellation()
+    return host_here(told, log)
 
 
 def _ends(ray: Any, refs: list[Any]) -> list[End]:

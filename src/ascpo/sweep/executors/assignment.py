@@ -80,9 +80,10 @@ def train_here(assignment: Assignment, send: Callable[[bytes], None] | None = No
 
 @contextlib.contextmanager
 def reserved_cores(number: int) -> Iterator[list[int]]:
-    """Cores of this machine that no other batch has reserved; none if there are not enough of them.
+    """Cores of this machine, as far as possible those that no other batch has reserved.
 
-    Ray counts the cores of a machine, and does not say which of them a task may use.
+    Ray counts the cores of a machine, and does not say which of them a task may use. Their number is always the same,
+    because XLA adds in an order that depends on it.
     """
     folder = Path(tempfile.gettempdir()) / "ascpo-cores"
     folder.mkdir(exist_ok=True, mode=0o777)
@@ -95,10 +96,8 @@ def reserved_cores(number: int) -> Iterator[list[int]]:
                 mine.append(core)
             if len(mine) == number:
                 break
-        if len(mine) < number:
-            stack.close()
-            mine = []
-        yield mine
+        others = [core for core in my_cores() if core not in mine]
+        yield mine + others[: number - len(mine)]
 
 
 def _appears(file: Path) -> bool:

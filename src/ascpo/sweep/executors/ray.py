@@ -1,10 +1,11 @@
 """Train on a Ray cluster. Ray queues the batches, and finds machines with the cores, GPUs and memory that they need.
 
 A worker process of Ray starts the same process that trains on one machine, and waits for it. So a batch leaves the same
-files, and if Ray's worker is killed, the training notices, saves its runs and ends.
+files. When the driver is gone, Ray ends its workers and their trainings, which continue from their last checkpoints.
 """
 
 import os
+import signal
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,8 @@ from ascpo.sweep.jobs import Batch, Job
 _NEWS_EVERY = 1.0
 """Seconds between two questions to the mailbox."""
 _TIME_TO_SAVE = 120.0
+_TIME_TO_ANSWER = 10.0
+"""Seconds that a machine may take to accept a connection. Ray itself would try for minutes."""
 
 
 class Mailbox:
@@ -47,12 +50,18 @@ def train_task(assignment: Assignment, task: int, mailbox: Any) -> End:
     """What a worker of Ray does."""
     import ray
 
+    heed_cancellation()
     node = ray.get_runtime_context().get_node_id()
     mailbox.started.remote(task, f"{socket.gethostname()} ({node[:4]})")
     if assignment.sign:
         return train_here(assignment)
     # The runs have arrived before their end is told.
     return train_here(assignment, lambda files: ray.get(mailbox.send.remote(task, files)))
+
+
+def heed_cancellation() -> None:
+    """Ray cancels a task with an interruption, which all workers ignore if a shell started Ray in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class OnRay:
@@ -175,10 +184,14 @@ def connected(address: str) -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if address != "ray":
         try:
+            _knock(address)
             ray.init(address, **quiet)
         except (ConnectionError, ImportError, OSError, RuntimeError, ValueError) as error:
-            why = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise BadSetting(f"There is no Ray cluster at {address}: {why}") from error
+            why = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+            raise BadSetting(
+                f"There is no Ray cluster at {address}: {why}. On a machine of the cluster use host:6379, the port of "
+                f"`ray start --head`. From elsewhere use ray://host:10001."
+            ) from error
         return ray
     try:
         ray.init("auto", **quiet)
@@ -186,3 +199,8 @@ def connected(address: str) -> Any:
         # Nothing outside this machine can reach it.
         ray.init(include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
     return ray
+
+
+def _knock(address: str) -> None:
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    socket.create_connection((host.strip("[]"), int(port)), _TIME_TO_ANSWER).close()

@@ -8,12 +8,14 @@ from numpy.testing import assert_array_equal
 
 import ascpo
 from ascpo.cli import check
+from ascpo.engines.functional import FunctionalEngine
 from ascpo.evaluation.certify import check as check_certificate
 from ascpo.evaluation.kept import worst_file
 from ascpo.evaluation.records import read_records
 from ascpo.evaluation.retrace import retrace
 from ascpo.replay.frames import NoFrames, render_episode
 from tests import worlds
+from tests.docs.test_docs import ROOT, blocks
 from tests.runs.helpers import EPOCH, tiny
 from tests.slow import slow
 
@@ -39,7 +41,7 @@ def test_a_resumed_training_ends_with_the_same_metrics_and_policy_bit_for_bit(ru
     assert_array_equal(resumed.policy._file.theta, run.policy._file.theta)
 
 
-def test_it_is_evaluated_and_its_worst_episodes_repeat_bit_for_bit(run):
+def test_it_is_evaluated_and_its_worst_episodes_repeat_bit_for_bit(run, unchecked_shapes):
     found = ascpo.evaluate(run.directory, env=worlds.slope, episodes=20)
     assert len(found.episodes["EpRet"]) == 20
     records = read_records(run.directory / worst_file("sampled"))
@@ -49,7 +51,7 @@ def test_it_is_evaluated_and_its_worst_episodes_repeat_bit_for_bit(run):
         render_episode(records[0], NAME, print)
 
 
-def test_it_is_certified_and_the_certificate_can_be_repeated(run):
+def test_it_is_certified_and_the_certificate_can_be_repeated(run, unchecked_shapes):
     ascpo.certify(run.directory, env=NAME, episodes=12, probability=0.5)
     assert check_certificate(run.directory, env=NAME).certificate.plan.env == NAME
 
@@ -60,6 +62,7 @@ def test_several_seeds_train_at_the_same_time_as_if_each_were_alone(run, tmp_pat
     assert (first.directory / "metrics.csv").read_bytes() == (run.directory / "metrics.csv").read_bytes()
 
 
+@slow("draws figures")
 def test_a_report_is_written(run):
     assert ascpo.report(run).page.exists()
 
@@ -107,6 +110,14 @@ def test_what_would_change_nothing_is_refused_before_anything_is_written(options
 def test_what_makes_something_else_is_refused(made, sentence, tmp_path):
     with pytest.raises(ValueError, match=sentence):
         ascpo.train(made, total_steps=EPOCH, out=tmp_path / "runs", **SMALL)
+
+
+def test_the_world_of_the_documentation_can_be_trained_on(monkeypatch):
+    (block,) = [one for one in blocks(ROOT / "docs" / "your-own-environment.md", "python") if "class Point" in one]
+    trained = []
+    monkeypatch.setattr(ascpo, "train", lambda env, **settings: trained.append(env), raising=False)
+    exec(compile(block, "your-own-environment.md", "exec"), {"__name__": "point"})
+    assert FunctionalEngine(trained[0](), 1).notes == ()
 
 
 def test_a_world_itself_is_no_factory():

@@ -55,7 +55,7 @@ def pieces(rollout, listed):
     return found
 
 
-def test_an_episode_is_the_same_to_the_bit_alone_and_beside_others_from_its_actions():
+def test_an_episode_is_the_same_to_the_bit_alone_and_beside_others_from_its_actions(unchecked_shapes):
     """Another policy, another number of environments and other episodes around it change nothing."""
     company = played(EPISODES, noise(4))
     found = pieces(company, len(EPISODES))

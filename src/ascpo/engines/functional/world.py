@@ -30,9 +30,8 @@ class Transition:
 class World(HasSizes, Protocol):
     """One environment as pure functions. A state is any pytree of arrays, and the same kind throughout.
 
-    A world may also have
-        action_bounds        the lowest and the highest action; the policy's actions are scaled to them
-        max_episode_steps    longer episodes are truncated
+    A world may also have `action_bounds`, the lowest and the highest action, to which the policy's actions are scaled,
+    and `max_episode_steps`, after which an episode is truncated.
     """
 
     def begin(self, key: RandomKey) -> State:

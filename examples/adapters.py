@@ -53,10 +53,11 @@ def highway() -> gymnasium.Env[Any, Any]:
     return Cost(env, lambda _, info: float(info["crashed"]))
 
 
+def too_far(state: Any) -> Any:
+    """How far the cart is beyond 10 cm from the middle."""
+    return jnp.maximum(jnp.abs(state.data.qpos[0]) - 0.1, 0.0)
+
+
 def cartpole() -> ascpo.PlaygroundWorld:
     """A cart of MuJoCo Playground that must balance its pole near the middle. Its steps are compiled by JAX."""
-
-    def too_far(state: Any) -> Any:
-        return jnp.maximum(jnp.abs(state.data.qpos[0]) - 0.1, 0.0)
-
     return ascpo.PlaygroundWorld("CartpoleBalance", too_far, ("distance",), config={"episode_length": 250})

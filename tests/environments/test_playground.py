@@ -68,6 +68,12 @@ def test_sizes_and_time_limit_are_those_of_the_environment(toy):
     assert engine.notes == ()
 
 
+def test_worlds_are_equal_by_value_so_that_their_programs_are_compiled_once(toy):
+    one, same, other = (ascpo.PlaygroundWorld("Fall", speed, (name,)) for name in ("speed", "speed", "pace"))
+    assert one == same != other
+    assert hash(one) == hash(same)
+
+
 def test_an_action_is_repeated_and_the_largest_cost_of_the_repetitions_counts(toy):
     """Two repetitions a step. The speeds are 1 and 2, 3 and 4, 4 and 4. From the second one on they cost."""
     _, r = collected(ascpo.PlaygroundWorld("Fall", speed), [7.0, 1.0, 0.0])

@@ -33,6 +33,7 @@ class PlaygroundWorld:
         observation: str = "state",
         config: Mapping[str, Any] | None = None,
     ) -> None:
+        self._value = name, cost, cost_names, observation, repr(config)
         self._env = _load(name, {"impl": "jax"} | dict(config or {}))
         self._cost, self._observation = cost, observation
         settings = self._env._config
@@ -42,6 +43,12 @@ class PlaygroundWorld:
         self.action_size = int(self._env.action_size)
         self.action_bounds = -np.ones(self.action_size, np.float32), np.ones(self.action_size, np.float32)
         self.max_episode_steps = -(-int(settings.episode_length) // self._repeat)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PlaygroundWorld) and self._value == other._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
 
     def begin(self, key: RandomKey) -> PlaygroundState:
         # Its environments expect keys of the older kind, which are plain arrays.

@@ -121,7 +121,7 @@ class FunctionalEngine:
     def _report(self, trace: Trace) -> None:
         for t, env in np.argwhere(np.asarray(trace.broken)).tolist():
             seed, episode = episode_id(np.asarray(trace.ids[t, env]))
-            self.divergences.report([Divergence(env, seed, episode, int(trace.steps[t, env]) + 1, BROKEN)])
+            self.divergences.report([Divergence(env, seed, episode, int(trace.steps[t, env]), BROKEN)])
 
 
 def _snapshot(runs: Sequence[Running], number: int) -> Snapshot:

@@ -62,7 +62,6 @@ class Moved(NamedTuple):
 
     result: Transition
     observation: Float[Array, "*axes obs"]
-    broken: Bool[Array, "*axes"]
 
 
 class Trace(NamedTuple):
@@ -99,9 +98,9 @@ def programs(rules: Rules, actor: Actor) -> Programs:
 
     def step(theta: Theta, now: Running, noise: Float[AnyArray, "env act"]) -> tuple[Running, tuple[Rollout, Trace]]:
         acted = acting(theta, now.course.observation, now.augmentation, noise)
-        course, moved = world.advance(now.course, acted.executed)
+        course, moved, trace = world.advance(now.course, acted.executed)
         augmentation, rollout = settling(now.augmentation, acted, moved)
-        return Running(course, augmentation), (rollout, Trace(moved.broken, now.course.episodes.ids, now.course.steps))
+        return Running(course, augmentation), (rollout, trace)
 
     @jax.jit
     def collect(theta: Theta, running: Running, noise: Float[Array, "time env act"]) -> tuple[Running, Rollout, Trace]:
@@ -125,7 +124,7 @@ class WorldPrograms(NamedTuple):
     """Begin episodes, and take a step of all environments, after which episodes that ended begin anew."""
 
     begin: Callable[[Episodes], Course]
-    advance: Callable[[Course, Float[Array, "_env _act"]], tuple[Course, Moved]]
+    advance: Callable[[Course, Float[Array, "_env _act"]], tuple[Course, Moved, Trace]]
 
 
 @functools.lru_cache(maxsize=8)
@@ -143,10 +142,10 @@ def _begin(world: World, episodes: Episodes) -> Course:
     return Course(episodes, steps, state, jax.vmap(world.observe)(state))
 
 
-def _advance(rules: Rules, now: Course, drawn: Float[Array, "env act"]) -> tuple[Course, Moved]:
-    steps = now.steps + 1
+def _advance(rules: Rules, now: Course, drawn: Float[Array, "env act"]) -> tuple[Course, Moved, Trace]:
+    ids, steps = now.episodes.ids, now.steps + 1
     move = jax.vmap(functools.partial(_move, rules))
-    moved = move(now.state, now.observation, steps, drawn, step_keys(now.episodes.ids, steps))
+    moved, broken = move(now.state, now.observation, steps, drawn, step_keys(ids, steps))
     done = moved.result.terminated | moved.result.truncated
     episodes = now.episodes.end(done)
     on = Course(episodes, steps, moved.result.state, moved.observation)
@@ -156,7 +155,7 @@ def _advance(rules: Rules, now: Course, drawn: Float[Array, "env act"]) -> tuple
         lambda: jax.tree.map(functools.partial(_where, done), _begin(rules.world, episodes), on),
         lambda: on,
     )
-    return replace(course, episodes=episodes), moved
+    return replace(course, episodes=episodes), moved, Trace(broken, ids, steps)
 
 
 def _where(done: Bool[Array, " env"], new: Array, old: Array) -> Array:
@@ -173,7 +172,7 @@ def _move(
     step: Int[Array, ""],
     drawn: Float[Array, " act"],
     key: RandomKey,
-) -> Moved:
+) -> tuple[Moved, Bool[Array, ""]]:
     """One environment. Where it is NaN or infinite, the simulation broke down: the episode ends over every limit.
 
     A reward alone that is not finite is a mistake in the world. It is left as it is, and stops a training.
@@ -193,7 +192,7 @@ def _move(
         terminated=moved.terminated | broken,
         truncated=moved.truncated | late,
     )
-    return Moved(result, jnp.where(broken, observation, after), broken)
+    return Moved(result, jnp.where(broken, observation, after)), broken
 
 
 def _settle(

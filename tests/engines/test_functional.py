@@ -174,3 +174,14 @@ def test_a_world_without_time_limit_and_bounds_gets_notes():
     assert FunctionalEngine(worlds.Slope(), 1).notes == ()
     assert FunctionalEngine(worlds.Endless(), 1).notes == (UNBOUNDED, ENDLESS)
     assert FunctionalEngine(worlds.Endless(), 1, max_episode_steps=9).notes == (UNBOUNDED,)
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_programs_results_have_the_types_of_its_arguments_so_that_it_is_compiled_once(listed):
+    """A constant leaves its type open, and the program would be compiled a second time for what comes out of it."""
+    engine = FunctionalEngine(worlds.Slope(), 2)
+    engine.start_at(ACTOR, EPISODES) if listed else engine.start([RunBatch(ACTOR, (0,))])
+    before = engine._batches[0][0]
+    collect(engine, noise(2, 1))
+    types = [[(x.shape, x.dtype, x.weak_type) for x in jax.tree.leaves(run)] for run in (before, engine._batches[0][0])]
+    assert types[0] == types[1]

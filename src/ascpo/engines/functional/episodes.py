@@ -60,7 +60,7 @@ class ListedEpisodes:
         playlist, idle = Playlist(num_envs), width - num_envs
         current, reserved = (jnp.asarray(np.pad(x, (0, idle))) for x in (playlist.current, playlist.reserved))
         return ListedEpisodes(
-            jnp.asarray(listed), current, reserved, jnp.asarray(2 * num_envs), jnp.arange(width) < num_envs
+            jnp.asarray(listed), current, reserved, jnp.int32(2 * num_envs), jnp.arange(width) < num_envs
         )
 
     @property

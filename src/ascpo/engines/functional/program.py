@@ -138,7 +138,7 @@ def world_programs(rules: Rules) -> WorldPrograms:
 
 def _begin(world: World, episodes: Episodes) -> Course:
     steps = jnp.zeros(len(episodes.ids), jnp.int32)
-    state = jax.vmap(world.begin)(step_keys(episodes.ids, steps))
+    state = _strong(jax.vmap(world.begin)(step_keys(episodes.ids, steps)))
     return Course(episodes, steps, state, jax.vmap(world.observe)(state))
 
 
@@ -148,14 +148,24 @@ def _advance(rules: Rules, now: Course, drawn: Float[Array, "env act"]) -> tuple
     moved, broken = move(now.state, now.observation, steps, drawn, step_keys(ids, steps))
     done = moved.result.terminated | moved.result.truncated
     episodes = now.episodes.end(done)
-    on = Course(episodes, steps, moved.result.state, moved.observation)
+    on = Course(episodes, steps, _strong(moved.result.state), moved.observation)
     # To begin an episode may take longer than a step, and few steps end one.
     course = jax.lax.cond(
         jnp.any(done),
         lambda: jax.tree.map(functools.partial(_where, done), _begin(rules.world, episodes), on),
         lambda: on,
     )
+    # The state is large, and the policy has no use for it.
+    moved = Moved(replace(moved.result, state=None), moved.observation)
     return replace(course, episodes=episodes), moved, Trace(broken, ids, steps)
+
+
+def _strong(state: State) -> State:
+    """With types that no constant left open: programs would be compiled once more for each such type."""
+    is_key = jax.dtypes.prng_key
+    return jax.tree.map(
+        lambda x: x if jnp.issubdtype(x.dtype, is_key) else jax.lax.convert_element_type(x, x.dtype), state
+    )
 
 
 def _where(done: Bool[Array, " env"], new: Array, old: Array) -> Array:

@@ -6,9 +6,6 @@ from typing import Annotated, cast
 import tyro
 
 from ascpo.cli.parsing import parsed
-from ascpo.engines.functional.inspection import inspect_world
-from ascpo.engines.functional.world import World
-from ascpo.engines.gymnasium.inspection import inspect, made_by
 from ascpo.engines.gymnasium.naming import AnyEnv, resolve
 from ascpo.runs.environment_name import name_of
 
@@ -28,6 +25,11 @@ def main(words: list[str]) -> None:
     if make is None:
         print(f"{name} is a suite of this package. It can be trained on.")
         return
+    # JAX is imported here, after a mistyped name has had its answer.
+    from ascpo.engines.functional.inspection import inspect_world
+    from ascpo.engines.functional.world import World
+    from ascpo.engines.gymnasium.inspection import inspect, made_by
+
     made = made_by(make)
     found = inspect_world(made) if isinstance(made, World) else inspect(lambda: cast(AnyEnv, made))
     print(f"{name} can be trained on: ascpo train --env {asked.env}")

@@ -3,13 +3,16 @@
     ascpo check examples.adapters:point_maze
     ascpo train --env examples.adapters:highway --num-envs 4 --horizon 250 --total-steps 100e3
 
-Each function needs its package: `pip install gymnasium-robotics`, `pip install highway-env`.
+Each function needs its package: `pip install gymnasium-robotics`, `pip install highway-env`, `pip install playground`.
 """
 
 from typing import Any
 
 import gymnasium
+import jax.numpy as jnp
 import numpy as np
+
+import ascpo
 
 SPEED_LIMIT = 2.0
 """Of the point in the maze, in metres a second."""
@@ -48,3 +51,13 @@ def highway() -> gymnasium.Env[Any, Any]:
     config = {"action": {"type": "ContinuousAction"}, "duration": 20, "offroad_terminal": True}
     env = gymnasium.make("highway-v0", config=config)
     return Cost(env, lambda _, info: float(info["crashed"]))
+
+
+def too_far(state: Any) -> Any:
+    """How far the cart is beyond 10 cm from the middle."""
+    return jnp.maximum(jnp.abs(state.data.qpos[0]) - 0.1, 0.0)
+
+
+def cartpole() -> ascpo.PlaygroundWorld:
+    """A cart of MuJoCo Playground that must balance its pole near the middle. Its steps are compiled by JAX."""
+    return ascpo.PlaygroundWorld("CartpoleBalance", too_far, ("distance",), config={"episode_length": 250})

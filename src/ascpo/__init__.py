@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ascpo.api.certification import certify
     from ascpo.api.comparison import compare
     from ascpo.api.evaluation import evaluate
+    from ascpo.engines.functional.world import Transition, World
+    from ascpo.environments.playground import PlaygroundWorld
     from ascpo.environments.registration import make, make_vec
     from ascpo.environments.single import GuardEnv
     from ascpo.environments.vector import GuardVectorEnv
@@ -28,6 +30,8 @@ _CONTENT = {
     "ascpo.api.certification": ("certify",),
     "ascpo.api.comparison": ("compare",),
     "ascpo.api.evaluation": ("evaluate",),
+    "ascpo.engines.functional.world": ("Transition", "World"),
+    "ascpo.environments.playground": ("PlaygroundWorld",),
     "ascpo.environments.registration": ("make", "make_vec"),
     "ascpo.environments.single": ("GuardEnv",),
     "ascpo.environments.vector": ("GuardVectorEnv",),
@@ -47,6 +51,9 @@ __all__ = [
     "PAPER_SUITES",
     "GuardEnv",
     "GuardVectorEnv",
+    "PlaygroundWorld",
+    "Transition",
+    "World",
     "callbacks",
     "certify",
     "compare",

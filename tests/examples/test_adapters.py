@@ -8,7 +8,7 @@ from gymnasium import spaces
 from ascpo.cli import check
 from examples import adapters
 
-PACKAGES = {"point_maze": "gymnasium_robotics", "highway": "highway_env"}
+PACKAGES = {"point_maze": "gymnasium_robotics", "highway": "highway_env", "cartpole": "mujoco_playground"}
 
 
 class Choices(gymnasium.Env):

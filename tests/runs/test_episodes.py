@@ -19,13 +19,6 @@ def act(theta, observation, noise):
     return theta[:1] + 0.1 * noise
 
 
-class Toy(FunctionalEngine):
-    """Its episodes cannot be repeated one by one, but they can be counted."""
-
-    def start_at(self, actor, episodes):
-        self.start([RunBatch(actor, (episodes[0][0] % 2**32,))])
-
-
 seeded = SCHEMES[2].evaluation
 ACTOR = ToyActor(act)
 LIMITS = (0.0, 0.0)
@@ -33,7 +26,9 @@ LIMITS = (0.0, 0.0)
 
 def test_every_environment_plays_whole_episodes():
     """Full speed is 0.3 a step; after ten steps the walk is at 3, and was 2 beyond the limit at most."""
-    found = play(Toy(Corridor(), 5), ACTOR, jnp.array([1.0]), seeded(0, 5), limits=LIMITS, mean_action=True).episodes
+    found = play(
+        FunctionalEngine(Corridor(), 5), ACTOR, jnp.array([1.0]), seeded(0, 5), limits=LIMITS, mean_action=True
+    ).episodes
     assert_array_equal(found.length, 10)
     assert_allclose(found.reward, 3.0, rtol=1e-5)
     assert_allclose(found.maximum[:, 0], 2.0, rtol=1e-5)
@@ -44,7 +39,9 @@ def test_every_environment_plays_whole_episodes():
 
 def test_the_first_violation_and_the_number_of_violating_steps_are_counted():
     """The walk is at 1.2 after its fourth step, which has the number 3; seven of its ten steps are beyond."""
-    found = play(Toy(Corridor(), 2), ACTOR, jnp.array([1.0]), seeded(0, 2), limits=LIMITS, mean_action=True).episodes
+    found = play(
+        FunctionalEngine(Corridor(), 2), ACTOR, jnp.array([1.0]), seeded(0, 2), limits=LIMITS, mean_action=True
+    ).episodes
     assert_array_equal(found.first_violation, [[3, -1], [3, -1]])
     assert_array_equal(found.violating, [[7, 0], [7, 0]])
     assert not found.safe.any()
@@ -52,7 +49,7 @@ def test_the_first_violation_and_the_number_of_violating_steps_are_counted():
 
 def test_limits_decide_what_a_violation_is():
     found = play(
-        Toy(Corridor(), 2), ACTOR, jnp.array([1.0]), seeded(0, 2), limits=(1.95, 0.0), mean_action=True
+        FunctionalEngine(Corridor(), 2), ACTOR, jnp.array([1.0]), seeded(0, 2), limits=(1.95, 0.0), mean_action=True
     ).episodes
     assert_array_equal(found.first_violation[:, 0], 9)
 
@@ -61,38 +58,40 @@ def test_limits_decide_what_a_violation_is():
 def test_a_cost_or_a_limit_that_is_not_a_number_is_a_violation(limits_on):
     walk = {"mean_action": True, "limits_on": limits_on}
     still = ACTOR, jnp.array([0.0]), seeded(0, 2)
-    assert play(Toy(Corridor(), 2), *still, limits=LIMITS, **walk).episodes.safe.all()
-    assert not play(Toy(Corridor(), 2), *still, limits=(0.0, np.nan), **walk).episodes.safe.any()
-    lost = play(Toy(Lost(), 2), *still, limits=LIMITS, **walk).episodes
+    assert play(FunctionalEngine(Corridor(), 2), *still, limits=LIMITS, **walk).episodes.safe.all()
+    assert not play(FunctionalEngine(Corridor(), 2), *still, limits=(0.0, np.nan), **walk).episodes.safe.any()
+    lost = play(Lost(Corridor(), 2), *still, limits=LIMITS, **walk).episodes
     assert_array_equal(lost.first_violation, [[4, -1], [4, -1]])
 
 
-class Lost(Corridor):
-    """Its first cost is not a number after the fifth step."""
+class Lost(FunctionalEngine):
+    """Its first cost is not a number after the fifth step of all steps."""
 
-    def step(self, state, action, key):
-        after = super().step(state, action, key)
-        return replace(after, costs=after.costs.at[0].set(jnp.where(state[1] == 4, jnp.nan, after.costs[0])))
+    def collect(self, thetas, noises):
+        (rollout,) = super().collect(thetas, noises)
+        cost = np.array(rollout.cost)
+        cost[0, 4, :, 0] = np.nan
+        return [replace(rollout, cost=cost)]
 
 
 def test_sampled_actions_differ_from_mean_ones():
-    found = play(Toy(Corridor(), 5), ACTOR, jnp.array([0.2]), seeded(0, 5), limits=LIMITS).episodes
+    found = play(FunctionalEngine(Corridor(), 5), ACTOR, jnp.array([0.2]), seeded(0, 5), limits=LIMITS).episodes
     assert np.ptp(found.reward) > 0
 
 
 def test_more_episodes_than_environments_are_played_one_after_the_other():
-    found = play(Toy(Corridor(), 5), ACTOR, jnp.array([0.2]), seeded(0, 12), limits=LIMITS).episodes
+    found = play(FunctionalEngine(Corridor(), 5), ACTOR, jnp.array([0.2]), seeded(0, 12), limits=LIMITS).episodes
     assert len(found) == 12
     assert len(np.unique(found.reward)) == 12
 
 
 def test_the_worst_episodes_are_kept_with_their_actions_the_very_worst_first():
     """Played again, the actions give the same returns and the same largest costs."""
-    engine = Toy(Corridor(), 5)
+    engine = FunctionalEngine(Corridor(), 5)
     played = play(engine, ACTOR, jnp.array([0.6]), seeded(3, 20), limits=LIMITS, keep=3)
     largest = played.episodes.maximum[:, 0]
     assert [kept.row for kept in played.worst] == np.argsort(-largest)[:3].tolist()
-    again = Toy(Corridor(), 3)
+    again = FunctionalEngine(Corridor(), 3)
     again.start([RunBatch(ScriptedActor(), (0,))])
     actions = np.stack([kept.actions for kept in played.worst], axis=1)
     (rollout,) = again.collect([jnp.zeros((1, 0))], [actions[None]])
@@ -165,14 +164,14 @@ def test_a_shields_interventions_are_counted():
 
 def test_progress_is_told():
     told = []
-    play(Toy(Corridor(), 5), ACTOR, jnp.array([0.2]), seeded(0, 12), limits=LIMITS, report=told.append)
+    play(FunctionalEngine(Corridor(), 5), ACTOR, jnp.array([0.2]), seeded(0, 12), limits=LIMITS, report=told.append)
     assert told[0] == 0
     assert told[-1] == 12
 
 
 @pytest.mark.parametrize("keep", [0, 50])
 def test_no_more_are_kept_than_were_asked_for_or_played(keep):
-    engine = Toy(Corridor(), 5)
+    engine = FunctionalEngine(Corridor(), 5)
     played = play(engine, ACTOR, jnp.array([0.6]), seeded(3, 7), limits=LIMITS, keep=keep)
     assert len(played.worst) == min(keep, 7)
 
@@ -180,7 +179,7 @@ def test_no_more_are_kept_than_were_asked_for_or_played(keep):
 def test_a_limit_of_an_episode_is_passed_by_the_sum_of_its_costs():
     """Costs are 0.2, 0.5, 0.8, … from the fourth step on: their sum passes 1 in the sixth, which has the number 5."""
     how = {"limits": (1.0, 0.0), "mean_action": True, "keep": 1}
-    engine, theta = Toy(Corridor(), 2), jnp.array([1.0])
+    engine, theta = FunctionalEngine(Corridor(), 2), jnp.array([1.0])
     played = play(engine, ACTOR, theta, seeded(0, 2), limits_on="episode", **how)
     assert_array_equal(played.episodes.first_violation[:, 0], 5)
     assert not played.episodes.safe.any()

@@ -1,13 +1,12 @@
 """`ascpo check ENV`: test whether an environment can be trained on."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, cast
 
 import tyro
 
 from ascpo.cli.parsing import parsed
-from ascpo.engines.gymnasium.inspection import inspect
-from ascpo.engines.gymnasium.naming import resolve
+from ascpo.engines.gymnasium.naming import AnyEnv, resolve
 from ascpo.runs.environment_name import name_of
 
 
@@ -26,7 +25,13 @@ def main(words: list[str]) -> None:
     if make is None:
         print(f"{name} is a suite of this package. It can be trained on.")
         return
-    found = inspect(make)
+    # JAX is imported here, after a mistyped name has had its answer.
+    from ascpo.engines.functional.inspection import inspect_world
+    from ascpo.engines.functional.world import World
+    from ascpo.engines.gymnasium.inspection import inspect, made_by
+
+    made = made_by(make)
+    found = inspect_world(made) if isinstance(made, World) else inspect(lambda: cast(AnyEnv, made))
     print(f"{name} can be trained on: ascpo train --env {asked.env}")
     print(f"  observations   {found.observation_size} numbers")
     bounds = zip(found.low, found.high, strict=True)

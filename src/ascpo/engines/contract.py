@@ -197,10 +197,7 @@ class SceneReplayer(Engine, Protocol):
 def check_replay(engine: Engine, batches: Sequence[RunBatch]) -> None:
     """Refuse to play scenes again with an engine that cannot do it."""
     if any(batch.replay.share for batch in batches) and not isinstance(engine, SceneReplayer):
-        raise ValueError(
-            f"{type(engine).__name__} cannot play a scene again, since its scenes have no seeds of their own. "
-            f"Leave replay.share at 0."
-        )
+        raise ValueError(f"{type(engine).__name__} cannot play a scene again. Leave replay.share at 0.")
 
 
 def only_run(batches: Sequence[RunBatch]) -> RunBatch:
@@ -218,12 +215,13 @@ def check_snapshots(snapshots: Sequence[Snapshot], runs: int, envs: int) -> None
         raise ValueError(f"The snapshot is of {found} environments, and a run has {envs} here. Ask for {found}.")
 
 
-def scaled(action: Float[np.ndarray, "*axes act"], low: Bound, high: Bound) -> Float[np.ndarray, "*axes act"]:
+def scaled(action: Float[AnyArray, "*axes act"], low: Bound, high: Bound) -> Float[AnyArray, "*axes act"]:
     """The policy's action in the environment's units: [-1, 1] becomes [low, high], and what is beyond is clipped.
 
     Where there are no bounds, the action stays as it was drawn.
     """
+    array = action.__array_namespace__()
     bounded = np.isfinite(low) & np.isfinite(high)
     low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
-    inside = 0.5 * (low + high) + 0.5 * (high - low) * np.clip(action, -1.0, 1.0)
-    return np.where(bounded, inside, action).astype(np.float32)
+    inside = 0.5 * (low + high) + 0.5 * (high - low) * array.clip(action, -1.0, 1.0)
+    return array.where(bounded, inside, action).astype(np.float32)

@@ -7,8 +7,9 @@ from typing import SupportsFloat
 import gymnasium
 import numpy as np
 
+from ascpo.engines.functional.world import World
 from ascpo.engines.gymnasium.inspection import AnyEnv
-from ascpo.engines.gymnasium.naming import MakeEnv, resolve
+from ascpo.engines.gymnasium.naming import resolve
 from ascpo.evaluation.records import Record
 from ascpo.evaluation.retrace import retrace
 from ascpo.runs.environment import Environment
@@ -25,7 +26,7 @@ class NoFrames(ValueError):
 
 def render_episode(record: Record, env: Environment, on_frame: OnFrame) -> None:
     """Pass on the frame after each step of the episode, in an environment that the user trusts."""
-    make: MakeEnv | None = resolve(env) if isinstance(env, str) else env
+    make = resolve(env) if isinstance(env, str) else env
     if make is None:
         raise NoFrames(f"There is no environment {record.env}.")
     # An environment that cannot render is known before its episode is played.
@@ -62,12 +63,15 @@ class _Rendering(gymnasium.Wrapper):
         return result
 
 
-def _make(make: Callable[..., AnyEnv]) -> AnyEnv:
+def _make(make: Callable[..., AnyEnv | World]) -> AnyEnv:
     """The environment with a render mode, if it takes one as an argument."""
     try:
-        return make(render_mode="rgb_array")
+        made = make(render_mode="rgb_array")
     except (TypeError, gymnasium.error.Error):
-        return make()
+        made = make()
+    if isinstance(made, World):
+        raise NoFrames("It is a world of JAX functions, which renders no frames.")
+    return made
 
 
 def _frame(env: AnyEnv) -> np.ndarray:

@@ -71,16 +71,7 @@ def open_engine(
                 f"threads={threads} has no effect on your own environments, which run one after the other. Leave it "
                 f"out, or use --processes."
             )
-        from ascpo.engines.gymnasium.engine import GymnasiumEngine
-
-        return GymnasiumEngine(
-            name if isinstance(env, str) else env,
-            num_envs,
-            processes=hosting.processes,
-            step_timeout=hosting.seconds_per_step,
-            restart_limits=limits if hosting.restart_environments else None,
-            max_episode_steps=max_episode_steps,
-        )
+        return _open_own(env, num_envs, hosting, limits, max_episode_steps)
     if hosting.processes:
         raise BadSetting(f"processes is for your own environments, and {name} is a suite. Use --threads.")
     if max_episode_steps is not None:
@@ -92,6 +83,30 @@ def open_engine(
     from ascpo.environments.spaces import make_task
 
     return NativeEngine(make_task(name, "paper", "closest", MAX_EPISODE_STEPS), num_envs, threads)
+
+
+def _open_own(
+    env: Environment, num_envs: int, hosting: Hosting, limits: tuple[float, ...], max_episode_steps: int | None
+) -> "EpisodePlayer":
+    """A user's environments: what the factory makes decides which engine they run in."""
+    from ascpo.engines.functional import FunctionalEngine, World
+    from ascpo.engines.gymnasium.engine import GymnasiumEngine
+    from ascpo.engines.gymnasium.inspection import made_by
+    from ascpo.engines.gymnasium.naming import named
+
+    # With processes, not even the first one is made in this process.
+    first = None if hosting.processes else made_by(named(env) if isinstance(env, str) else env)
+    if isinstance(first, World):
+        return FunctionalEngine(first, num_envs, limits=limits, max_episode_steps=max_episode_steps)
+    return GymnasiumEngine(
+        env,  # pyright: ignore[reportArgumentType] (what makes no environment is refused)
+        num_envs,
+        processes=hosting.processes,
+        step_timeout=hosting.seconds_per_step,
+        restart_limits=limits if hosting.restart_environments else None,
+        max_episode_steps=max_episode_steps,
+        first=first,
+    )
 
 
 def side_by_side(env: str, episodes: int) -> int:

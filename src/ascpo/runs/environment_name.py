@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import gymnasium
 
@@ -11,7 +12,10 @@ from ascpo.errors import BadSetting
 from ascpo.guard import suites
 from ascpo.guard.suites import UnknownSuite, suite
 
-Environment = str | Callable[[], gymnasium.Env]
+if TYPE_CHECKING:
+    from ascpo.engines.functional.world import World
+
+Environment = str | Callable[[], "gymnasium.Env | World"]
 
 
 def name_of(env: Environment) -> str:

@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import jax
 import numpy as np
@@ -31,7 +31,7 @@ from ascpo.engines.contract import (
 from ascpo.engines.gymnasium.checked import Expected, Fault, Moved, Step
 from ascpo.engines.gymnasium.errors import Faulty, Unsuitable
 from ascpo.engines.gymnasium.inspection import ENDLESS, inspect
-from ascpo.engines.gymnasium.naming import MakeEnv, name_of, resolve
+from ascpo.engines.gymnasium.naming import AnyEnv, MakeEnv, name_of, named
 from ascpo.engines.gymnasium.processes import InProcesses, inspect_apart
 from ascpo.engines.gymnasium.program import policy_program
 from ascpo.engines.gymnasium.recovery import Recovery
@@ -60,16 +60,19 @@ class GymnasiumEngine:
         step_timeout: float = STEP_TIMEOUT,
         restart_limits: tuple[float, ...] | None = None,
         max_episode_steps: int | None = None,
+        first: object = None,
     ) -> None:
         """With `restart_limits`, a copy whose process dies is replaced, and its episode goes over these limits.
 
-        They are one for each cost, or one for all. Longer episodes than `max_episode_steps` are truncated.
+        They are one for each cost, or one for all. Longer episodes than `max_episode_steps` are truncated. `first` is
+        what `make` has made already, to be tried out.
         """
         if num_envs < 1:
             raise ValueError(f"num_envs={num_envs}: ask for at least one environment.")
         self._name = make if isinstance(make, str) else name_of(make)
-        make = _named(make) if isinstance(make, str) else make
-        found = inspect_apart(make) if processes else inspect(make)
+        make = named(make) if isinstance(make, str) else make
+        tried = make if first is None else lambda: cast(AnyEnv, first)
+        found = inspect_apart(tried) if processes else inspect(tried)
         if max_episode_steps is not None:
             _refuse_limit(max_episode_steps, found.time_limit)
         self.envs_per_run = num_envs
@@ -272,10 +275,3 @@ def _refuse_limit(steps: int, own: int | None) -> None:
         raise ValueError(f"max_episode_steps={steps}: an episode has at least one step.")
     if own is not None and steps >= own:
         raise InertSetting("max_episode_steps", steps, f"the environment ends its episodes after {own} steps itself")
-
-
-def _named(text: str) -> MakeEnv:
-    if (make := resolve(text)) is None:
-        give = "a registered id such as Pendulum-v1, the module that registers it too (package:Id-v0), or a class or"
-        raise Unsuitable(f"{text} is no environment that Gymnasium knows. Give {give} function (package.module:make).")
-    return make

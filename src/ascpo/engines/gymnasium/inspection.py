@@ -14,6 +14,7 @@ import numpy as np
 from gymnasium.spaces import Box
 from jaxtyping import Float
 
+from ascpo.engines.functional.world import World
 from ascpo.engines.gymnasium.errors import FAILURES, Unsuitable, described
 from ascpo.engines.gymnasium.naming import AnyEnv, MakeEnv
 from ascpo.engines.gymnasium.trial import Trial, short
@@ -23,6 +24,7 @@ ENDLESS = (
     "No time limit was found, so episodes may never end. Use --max-episode-steps 1000, gymnasium.make(..., "
     "max_episode_steps=1000) or gymnasium.wrappers.TimeLimit(env, 1000)."
 )
+_OF_A_WORLD = ("observation_size", "action_size", "cost_names", "begin", "observe", "step")
 _HUGE = 1e30
 """A bound beyond it is none: some spaces write the largest float for infinity."""
 
@@ -47,9 +49,14 @@ class Inspection:
     """The longest episode, as far as the environment says so."""
 
 
+def made_by(make: Callable[[], object]) -> object:
+    """What a factory makes: an environment, a world, or something else."""
+    return _run("Making it", make)
+
+
 def inspect(make: MakeEnv) -> Inspection:
     """Make an environment, try it out, and close it. Raises `Unsuitable` with all that is wrong with it."""
-    env = _run("Making it", make)
+    env = made_by(make)
     if not isinstance(env, gymnasium.Env):
         raise Unsuitable(_not_an_environment(env))
     try:
@@ -110,8 +117,14 @@ def bounds(space: gymnasium.Space) -> tuple[Float[np.ndarray, " act"], Float[np.
 def _not_an_environment(made: object) -> str:
     if isinstance(made, gymnasium.vector.VectorEnv):
         return "This makes many environments at once. Make a single one: it is repeated here, as often as you ask for."
+    if isinstance(made, World):
+        return "This makes a world of JAX functions, which runs as one program. Leave --processes out."
+    kind = f"{type(made).__module__}.{type(made).__qualname__}"
+    if hasattr(made, "begin"):
+        missing = [name for name in _OF_A_WORLD if not hasattr(made, name)]
+        return f"This makes a {kind}, which is no world of JAX functions yet: it has no {', '.join(missing)}."
     return (
-        f"This makes a {type(made).__module__}.{type(made).__qualname__}, which is not a gymnasium.Env. Derive it from "
+        f"This makes a {kind}, which is not a gymnasium.Env. Derive it from "
         f"gymnasium.Env; reset returns (observation, info), step (observation, reward, terminated, truncated, info)."
     )
 

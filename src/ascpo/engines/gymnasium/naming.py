@@ -53,6 +53,14 @@ def resolve(text: str) -> MakeEnv | None:
     return make
 
 
+def named(text: str) -> MakeEnv:
+    """As `resolve`, for a text that has to name an environment."""
+    if (make := resolve(text)) is None:
+        give = "a registered id such as Pendulum-v1, the module that registers it too (package:Id-v0), or a class or"
+        raise Unsuitable(f"{text} is no environment that Gymnasium knows. Give {give} function (package.module:make).")
+    return make
+
+
 def _registered(name: str) -> MakeEnv:
     # The specification rather than the id: a process that has not imported what registers the id can use it too.
     return functools.partial(gymnasium.make, gymnasium.spec(name))

@@ -1,0 +1,6 @@
+"""Environments that are JAX functions themselves, so that a rollout is one compiled scan."""
+
+from ascpo.engines.functional.engine import FunctionalEngine
+from ascpo.engines.functional.world import Transition, World
+
+__all__ = ["FunctionalEngine", "Transition", "World"]

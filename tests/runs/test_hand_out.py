@@ -200,7 +200,8 @@ def test_the_bound_of_failures_is_the_exact_one_of_certificates(failures):
 
 def constant(agent, action):
     """Parameters of a policy that takes nearly the same action in every state."""
-    policy = agent.structure.unravel_policy(jnp.zeros(agent.structure.policy_size))
+    networks = agent.actor.networks
+    policy = networks.unravel_policy(jnp.zeros(networks.policy_size))
     policy = eqx.tree_at(lambda net: net.mean.layers[-1].bias, policy, jnp.full(1, action))
     return np.asarray(ravel_pytree(eqx.tree_at(lambda net: net.log_std, policy, jnp.full(1, -4.0)))[0])
 

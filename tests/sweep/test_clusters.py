@@ -20,6 +20,7 @@ from ascpo.sweep.jobs import run_batch
 from ascpo.sweep.record import Record
 from ascpo.sweep.scheduler import BatchSizes, run_sweep
 from ascpo.sweep.store import epochs_done
+from tests.slow import slow
 from tests.sweep.helpers import Recorder, job
 
 SUITES = ("Point-1-Hazard", "Point-4-Hazard")
@@ -160,6 +161,7 @@ def test_an_address_at_which_nothing_listens_is_refused_at_once(kind):
         connected(f"{kind}localhost:{free_port()}")
 
 
+@slow("a cluster that loses a node and a worker is tested always")
 @needs("ray")
 def test_a_ray_cluster_whose_driver_is_killed_stops_training_and_the_same_command_resumes(cluster, here, tmp_path):
     jobs, (ray, _, mark) = jobs_in(tmp_path)[:2], cluster
@@ -205,6 +207,7 @@ def test_a_ray_cluster_that_loses_a_node_and_a_worker_trains_the_same_runs(clust
     assert files(jobs) == here
 
 
+@slow("a cluster with a shared file system is tested always")
 @needs("ray")
 def test_ray_sends_the_runs_where_no_file_system_is_shared_also_after_a_stop(cluster, here, tmp_path):
     from ascpo.sweep.executors.ray import OnRay

@@ -7,7 +7,8 @@ WORKERS ?= 2
 # Where this is set, every process would compile every module that it imports again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: test ready test-long test-wheel lint types imports unit demo docs docs-serve notebooks pictures throughput clean
+.PHONY: test ready test-long test-clusters test-wheel lint types imports unit demo docs docs-serve notebooks pictures \
+	throughput clean
 
 # Side by side: the tests keep both workers busy, the checks take what is left.
 test: $(READY)
@@ -19,18 +20,21 @@ ready: $(READY)
 # is imported; pip would compile everything, which takes longer than the rest of the installation.
 UV = $(BIN)/uv pip install --quiet --python $(BIN)/python --editable
 PIP = $(BIN)/python -m pip install --quiet --no-compile --editable
-# Ray has no wheels for some machines. There the tests that need it are skipped, with a reason.
-CLUSTERS := .[dev,ray,slurm,tune]
+TESTED := .[dev,slurm,tune]
 $(READY): pyproject.toml
 	@echo "Setting up $(VENV): a minute or less."
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet uv && { $(UV) '$(CLUSTERS)' || $(UV) '.[dev]'; } \
-	  || $(PIP) '$(CLUSTERS)' || $(PIP) '.[dev]'
+	$(BIN)/python -m pip install --quiet uv && $(UV) '$(TESTED)' || $(PIP) '$(TESTED)'
 	touch $@
 
 # Everything: also what compiles or learns for minutes.
 test-long: $(READY)
 	ASCPO_SLOW=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+# What needs Ray: real clusters of three nodes on this machine, which lose workers, nodes and drivers. Two minutes.
+test-clusters: $(READY)
+	$(PIP) '.[ray]'
+	ASCPO_SLOW=1 $(BIN)/python -m pytest tests/sweep tests/tuning
 
 # The built wheel, not the checkout, in an environment of its own: package data, a training, its policy.
 test-wheel: $(READY)

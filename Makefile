@@ -20,20 +20,19 @@ ready: $(READY)
 # is imported; pip would compile everything, which takes longer than the rest of the installation.
 UV = $(BIN)/uv pip install --quiet --python $(BIN)/python --editable
 PIP = $(BIN)/python -m pip install --quiet --no-compile --editable
-TESTED := .[dev,slurm,tune]
 $(READY): pyproject.toml
 	@echo "Setting up $(VENV): a minute or less."
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet uv && $(UV) '$(TESTED)' || $(PIP) '$(TESTED)'
+	$(BIN)/python -m pip install --quiet uv && $(UV) '.[dev]' || $(PIP) '.[dev]'
 	touch $@
 
 # Everything: also what compiles or learns for minutes.
 test-long: $(READY)
 	ASCPO_SLOW=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-# What needs Ray: real clusters of three nodes on this machine, which lose workers, nodes and drivers. Two minutes.
+# What needs Ray, submitit and Optuna: real clusters on this machine, which lose workers, nodes and drivers. Two minutes.
 test-clusters: $(READY)
-	$(PIP) '.[ray]'
+	$(PIP) '.[ray,slurm,tune]'
 	ASCPO_SLOW=1 $(BIN)/python -m pytest tests/sweep tests/tuning
 
 # The built wheel, not the checkout, in an environment of its own: package data, a training, its policy.

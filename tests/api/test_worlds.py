@@ -41,6 +41,7 @@ def test_a_resumed_training_ends_with_the_same_metrics_and_policy_bit_for_bit(ru
     assert_array_equal(resumed.policy._file.theta, run.policy._file.theta)
 
 
+@slow("a certificate and its repetition play the same episodes always")
 def test_it_is_evaluated_and_its_worst_episodes_repeat_bit_for_bit(run, unchecked_shapes):
     found = ascpo.evaluate(run.directory, env=worlds.slope, episodes=20)
     assert len(found.episodes["EpRet"]) == 20
@@ -112,6 +113,7 @@ def test_what_makes_something_else_is_refused(made, sentence, tmp_path):
         ascpo.train(made, total_steps=EPOCH, out=tmp_path / "runs", **SMALL)
 
 
+@slow("another world is trained on always")
 def test_the_world_of_the_documentation_can_be_trained_on(monkeypatch):
     (block,) = [one for one in blocks(ROOT / "docs" / "your-own-environment.md", "python") if "class Point" in one]
     trained = []

@@ -32,12 +32,16 @@ os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 
 # Programs of tests are compiled once and run for moments: without fused loops and without optimisation XLA needs a
-# quarter of the time for them. With ASCPO_SLOW=1 they are compiled as users' are.
-FLAG = "xla_cpu_use_fusion_emitters"
+# quarter of the time for them, and of that another quarter less where a program is not split for threads that would
+# compile its parts. With ASCPO_SLOW=1 they are compiled as users' are.
+FLAGS = {"xla_cpu_use_fusion_emitters": "false", "xla_cpu_parallel_codegen_split_count": "1"}
 if not os.environ.get("ASCPO_SLOW"):
     os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
-    if FLAG not in os.environ.get("XLA_FLAGS", "") and known(FLAG):
-        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --{FLAG}=false".strip()
+    for flag, value in FLAGS.items():
+        if flag not in os.environ.get("XLA_FLAGS", "") and known(flag):
+            os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --{flag}={value}".strip()
+# Every operation of a program would be written down with up to a hundred callers, of which most are pytest's.
+os.environ["JAX_TRACEBACK_IN_LOCATIONS_LIMIT"] = "0"
 # Programs are found by these flags, too. `set_up_compilation` would add this one later, and all were compiled again.
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_gpu_autotune_level=0".strip()
 

@@ -78,7 +78,5 @@ def pytest_sessionfinish() -> None:
 
 @pytest.fixture
 def unchecked_shapes():
-    """Records of several runs have an axis more than annotations say, and checks of hundreds of epochs take long."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+    with tests.shapes.unchecked():
+        yield

@@ -1,5 +1,6 @@
 """Checking arrays alone: the outer layers hand on what users typed, and answer what is wrong with a sentence."""
 
+from contextlib import contextmanager
 from functools import partial
 from types import FunctionType
 from typing import get_args
@@ -21,6 +22,17 @@ def check_arrays(function):
         return function
     function.__annotations__ = known
     return beartype(function)
+
+
+@contextmanager
+def unchecked():
+    """Records of several runs have an axis more than annotations say, and checks of thousands of steps take long."""
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", True)
+    try:
+        yield
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", before)
 
 
 def where_shapes_are(jaxtyped):

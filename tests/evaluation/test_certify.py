@@ -90,6 +90,7 @@ def test_a_policy_that_was_changed_by_one_bit_is_refused(run, drawn):
         check(run)
 
 
+@pytest.mark.usefixtures("unchecked_shapes")
 def test_a_forged_count_is_found_by_playing_again(tmp_path):
     """Everything agrees, checksum and words and bounds; only, it did not happen."""
     run = untrained(tmp_path, shift=0.5)
@@ -170,6 +171,7 @@ def as_format_1(place, found, **changes):
     return again
 
 
+@pytest.mark.usefixtures("unchecked_shapes")
 def test_a_certificate_of_format_1_is_repeated_by_its_own_rules(run):
     (found,), _ = certify([run], SOME)
     first = as_format_1(run / "certificate.json", found, look=2)

@@ -35,6 +35,7 @@ def test_figures_episodes_and_the_worst_of_them_are_kept_with_the_run(tmp_path):
     assert retrace(worst[0]).reward.sum() == worst[0].reward
 
 
+@pytest.mark.usefixtures("unchecked_shapes")
 def test_the_same_seed_gives_the_same_episodes_and_another_gives_others(tmp_path):
     run = untrained(tmp_path)
     first = evaluate_run(run, 10)["sampled"]["EpRet"]
@@ -56,6 +57,7 @@ def test_seeds_of_neighbouring_evaluations_share_no_episode_of_a_suite(tmp_path)
     assert seeds == [{seed_of(Purpose.EVALUATION, seed)} for seed in (0, 1)]
 
 
+@pytest.mark.usefixtures("unchecked_shapes")
 def test_sampled_and_mean_actions_can_both_be_evaluated(tmp_path):
     run = untrained(tmp_path)
     found = evaluate_run(run, 10, actions="both")
@@ -63,6 +65,7 @@ def test_sampled_and_mean_actions_can_both_be_evaluated(tmp_path):
     assert read_records(run / "worst-mean.safetensors")[0].mean_action
 
 
+@pytest.mark.usefixtures("unchecked_shapes")
 def test_mean_actions_may_be_evaluated_after_sampled_ones(tmp_path):
     run = untrained(tmp_path)
     first = evaluate_run(run, 10)["sampled"]

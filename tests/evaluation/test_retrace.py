@@ -14,6 +14,7 @@ from ascpo.runs.environment import open_engine
 from ascpo.runs.episodes import play
 from tests.actors import ToyActor
 from tests.runs.helpers import CART
+from tests.shapes import unchecked
 
 LIMITS = (0.0, 0.0, 0.0)
 RANDOM = ToyActor(lambda theta, observation, noise: noise + jnp.array([1.0, 0.1]))
@@ -30,7 +31,7 @@ def recorded(env, limits, episodes=24):
 @pytest.fixture(scope="module")
 def of_a_suite():
     """Records, and the episodes that were played again."""
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, unchecked():
         patch.setattr("ascpo.runs.environment.MAX_EPISODE_STEPS", 100)
         found = recorded("Point-8-Hazard+2-Ghost+2-Pillar", LIMITS)
         deep = next(i for i, record in enumerate(found) if record.first_violation[0] > 0)

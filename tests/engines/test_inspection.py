@@ -13,7 +13,7 @@ from gymnasium.wrappers import TimeLimit
 
 import ascpo
 from ascpo.engines.gymnasium.errors import Unsuitable
-from ascpo.engines.gymnasium.inspection import Inspection, inspect
+from ascpo.engines.gymnasium.inspection import EnvInspection, inspect
 from ascpo.engines.gymnasium.naming import resolve
 
 
@@ -62,7 +62,7 @@ def note_of(make):
 
 def test_a_sound_environment_is_measured_and_leaves_no_note():
     spaces = (limited().observation_space, limited().action_space)
-    assert inspect(limited) == Inspection(2, 1, (-2.0,), (3.0,), ("cost",), False, (), spaces, 20)
+    assert inspect(limited) == EnvInspection(2, 1, (-2.0,), (3.0,), ("cost",), False, (), 20, spaces)
 
 
 def test_the_environment_is_closed_again_even_when_it_is_refused():

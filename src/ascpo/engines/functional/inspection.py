@@ -1,7 +1,6 @@
 """Is a world fit to train on? Its functions are traced, and nothing is computed."""
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -10,7 +9,7 @@ import numpy as np
 
 from ascpo.engines.functional.world import Transition, World
 from ascpo.engines.gymnasium.errors import FAILURES, Unsuitable, described
-from ascpo.errors import InertSetting
+from ascpo.engines.inspection import Inspection, refuse_limit
 
 ENDLESS = (
     "The world names no max_episode_steps. If its steps do not end every episode, some may never end: use "
@@ -21,24 +20,7 @@ UNBOUNDED = (
 )
 
 
-@dataclass(frozen=True)
-class WorldInspection:
-    """What a world says about itself, and what tracing it has shown."""
-
-    observation_size: int
-    action_size: int
-    low: tuple[float, ...]
-    """Bounds of the actions; infinite where there are none."""
-    high: tuple[float, ...]
-    cost_names: tuple[str, ...]
-    has_margins: bool
-    notes: tuple[str, ...]
-    """Warnings, a sentence each."""
-    time_limit: int | None
-    """The longest episode, as far as it is known."""
-
-
-def inspect_world(world: World, max_episode_steps: int | None = None) -> WorldInspection:
+def inspect_world(world: World, max_episode_steps: int | None = None) -> Inspection:
     """Raises `Unsuitable` with all that is wrong with the world. A time limit that changes nothing is refused."""
     limit = getattr(world, "max_episode_steps", None)
     if faults := _faults_of_attributes(world, limit):
@@ -49,14 +31,10 @@ def inspect_world(world: World, max_episode_steps: int | None = None) -> WorldIn
     low, high = _bounds(world)
     notes = [] if np.isfinite([low, high]).all() else [UNBOUNDED]
     if max_episode_steps is not None:
-        if max_episode_steps < 1:
-            raise ValueError(f"max_episode_steps={max_episode_steps}: an episode has at least one step.")
-        if limit is not None and max_episode_steps >= limit:
-            why = f"the environment ends its episodes after {limit} steps itself"
-            raise InertSetting("max_episode_steps", max_episode_steps, why)
+        refuse_limit(max_episode_steps, limit)
         limit = max_episode_steps
     notes += [ENDLESS] if limit is None else []
-    return WorldInspection(
+    return Inspection(
         observation_size=world.observation_size,
         action_size=world.action_size,
         low=tuple(low.tolist()),

@@ -38,9 +38,9 @@ from ascpo.engines.gymnasium.recovery import Recovery
 from ascpo.engines.gymnasium.seeding import DrawnSeeds, EpisodeSeeds, ListedSeeds
 from ascpo.engines.gymnasium.trial import NEGATIVE
 from ascpo.engines.gymnasium.vectorization import InTurn
+from ascpo.engines.inspection import refuse_limit
 from ascpo.engines.replay import Scene, SceneChoice, ScenePool
 from ascpo.engines.settings import STEP_TIMEOUT
-from ascpo.errors import InertSetting
 
 _log = logging.getLogger(__name__)
 PerEnv: TypeAlias = Int[np.ndarray, " env"]
@@ -74,7 +74,7 @@ class GymnasiumEngine:
         tried = make if first is None else lambda: cast(AnyEnv, first)
         found = inspect_apart(tried) if processes else inspect(tried)
         if max_episode_steps is not None:
-            _refuse_limit(max_episode_steps, found.time_limit)
+            refuse_limit(max_episode_steps, found.time_limit)
         self.envs_per_run = num_envs
         self.observation_size = found.observation_size
         self.action_size = found.action_size
@@ -268,10 +268,3 @@ class GymnasiumEngine:
             self._observation = self._reset(lengths <= 0)
         self._lengths = lengths.copy()
         self._actions = np.concatenate([actions, np.zeros((64, *actions.shape[1:]), np.float32)])
-
-
-def _refuse_limit(steps: int, own: int | None) -> None:
-    if steps < 1:
-        raise ValueError(f"max_episode_steps={steps}: an episode has at least one step.")
-    if own is not None and steps >= own:
-        raise InertSetting("max_episode_steps", steps, f"the environment ends its episodes after {own} steps itself")

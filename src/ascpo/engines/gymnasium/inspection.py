@@ -18,6 +18,7 @@ from ascpo.engines.functional.world import World
 from ascpo.engines.gymnasium.errors import FAILURES, Unsuitable, described
 from ascpo.engines.gymnasium.naming import AnyEnv, MakeEnv
 from ascpo.engines.gymnasium.trial import Trial, short
+from ascpo.engines.inspection import Inspection
 
 T = TypeVar("T")
 ENDLESS = (
@@ -30,23 +31,11 @@ _HUGE = 1e30
 
 
 @dataclass(frozen=True)
-class Inspection:
-    """What trying an environment out has shown."""
+class EnvInspection(Inspection):
+    """What trying out an environment of Gymnasium has shown."""
 
-    observation_size: int
-    action_size: int
-    low: tuple[float, ...]
-    """Bounds of the actions, flat; infinite where there are none."""
-    high: tuple[float, ...]
-    cost_names: tuple[str, ...]
-    has_margins: bool
-    """Whether every step says how near its costs are."""
-    notes: tuple[str, ...]
-    """Warnings, a sentence each."""
     spaces: tuple[Box, Box]
     """Of the observations and of the actions."""
-    time_limit: int | None
-    """The longest episode, as far as the environment says so."""
 
 
 def made_by(make: Callable[[], object]) -> object:
@@ -54,7 +43,7 @@ def made_by(make: Callable[[], object]) -> object:
     return _run("Making it", make)
 
 
-def inspect(make: MakeEnv) -> Inspection:
+def inspect(make: MakeEnv) -> EnvInspection:
     """Make an environment, try it out, and close it. Raises `Unsuitable` with all that is wrong with it."""
     env = made_by(make)
     if not isinstance(env, gymnasium.Env):
@@ -80,7 +69,7 @@ def _run(name: str, work: Callable[[], T]) -> T:
         raise Unsuitable(f"{name} raises {described(error)}.") from error
 
 
-def _inspect(env: AnyEnv) -> Inspection:
+def _inspect(env: AnyEnv) -> EnvInspection:
     faults, tried = _faults_of_spaces(env), Trial(env)
     if isinstance(getattr(env, "action_space", None), gymnasium.Space):
         tried.run()
@@ -93,7 +82,7 @@ def _inspect(env: AnyEnv) -> Inspection:
     names, notes = _cost_names(env, tried.m)
     limit = _time_limit(env)
     endless = [ENDLESS] if limit is None and not tried.truncated else []
-    return Inspection(
+    return EnvInspection(
         observation_size=int(np.prod(observations.shape)),
         action_size=low.size,
         low=tuple(low.tolist()),
@@ -101,8 +90,8 @@ def _inspect(env: AnyEnv) -> Inspection:
         cost_names=names,
         has_margins=tried.has_margins,
         notes=(*_notes_of_actions(actions), *notes, *tried.notes(), *endless),
-        spaces=(observations, actions),
         time_limit=limit,
+        spaces=(observations, actions),
     )
 
 

@@ -23,7 +23,7 @@ from gymnasium.vector.utils import CloudpickleWrapper
 
 from ascpo.engines.gymnasium.checked import CheckedEnv, Expected, Fault, Observation, Step, attempt
 from ascpo.engines.gymnasium.errors import InItsProcess, Unsuitable
-from ascpo.engines.gymnasium.inspection import Inspection, inspect
+from ascpo.engines.gymnasium.inspection import EnvInspection, inspect
 from ascpo.engines.gymnasium.naming import MakeEnv
 from ascpo.engines.settings import STEP_TIMEOUT
 
@@ -43,14 +43,14 @@ _CANNOT_BE_MADE = (
 )
 
 
-def inspect_apart(make: MakeEnv) -> Inspection:
+def inspect_apart(make: MakeEnv) -> EnvInspection:
     """As `inspect`, in a process of its own: not even an environment that dies at once takes this one with it."""
     copy = _Copy(_inspect, make, name=INSPECTION)
     try:
         found = copy.receive(float("inf"), "the inspection")
     finally:
         copy.kill()
-    if isinstance(found, Inspection):
+    if isinstance(found, EnvInspection):
         return found
     if isinstance(found, Fault):
         raise Unsuitable(found.sentence)

@@ -142,10 +142,10 @@ class Agent:
         return self.actor.policy(theta)
 
     def value_critic(self, params: PyTree) -> Critic:
-        return eqx.combine(params, self._critics.value)
+        return eqx.combine(params, self._critics[0])
 
     def cost_critic(self, params: PyTree) -> Critic:
-        return eqx.combine(params, self._critics.cost)
+        return eqx.combine(params, self._critics[1])
 
     def shield_network(self, params: PyTree) -> Any:
         return self.actor.shield_network(params)
@@ -175,25 +175,29 @@ class Agent:
         return replace(state, running=running, window=window, episode_nu=nu, near_miss=near_miss)
 
     def _networks(self, policy_key: Key[Array, ""], value_key: Key[Array, ""], cost_key: Key[Array, ""]) -> Networks:
-        settings, obs = self.settings, self.observation_size
-        spread, cost, shield = settings.initial_log_std, None, None
-        if critics := self.algorithm.cost_critics:
-            bias = settings.output_bias if critics.head != "linear" else None
-            cost = Critic(obs, self.signals, settings.hidden, head=critics.head, output_bias=bias, key=cost_key)
+        settings, sizes, shield = self.settings, (self.observation_size, self.sizes.action), None
+        policy = Policy(*sizes, settings.hidden, initial_log_std=settings.initial_log_std, key=policy_key)
         if self.algorithm.shield:
-            sizes = (obs, self.sizes.action, self.sizes.m, settings.hidden)
-            shield = self.algorithm.shield.network(*sizes, jax.random.fold_in(cost_key, 1))
-        return Networks(
-            Policy(obs, self.sizes.action, settings.hidden, initial_log_std=spread, key=policy_key),
-            Critic(obs, 1, settings.hidden, key=value_key),
-            cost,
-            shield,
-        )
+            shield_key = jax.random.fold_in(cost_key, 1)
+            shield = self.algorithm.shield.network(*sizes, self.sizes.m, settings.hidden, shield_key)
+        return Networks(policy, self._value_network(value_key), self._cost_network(cost_key), shield)
+
+    def _value_network(self, key: Key[Array, ""]) -> Critic:
+        return Critic(self.observation_size, 1, self.settings.hidden, key=key)
+
+    def _cost_network(self, key: Key[Array, ""]) -> Critic | None:
+        critics, settings = self.algorithm.cost_critics, self.settings
+        if critics is None:
+            return None
+        bias = settings.output_bias if critics.head != "linear" else None
+        sizes = (self.observation_size, self.signals, settings.hidden)
+        return Critic(*sizes, head=critics.head, output_bias=bias, key=key)
 
     @cached_property
-    def _critics(self) -> Networks:
-        """The networks without their parameters, of which critics are taken."""
-        return eqx.partition(self._networks(*[jax.random.key(0)] * 3), eqx.is_inexact_array)[1]
+    def _critics(self) -> tuple[Critic, Critic | None]:
+        """The critics of rewards and costs without their parameters."""
+        key = jax.random.key(0)
+        return eqx.partition((self._value_network(key), self._cost_network(key)), eqx.is_inexact_array)[1]
 
 
 def agent_for(engine: Engine, algorithm: Algorithm, settings: Settings) -> Agent:

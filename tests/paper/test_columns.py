@@ -235,6 +235,7 @@ class TestExported:
             write_column(store, column, seeds=2)
             runs, curves, summary = export(tmp_path / "out", store, [COMPARED])
         assert [row["settings"] for row in read(runs)] == ["released"] * 8 + ["ours"] * 8
+        assert runs.read_text().startswith("suite,algorithm,settings,seed,engine,steps,total_steps,last,")
         assert len(read(curves)) == 2 * len(read(runs))
         assert [row["settings"] for row in read(summary) if row["part"] == "end"] == ["released"] * 4 + ["ours"] * 4
 

@@ -75,7 +75,10 @@ def read_exported(folder: Path) -> Exported:
     if not (folder / RUNS).exists():
         raise BadSetting(f"{folder} has no {RUNS}. `ascpo paper show NAME --export {folder}` writes it.")
     return Exported(
-        {_key(row, folder): {"last": "1", "total_steps": ""} | row for row in _rows(folder / RUNS)},
+        {
+            _key(row, folder): row | {"total_steps": row.get("total_steps", ""), "last": row.get("last", "1")}
+            for row in _rows(folder / RUNS)
+        },
         _by_run(_rows(folder / CURVES) if (folder / CURVES).exists() else (), folder),
     )
 

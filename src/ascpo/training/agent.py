@@ -194,7 +194,7 @@ class Agent:
         return Critic(*sizes, head=critics.head, output_bias=bias, key=key)
 
     @cached_property
-    def _critics(self) -> tuple[Critic, Critic | None]:
+    def _critics(self) -> tuple[PyTree, PyTree]:
         """The critics of rewards and costs without their parameters."""
         key = jax.random.key(0)
         return eqx.partition((self._value_network(key), self._cost_network(key)), eqx.is_inexact_array)[1]

@@ -4,12 +4,20 @@ import io
 import json
 import os
 import tarfile
+from types import SimpleNamespace
 
 import pytest
 
+from ascpo.cli.cache import described
 from ascpo.errors import BadSetting
 from ascpo.runs import compilation
-from ascpo.runs.compilation import compiled_programs, pack_programs, set_up_compilation, unpack_programs
+from ascpo.runs.compilation import (
+    compiled_kernels,
+    compiled_programs,
+    pack_programs,
+    set_up_compilation,
+    unpack_programs,
+)
 from ascpo.runs.files import BadFile
 
 PROGRAMS = {"jit_step-12ab-cache": b"one", "jit_fit-34cd-cache": b"two"}
@@ -37,6 +45,19 @@ def test_programs_arrive_as_they_left_and_those_that_are_there_stay(directory, t
     }
 
 
+def test_kernels_of_warp_travel_with_them_and_are_counted_as_kernels(directory, tmp_path):
+    kernel = directory / "kernels" / "1.19.0" / "wp_step_1a2b"
+    kernel.mkdir(parents=True)
+    files = [kernel / f"wp_step_1a2b.{kind}" for kind in ("meta", "sm90.cubin")]
+    for file in files:
+        file.write_bytes(file.suffix.encode())
+    file, there = tmp_path / "programs.tar", tmp_path / "there"
+    assert (pack_programs(directory, file), unpack_programs(file, there)) == (2, 2)
+    assert [one.relative_to(there) for one in compiled_kernels(there)] == [one.relative_to(directory) for one in files]
+    assert [one.read_bytes() for one in compiled_kernels(there)] == [b".meta", b".cubin"]
+    assert "holds 2 compiled programs and 1 of Warp's kernels" in described(there)
+
+
 def test_programs_of_another_processor_are_refused(directory, tmp_path, monkeypatch):
     pack_programs(directory, tmp_path / "programs.tar")
     monkeypatch.setattr(compilation, "_machine", lambda: "another")
@@ -52,10 +73,11 @@ def test_programs_of_another_jax_are_refused(directory, tmp_path, monkeypatch):
         unpack_programs(tmp_path / "programs.tar", tmp_path / "there")
 
 
-def test_a_name_that_leads_out_of_the_directory_is_refused(tmp_path):
+@pytest.mark.parametrize("way", ["../x-cache", "kernels/1/../x-cache", "kernels/1/2/3/x-cache", "kernels/x-cache"])
+def test_a_name_that_leads_out_of_the_directory_is_refused(way, tmp_path):
     file = tmp_path / "programs.tar"
     with tarfile.open(file, "w") as archive:
-        for name, content in {"index.json": json.dumps({"format": "ascpo programs 1"}), "../x-cache": "evil"}.items():
+        for name, content in {"index.json": json.dumps({"format": "ascpo programs 1"}), way: "evil"}.items():
             member = tarfile.TarInfo(name)
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content.encode()))
@@ -88,3 +110,21 @@ def test_autotuning_is_off_unless_the_user_turns_it_on(given, in_force, monkeypa
     monkeypatch.setenv("XLA_FLAGS", given)
     set_up_compilation()
     assert os.environ["XLA_FLAGS"] == in_force
+
+
+@pytest.mark.parametrize("chosen", [None, "elsewhere"])
+def test_warp_keeps_its_kernels_beside_the_programs_unless_the_user_says_where(chosen, monkeypatch, tmp_path):
+    monkeypatch.setattr(compilation, "jax", SimpleNamespace(config=SimpleNamespace(**no_cache(kept := {}))))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("XLA_FLAGS", "")
+    monkeypatch.setenv("WARP_CACHE_PATH", chosen or "")
+    if chosen is None:
+        monkeypatch.delenv("WARP_CACHE_PATH")
+    set_up_compilation()
+    beside = f"{kept['jax_compilation_cache_dir']}/kernels"
+    assert os.environ["WARP_CACHE_PATH"] == (chosen or beside)
+
+
+def no_cache(kept):
+    """JAX's configuration, without a directory for programs."""
+    return {"values": {"jax_compilation_cache_dir": None}, "update": kept.__setitem__}

@@ -65,11 +65,11 @@ def main(words: list[str]) -> None:
             print(f"{unpack_programs(file, _directory())} programs are new here. {described(_directory())}")
         case "clear":
             parsed(Clear, rest, "ascpo cache clear")
-            from ascpo.runs.compilation import compiled_programs
+            from ascpo.runs.compilation import compiled_kernels, compiled_programs
 
             programs = compiled_programs(_directory())
-            for program in programs:
-                program.unlink(missing_ok=True)
+            for file in programs + compiled_kernels(_directory()):
+                file.unlink(missing_ok=True)
             print(f"{len(programs)} programs were deleted.")
         case _:
             raise no_verb("cache", verb, _VERBS)
@@ -77,10 +77,11 @@ def main(words: list[str]) -> None:
 
 def described(directory: Path) -> str:
     """A directory of compiled programs, in words."""
-    from ascpo.runs.compilation import compiled_programs
+    from ascpo.runs.compilation import compiled_kernels, compiled_programs
 
-    programs = compiled_programs(directory)
-    return f"{directory} holds {len(programs)} compiled programs ({_megabytes(*programs)})."
+    programs, kernels = compiled_programs(directory), compiled_kernels(directory)
+    of_warp = f" and {len({file.parent for file in kernels})} of Warp's kernels" if kernels else ""
+    return f"{directory} holds {len(programs)} compiled programs{of_warp} ({_megabytes(*programs, *kernels)})."
 
 
 def _directory() -> Path:

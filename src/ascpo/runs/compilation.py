@@ -2,7 +2,8 @@
 
 They can be packed into a file and unpacked on another machine of the same kind, which then does not compile them again.
 JAX finds a program by what it computes, for which kind of device, and by the versions and flags that it was compiled
-with; what does not match is compiled as ever.
+with; what does not match is compiled as ever. Warp, which simulates robots on a GPU, keeps the kernels that it compiles
+in a folder beside them.
 """
 
 import hashlib
@@ -20,6 +21,9 @@ from ascpo.runs.files import BadFile, write_whole, writing
 
 _FORMAT = "ascpo programs 1"
 _PROGRAM = re.compile(r"[\w.-]+-cache")
+_KERNELS = "kernels"
+_KERNEL = re.compile(rf"{_KERNELS}(/\w[\w.+-]*){{3}}")
+"""A file of a kernel: Warp's version, the kernel, the file's name."""
 
 
 def set_up_compilation() -> None:
@@ -28,7 +32,9 @@ def set_up_compilation() -> None:
     if jax.config.values["jax_compilation_cache_dir"] or os.environ.get("ASCPO_CACHE", "").lower() == "off":
         return
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    jax.config.update("jax_compilation_cache_dir", str(home / "ascpo" / _machine()))
+    place = home / "ascpo" / _machine()
+    os.environ.setdefault("WARP_CACHE_PATH", str(place / _KERNELS))
+    jax.config.update("jax_compilation_cache_dir", str(place))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
@@ -55,22 +61,28 @@ def compiled_programs(directory: Path) -> list[Path]:
     return sorted(file for file in directory.glob("*") if _PROGRAM.fullmatch(file.name) and file.is_file())
 
 
+def compiled_kernels(directory: Path) -> list[Path]:
+    """The files of Warp's kernels, of which each has several."""
+    found = (directory / _KERNELS).glob("*/*/*")
+    return sorted(file for file in found if _KERNEL.fullmatch(_name(file, directory)) and file.is_file())
+
+
 def pack_programs(directory: Path, out: Path) -> int:
-    """Write all compiled programs into one file. Returns their number."""
-    programs = compiled_programs(directory)
+    """Write all compiled programs and kernels into one file. Returns the number of programs."""
+    programs, kernels = compiled_programs(directory), compiled_kernels(directory)
     if not programs:
         raise BadSetting(f"{directory} has no compiled programs yet. Train first: what is compiled then is kept there.")
     index = {"format": _FORMAT, "machine": _machine(), "jax": version("jax")}
     with writing(out):
         out.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(out, packed(index, {file.name: file.read_bytes() for file in programs}))
+    write_whole(out, packed(index, {_name(file, directory): file.read_bytes() for file in programs + kernels}))
     return len(programs)
 
 
 def unpack_programs(file: Path, directory: Path) -> int:
     """Unpack what another machine has compiled. Returns the number of programs that were not here yet."""
     index, contents = unpacked(file, _FORMAT)
-    if not all(map(_PROGRAM.fullmatch, contents)):
+    if not all(_PROGRAM.fullmatch(name) or _KERNEL.fullmatch(name) for name in contents):
         raise BadFile(f"{file} holds no programs that this command packed.")
     if index["machine"] != _machine():
         raise BadSetting(
@@ -85,8 +97,14 @@ def unpack_programs(file: Path, directory: Path) -> int:
         directory.mkdir(parents=True, exist_ok=True)
     new = {name: content for name, content in contents.items() if not (directory / name).exists()}
     for name, content in new.items():
+        with writing(directory):
+            (directory / name).parent.mkdir(parents=True, exist_ok=True)
         write_whole(directory / name, content)
-    return len(new)
+    return sum(_PROGRAM.fullmatch(name) is not None for name in new)
+
+
+def _name(file: Path, directory: Path) -> str:
+    return file.relative_to(directory).as_posix()
 
 
 def _machine() -> str:

@@ -92,6 +92,8 @@ DEFAULTS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "default-little-tolerance": ("ascpo", {"trust_region.tolerance": 0.005}),
     "default-even": ("ascpo", {"tau": 0.1, "cap": 1.0}),
     "default-wide": ("ascpo", {"hidden": (128, 128)}),
+    "default-union-bound": ("ascpo", {"union_bound": True}),
+    "default-largest-cost": ("ascpo", {"union_bound": False}),
     "raw": ("ascpo", RAW),
     "raw-small-steps": ("ascpo", RAW | {"trust_region.delta": 0.01}),
     "raw-large-steps": ("ascpo", RAW | {"trust_region.delta": 0.04}),

@@ -37,7 +37,7 @@ def test_an_algorithm_is_called_as_it_is_typed_and_has_a_page(name):
 @pytest.mark.parametrize(
     ("settings", "head"),
     [({}, "sigmoid"), ({"mode": "chernoff", "cap": 1.0}, "sigmoid"), ({"mode": "chernoff", "cap": 1.5}, "softplus"),
-     ({"mode": "moment"}, "softplus")],
+     ({"mode": "chernoff", "cap": 1.0, "union_bound": True}, "softplus"), ({"mode": "moment"}, "softplus")],
 )  # fmt: skip
 def test_what_is_never_more_than_one_is_predicted_so(settings, head):
     assert ALGORITHMS["ascpo"](**settings).build(0.98).cost_critics.head == head

@@ -3,7 +3,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from ascpo.experience.augmentation import running_maximum, running_sum
-from ascpo.experience.signals import ChernoffWeights, Costs, crossings, expected_cost, increments, moments
+from ascpo.experience.signals import ChernoffWeights, Costs, UnionBound, crossings, expected_cost, increments, moments
 from ascpo.theory.chernoff import chernoff_weight
 
 C = jnp.array([0.0, 0.2, 0.1, 0.5])[:, None, None]
@@ -48,3 +48,10 @@ def test_chernoff_weights_sum_to_the_weight_of_the_largest_signed_cost():
         found = jnp.sum(ChernoffWeights(tau=0.1, cap=3.0)(seen))
         largest = np.array(float(jnp.max(C[:steps])) - 0.3)
         assert_allclose(found, chernoff_weight(largest, 0.15, tau=0.1, cap=3.0, h=0.3), rtol=1e-5)
+
+
+def test_a_union_bound_adds_up_the_weights_of_all_states_and_is_no_less_than_that_of_the_largest_cost():
+    seen, weights = Costs(C, M, M_NEXT, W, *SUMS, jnp.array([0.3]), h=0.3), ChernoffWeights(tau=0.1, cap=3.0)
+    found = UnionBound(weights)(seen)
+    assert_allclose(found, chernoff_weight(np.asarray(C) - 0.3, 0.15, tau=0.1, cap=3.0, h=0.3), rtol=1e-5)
+    assert float(jnp.sum(found)) > float(jnp.sum(weights(seen)))

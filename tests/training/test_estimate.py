@@ -204,8 +204,11 @@ def test_a_time_out_is_a_signal_of_its_own():
     assert found.evidence.cost_advantage.shape[-1] == 3
 
 
-def test_the_mean_of_chernoff_weights_is_the_bound():
-    agent = agent_of(ASCPO(mode="chernoff", tau=0.1), limits=(0.0,), near_miss=0.3, near_miss_end=0.3)
+@pytest.mark.parametrize(("union_bound", "more"), [(False, 0.0), (True, np.exp(-2.0))])
+def test_the_mean_of_chernoff_weights_is_the_bound(union_bound, more):
+    """The episodes' largest costs are the last ones; the first before them is too far away to weigh anything."""
+    method = ASCPO(mode="chernoff", tau=0.1, union_bound=union_bound)
+    agent = agent_of(method, limits=(0.0,), near_miss=0.3, near_miss_end=0.3)
     signed = np.array([-0.5, -0.1, -0.2, 0.05], np.float32)[:, None, None]
     ended = np.array([False, True, False, True])[:, None]
     given = {"terminated": ended, "truncated": np.zeros_like(ended)}
@@ -213,4 +216,4 @@ def test_the_mean_of_chernoff_weights_is_the_bound():
     rollout = rollout_of(agent, time=4, cost=np.maximum(signed, 0.0), signed_cost=signed, **given)
     evidence = estimate(agent, agent.init(0), rollout).evidence
     bound = agent.algorithm.constraint.offset(evidence, jnp.zeros(1))
-    assert_allclose(bound, [(np.exp(-1) + np.exp(0.5)) / 2 - 0.02], rtol=1e-4)
+    assert_allclose(bound, [(np.exp(-1) + np.exp(0.5) + more) / 2 - 0.02], rtol=1e-4)

@@ -6,6 +6,7 @@ moments            Dₜ and Mₜ₊₁² − Mₜ²    sum to 𝒟 and to 𝒟²
 crossings          1 when M passes w     sum to 1 if 𝒟 > w, else to 0
 excesses           (Zₜ₊₁−ν)₊ − (Zₜ−ν)₊   sum to (Z − ν)₊, by how much the episode's cost Z is over ν
 Chernoff weights   φ(Mₜ₊₁) − φ(Mₜ)       sum to φ(𝒟) = min(e^{(𝒟−h−w)/τ}, cap), and to 0 if 𝒟 = 0; 𝒟 − h is signed
+union bound        φ(Cₜ)                 sums to at least φ(𝒟), which is the largest of them
 """
 
 import math
@@ -76,11 +77,21 @@ class ChernoffWeights:
     cap: float
 
     def __call__(self, costs: Costs) -> Float[Array, "time env k"]:
-        return self._weight(costs.M_next, costs) - self._weight(costs.M, costs)
+        return self.weight(costs.M_next, costs) - self.weight(costs.M, costs)
 
-    def _weight(self, M: Float[Array, "time env m"], costs: Costs) -> Float[Array, "time env m"]:
+    def weight(self, M: Float[Array, "time env m"], costs: Costs) -> Float[Array, "time env m"]:
         exponent = jnp.minimum((M - costs.h - costs.w) / self.tau, math.log(self.cap))
         return jnp.where(M > 0.0, jnp.exp(exponent), 0.0)
+
+
+@dataclass(frozen=True)
+class UnionBound:
+    """φ of every state. A step that leaves what costs is worth something, also after the limit has been passed."""
+
+    weights: ChernoffWeights
+
+    def __call__(self, costs: Costs) -> Float[Array, "time env k"]:
+        return self.weights.weight(costs.C, costs)
 
 
 def excesses(costs: Costs) -> Float[Array, "time env k"]:

@@ -161,6 +161,7 @@ class AlgorithmKeywords(TypedDict, total=False):
     omega2: float
     tau: float
     cap: float
+    union_bound: bool
     signal: Literal["largest", "sum"]
     ascent: Literal["bound", "cost"]
     rescaled: bool

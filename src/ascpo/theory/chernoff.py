@@ -8,6 +8,9 @@ episodes that violate nothing keep further away. φ only grows with d, so that t
 falls and with cap = 1, the bound tends to Pr(𝒟 ≥ w).
 
 𝒟 is the largest signed cost of an episode: a number below zero says how near it came.
+
+φ only grows and is nowhere negative, so that the weights of an episode's states bound it as well, by the union bound:
+φ(𝒟) = maxₜ φ(Cₜ) ≤ Σ φ(Cₜ).
 """
 
 import numpy as np

@@ -12,7 +12,7 @@ from field_tables import shown, table, tables
 from reference import command_page, python_page
 
 from ascpo.algorithms import ALGORITHMS
-from ascpo.algorithms.suite_defaults import ROBOT_DEFAULTS, SUITE_DEFAULTS
+from ascpo.algorithms.suite_defaults import ALGORITHM_AND_ROBOT_DEFAULTS, ROBOT_DEFAULTS, SUITE_DEFAULTS
 from ascpo.cli.train import Train
 from ascpo.cli.zoo import FIGURES, figures_of, steps_of
 from ascpo.evaluation.statement import rounded_down
@@ -77,6 +77,7 @@ def settings_page() -> str:
 def _suite_table() -> str:
     by_both = [(f"`{algo}`", "all", named) for algo, named in SUITE_DEFAULTS.items()]
     by_both += [("all", robot, named) for robot, named in ROBOT_DEFAULTS.items()]
+    by_both += [(f"`{algo}`", robot, named) for (algo, robot), named in ALGORITHM_AND_ROBOT_DEFAULTS.items()]
     rows = [
         (algo, robot, f"`--{name.replace('_', '-')}`", f"`{shown(value)}`")
         for algo, robot, named in by_both

@@ -37,6 +37,12 @@ def test_a_robot_may_have_defaults_that_the_others_have_not():
     assert not normalised["Drone-8-3DHazard"]
 
 
+def test_an_algorithm_may_have_defaults_for_one_robot():
+    assert {env.partition("-")[0] for env in PAPER_SUITES if configure(env).method.union_bound} == {"Swimmer"}
+    assert not configure("Swimmer-8-Hazard", mode="paper").method.union_bound
+    assert not configure("Swimmer-8-Hazard", union_bound=False).method.union_bound
+
+
 @pytest.mark.parametrize("algo", ALGORITHMS)
 def test_all_algorithms_see_a_robot_in_the_same_way(algo):
     assert configure(SUITE, algo).settings.normalise_observations

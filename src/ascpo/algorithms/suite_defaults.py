@@ -28,15 +28,19 @@ ROBOT_DEFAULTS: Mapping[str, Named] = {
 }
 """Robot → setting → value, for what is about a robot and not about an algorithm: all algorithms see the same."""
 
+ALGORITHM_AND_ROBOT_DEFAULTS: Mapping[tuple[str, str], Named] = {("ascpo", "Swimmer"): {"union_bound": True}}
+"""Algorithm and robot → setting → value (benchmarks/RESULTS.md, "A denser signal for Swimmer")."""
+
 DECIDING = ("mode", "near_miss", "target.kind")
 """The settings that some of these defaults go with."""
 
 
 def suite_defaults(algo: str, robot: str, given: Named) -> dict[str, object]:
     """The defaults of an algorithm for a robot's suites, without those that would not go with the given settings."""
-    out = {**SUITE_DEFAULTS.get(algo, {}), **ROBOT_DEFAULTS.get(robot, {})}
+    of_both = ALGORITHM_AND_ROBOT_DEFAULTS.get((algo, robot), {})
+    out = {**SUITE_DEFAULTS.get(algo, {}), **ROBOT_DEFAULTS.get(robot, {}), **of_both}
     if given.get("mode", out.get("mode")) != out.get("mode"):
-        out = {name: value for name, value in out.items() if name not in _CHERNOFF}
+        out = {name: value for name, value in out.items() if name not in (*_CHERNOFF, "union_bound")}
     if "near_miss" in given:
         out.pop("near_miss_end", None)
     if given.get("target.kind") == "own":

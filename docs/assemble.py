@@ -20,7 +20,7 @@ OUTSIDE = {
     "SECURITY.md": "security.md",
 }
 """Pages from elsewhere in the repository, and what the site calls them."""
-COPIED = {".md", ".png", ".svg", ".css"}
+COPIED = {".md", ".png", ".webp", ".svg", ".css"}
 _LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
 
 

@@ -46,6 +46,11 @@ def test_every_page_is_in_the_navigation_once():
     assert sorted(pages(NAVIGATION)) == sorted(assemble.sources().values())
 
 
+def test_every_picture_of_the_documentation_is_of_a_kind_that_comes_along():
+    kinds = {file.suffix for file in (ROOT / "docs" / "pictures").iterdir()}
+    assert kinds <= assemble.COPIED
+
+
 def test_links_lead_to_where_the_site_has_a_page():
     known = {"docs/a.md": "a.md", "docs/tutorials/b.ipynb": "tutorials/b.md", "SECURITY.md": "security.md"}
     text = (

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-STEPS = 60_000
+STEPS = 240_000
 
 OURS = f"""
 import time, ascpo

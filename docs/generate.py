@@ -14,7 +14,7 @@ from reference import command_page, python_page
 from ascpo.algorithms import ALGORITHMS
 from ascpo.algorithms.suite_defaults import ALGORITHM_AND_ROBOT_DEFAULTS, ROBOT_DEFAULTS, SUITE_DEFAULTS
 from ascpo.cli.train import Train
-from ascpo.cli.zoo import FIGURES, figures_of, steps_of
+from ascpo.cli.zoo import FIGURES, asked_of, figures_of, steps_of
 from ascpo.evaluation.statement import rounded_down
 from ascpo.runs.options import Options
 from ascpo.runs.zoo import zoo_policies
@@ -118,11 +118,12 @@ def zoo_page() -> str:
             f"`zoo:{policy.name}`",
             steps_of(policy),
             *figures_of(policy),
+            asked_of(policy),
             rounded_down(policy.certificate["bound"]),
         )
         for policy in zoo_policies()
     ]
-    found = table(("policy", "steps", *FIGURES, "certified"), rows)
+    found = table(("policy", "steps", *FIGURES, "asked", "certified"), rows)
     return "\n\n".join(["# The zoo", MADE, films(), _ABOUT_ZOO, found, _BELOW_ZOO]) + "\n"
 
 
@@ -160,7 +161,8 @@ policy = ascpo.load("zoo:Point-1-Hazard")
 _BELOW_ZOO = """\
 J_r is the mean return, M_c the mean sum of the costs of an episode, both over fresh episodes with sampled actions.
 An episode is safe if it keeps every limit in every state. With the confidence that its certificate names, an episode of
-a policy is safe with at least the probability in the last column. Late are those that the time limit ends.
+a policy is safe with at least the probability in the last column. Late are those that the time limit ends. A training
+aims at the probability that it is asked for; TRPO is asked for none.
 `ascpo certify --check zoo:NAME` plays all episodes of a certificate again, and compares every figure.
 
 `python -m benchmarks.zoo RUNS` puts trained runs into the zoo. Of several runs of a suite and an algorithm it takes the

@@ -13,6 +13,12 @@ def test_a_list_has_the_figures_of_every_policy(ascpo):
     assert "certified" in printed
 
 
+def test_a_list_tells_what_a_policy_was_asked_for_and_that_trpo_is_asked_for_nothing(ascpo):
+    asked = {line.split()[0]: line.split()[5] for line in ascpo("zoo", "list").splitlines() if " M " in f"{line} "}
+    assert (asked["Point-8-Hazard/ascpo"], asked["Point-4-Ghost/scpo"]) == ("0.98", "0.999")
+    assert asked["Point-4-Ghost/trpo"] == "–"
+
+
 def test_one_policy_is_described_with_its_certificate_and_with_what_to_do(ascpo):
     printed = ascpo("zoo", "show", "Point-1-Hazard")
     assert "CERTIFIED" in printed

@@ -37,6 +37,14 @@ def test_every_state_may_have_a_price_of_its_own():
     assert_allclose(Lagrangian(1.0)(TWO, WEIGHTS, lam, LIMITS), (1.0 - 12.0) / 2)
 
 
+@pytest.mark.parametrize("rescaled", [False, True])
+@pytest.mark.parametrize("part", [0.0, 0.5])
+def test_a_part_of_the_price_may_be_charged_and_what_is_waived_divides_nothing(part, rescaled):
+    penalty = Penalty(Lagrangian(1.0), rescaled=rescaled)
+    whole = penalty.added_to(jnp.array(-8.0), TWO, WEIGHTS, LAM, LIMITS, part)
+    assert_allclose(whole, (-8.0 + 3.5 * part) / (1.0 + 3.0 * part if rescaled else 1.0), rtol=1e-6)
+
+
 def test_a_price_that_is_the_same_in_all_states_is_one_price():
     everywhere = jnp.broadcast_to(LAM, (2, 1, 2))
     assert_allclose(

@@ -1,9 +1,10 @@
 import jax.numpy as jnp
+import pytest
 from numpy.testing import assert_allclose
 
 from ascpo.surrogates.evidence import Evidence
 from ascpo.surrogates.maximum import MomentBound, ViolationProbability
-from ascpo.surrogates.timeouts import WithTimeouts
+from ascpo.surrogates.timeouts import WithTimeouts, charged
 from ascpo.surrogates.weights import Weights
 from tests.surrogates.helpers import statistics
 
@@ -28,3 +29,11 @@ def test_a_bound_of_two_signals_sees_its_own_two():
     some = evidence([[0.5, 0.1, 7.0]], count=1.0)
     found = WithTimeouts(MomentBound(2.0), allowed=0.01).surrogate(some, Weights(jnp.ones((1, 1))))
     assert_allclose(found, [0.5 + 2 * 0.1, 7.0], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("timeout_rate", "waiver", "part"),
+    [(0.0, 1.0, 1.0), (0.01, 1.0, 1.0), (0.055, 1.0, 0.5), (0.1, 1.0, 0.0), (0.9, 0.6, 0.4), (0.9, 0.0, 1.0)],
+)
+def test_the_more_episodes_time_out_the_less_is_charged(timeout_rate, waiver, part):
+    assert_allclose(charged(jnp.array(timeout_rate), waiver), part, atol=1e-6)

@@ -9,12 +9,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.algorithms import ASCPO
+from ascpo.surrogates.reward import reward_loss
 from ascpo.surrogates.settings import TargetSettings
 from ascpo.surrogates.target import Demand
 from ascpo.surrogates.weights import Weights
 from ascpo.training.estimate import estimate
 from ascpo.training.state import Sizes
-from ascpo.training.update import _problem, update
+from ascpo.training.update import _multiplier, _problem, update
 from ascpo.trust_region.settings import TrustRegion
 from ascpo.trust_region.signal import no_signal
 from tests.slow import always, slow
@@ -183,6 +184,20 @@ def test_a_price_rises_with_the_mean_cost_over_the_limit_that_learning_sees():
     episodes = max(ended, TIME * 3 / longest)
     over = np.asarray(rollout.cost).sum(axis=(0, 1)) / episodes - (np.array(agent.limits) - 0.05)
     assert_allclose(after.policy.multiplier, np.maximum(rate * over, 0.0), rtol=1e-4)
+
+
+@pytest.mark.parametrize(("waiver", "rises"), [(0.0, True), (1.0, False)])
+def test_while_episodes_time_out_costs_are_waived_and_the_price_rests(waiver, rises):
+    agent = agent_of("trpo-lagrangian", timeout_waiver=waiver)
+    ended = np.asarray(rollout_of(agent).done)
+    state, rollout, estimates = an_epoch(agent, terminated=np.zeros_like(ended), truncated=ended)
+    priced = replace(state, policy=replace(state.policy, multiplier=jnp.ones(2)))
+    at, evidence = away(state.policy.theta), estimates.evidence
+    loss = problem_of(agent, priced, rollout, estimates).evaluate(at).loss
+    ratio = np.exp(log_prob(agent, at, rollout) - log_prob(agent, state.policy.theta, rollout))
+    assert np.isclose(loss, reward_loss(evidence, Weights(jnp.asarray(ratio))), rtol=1e-4) == (not rises)
+    after = _multiplier(agent, state.policy.multiplier, rollout.observation, evidence)
+    assert np.all(np.asarray(after) > 0.0) == rises
 
 
 @slow("compiles an update of its own")

@@ -125,6 +125,7 @@ class SharedKeywords(TypedDict, total=False):
     margin: float
     near_miss: float
     near_miss_end: float
+    timeout_waiver: float
     discount: float
     gae_lambda: float
     normalise_observations: bool

@@ -52,11 +52,12 @@ class Penalty:
         weights: Weights,
         lam: Float[Array, "*axes m"] | None,
         limits: Float[Array, " m"],
+        charged: Float[Array, ""] | float = 1.0,
     ) -> Float[Array, ""]:
-        """The loss with the price of costs."""
+        """The loss with the part of the price of costs that is charged."""
         lam = jnp.zeros_like(limits) if lam is None else lam
-        whole = loss + self.price(evidence, weights, lam, limits)
-        return whole / jnp.mean(1.0 + jnp.sum(lam, axis=-1)) if self.rescaled else whole
+        whole = loss + charged * self.price(evidence, weights, lam, limits)
+        return whole / jnp.mean(1.0 + charged * jnp.sum(lam, axis=-1)) if self.rescaled else whole
 
 
 @dataclass(frozen=True)

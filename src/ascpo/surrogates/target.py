@@ -45,6 +45,7 @@ from jaxtyping import Array, Bool, Float
 
 from ascpo.surrogates.by_signal import worth
 from ascpo.surrogates.settings import SMOOTHING
+from ascpo.surrogates.timeouts import parked
 
 _CONFIDENCE = 1.0 - 0.05 * 6.0 / math.pi**2
 """Of the certificate that shall succeed: a run's first one, which leaves 0.39 of its error of 0.05 to later ones."""
@@ -145,8 +146,7 @@ class RadiusShare:
 
     def beta(self, timeout_rate: Float[Array, ""]) -> Float[Array, ""]:
         allowed = self.timeout_limit or 0.0
-        parked = jnp.clip((timeout_rate - allowed) / (self.timeout_share - allowed), 0.0, 1.0)
-        return self.share * (1.0 - self.timeout_relief * parked)
+        return self.share * (1.0 - self.timeout_relief * parked(timeout_rate, allowed, self.timeout_share))
 
     def bounds_timeouts(self, timeout_rate: Float[Array, ""]) -> Bool[Array, ""]:
         """Whether enough episodes end in time for time-outs to be a constraint."""

@@ -1,8 +1,10 @@
-"""Time-outs as a constraint of their own, for tasks in which a time-out is a failure.
+"""Time-outs, for tasks in which a time-out is a failure. A policy that stands still violates nothing.
 
-A policy that stands still violates nothing. So the share of episodes that the time limit ends is bounded beside what
-an algorithm bounds, by the same step: its signal is 1 in the step that the time limit ends, and its critic predicts
-the probability of a time-out.
+As a constraint: the share of episodes that the time limit ends is bounded beside what an algorithm bounds, by the same
+step. Its signal is 1 in the step that the time limit ends, and its critic predicts the probability of a time-out.
+
+As a waiver, for algorithms that pay for costs: the more episodes time out, the less costs are charged for. A policy
+that cannot reach its goal yet, or not any more, then learns how to.
 """
 
 from dataclasses import dataclass, replace
@@ -12,6 +14,19 @@ from jaxtyping import Array, Float
 
 from ascpo.surrogates.evidence import Constraint, Evidence
 from ascpo.surrogates.weights import Weights
+
+_FEW, _MANY = 0.01, 0.1
+"""Shares of episodes that time out: up to the first nothing is waived, and from the second on all that can be."""
+
+
+def parked(timeout_rate: Float[Array, ""], few: float, many: float) -> Float[Array, ""]:
+    """From 0, while no more than a few time out, to 1, when many do."""
+    return jnp.clip((timeout_rate - few) / (many - few), 0.0, 1.0)
+
+
+def charged(timeout_rate: Float[Array, ""], waiver: float) -> Float[Array, ""]:
+    """The part of the price of costs that is not waived."""
+    return 1.0 - waiver * parked(timeout_rate, _FEW, _MANY)
 
 
 @dataclass(frozen=True)

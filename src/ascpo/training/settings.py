@@ -40,6 +40,9 @@ class Settings:
     learned from. What is measured, logged and certified are the limits. 0 learns from costs alone."""
     near_miss_end: NonNegative = 0.03
     """What `near_miss` shrinks to by the end of the training."""
+    timeout_waiver: Fraction = 0.0
+    """Part of the price of costs that is waived while a tenth or more of the episodes run into the time limit, for
+    tasks in which a time-out is a failure. A smaller part is from one in a hundred on. Multipliers rise less, too."""
     discount: Annotated[float, Range(above=0.0, at_most=1.0)] = 0.99
     """γ of the reward."""
     gae_lambda: Fraction = 0.97
@@ -109,6 +112,8 @@ def inert_settings(settings: Settings, algorithm: "Algorithm") -> dict[str, str]
         out |= dict.fromkeys(unused, why)
     elif critics.head == "linear":
         out["output_bias"] = f"the cost critics of {algorithm.name} predict sums of either sign"
+    if algorithm.penalty is None:
+        out["timeout_waiver"] = f"{algorithm.name} does not pay for costs"
     if algorithm.mechanism == "none":
         out["margin"] = f"{algorithm.name} does nothing about costs"
     if isinstance(algorithm.step, ClippedStep) and region != replace(TrustRegion(), delta=region.delta):

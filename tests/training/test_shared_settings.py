@@ -42,6 +42,7 @@ USUAL = {
     "replay.share": 0.0,
     "replay.pool": 64,
     "average_epochs": None,
+    "timeout_waiver": 0.0,
     "normalise_observations": False,
 }
 

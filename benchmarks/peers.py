@@ -69,7 +69,7 @@ PEERS = (
     Peer("Stable-Baselines3", (str(ROOT), "stable-baselines3"), {"PPO, ascpo/Point-8-Hazard-v0": SB3}),
     Peer(
         "OmniSafe",
-        ("omnisafe",),
+        ("omnisafe", "numpy<2"),
         {f"{algo}, SafetyPointGoal1-v0": OMNISAFE.format(algo=algo) for algo in ("PPOLag", "CPO")},
         old_python=True,
     ),

@@ -93,8 +93,6 @@ def unpack_programs(file: Path, directory: Path) -> int:
         raise BadSetting(
             f"{file} is from JAX {index['jax']}, and this is {version('jax')}: nothing of it would be used."
         )
-    with writing(directory):
-        directory.mkdir(parents=True, exist_ok=True)
     new = {name: content for name, content in contents.items() if not (directory / name).exists()}
     for name, content in new.items():
         with writing(directory):

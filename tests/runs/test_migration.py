@@ -113,6 +113,14 @@ def test_inert_settings_of_the_value_critic_are_dropped_if_they_had_no_effect_an
         migrate(config(value_fit=inert | {"window": 3}), **LATER)
 
 
+def test_an_algorithms_setting_that_had_no_use_is_dropped_where_it_had_no_effect_and_refused_otherwise():
+    stored = configure("Point-8-Hazard").plain()
+    dropped = {**stored, "method": {**stored["method"], "dwell_weight": 0.0}}
+    assert Config.from_plain(dropped) == Config.from_plain(stored)
+    with pytest.raises(BadSetting, match=r"method\.dwell_weight=0\.1 was a setting of an earlier version"):
+        Config.from_plain({**stored, "method": {**stored["method"], "dwell_weight": 0.1}})
+
+
 STORED = {"multiplier_rate": 1.0, "ppo": {"clip": 0.1, "clip_costs": True}}
 REFERENCE = {
     "trpo-usl": ({"threshold": 0.2, "warm_up": 0.5}, TRPOUSL(threshold=0.0, warm_up=0.5)),

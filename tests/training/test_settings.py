@@ -56,7 +56,7 @@ OTHER = {
 }
 """Values that a rule would not find."""
 NEEDS = {name: {"mode": "paper"} for name in ("k", "omega1", "omega2")}
-NEEDS |= {name: {"mode": "chernoff", "near_miss": 0.2} for name in ("tau", "cap", "union_bound", "dwell_weight")}
+NEEDS |= {name: {"mode": "chernoff", "near_miss": 0.2} for name in ("tau", "cap", "union_bound")}
 NEEDS |= {"margin": {"limits": (0.5,)}, "near_miss_end": {"near_miss": 0.2}}
 NEEDS["replay.pool"] = {"replay": {"share": 0.25}}
 NEEDS["target.half_signal"] = {"trust_region": {"signal_every": 10}}

@@ -35,9 +35,6 @@ class ASCPO:
     union_bound: bool = False
     """Add up the weights of an episode's states instead of taking that of its largest cost (mode chernoff): a less
     tight bound of the same probability, with a gradient that is less noisy where many episodes violate for long."""
-    dwell_weight: NonNegative = 0.0
-    """How much every step over a limit adds to the weight of the largest cost, as a multiple of its own weight (mode
-    chernoff, without the union bound): so a state over a limit is worth leaving also after the limit was passed."""
     target: TargetSettings = field(default_factory=TargetSettings)
     """What every step is to achieve of the bound."""
 
@@ -47,9 +44,7 @@ class ASCPO:
         if self.mode in ("cantelli", "chance", "chernoff"):
             refuse_unused(self, f"mode {self.mode} does not use it", "k")
         if self.mode != "chernoff":
-            refuse_unused(self, f"mode {self.mode} does not use it", "tau", "cap", "union_bound", "dwell_weight")
-        if self.union_bound:
-            refuse_unused(self, "the union bound counts every state already", "dwell_weight")
+            refuse_unused(self, f"mode {self.mode} does not use it", "tau", "cap", "union_bound")
 
     def build(self, probability: float) -> "Algorithm":
         from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm, largest_cost
@@ -57,13 +52,11 @@ class ASCPO:
         from ascpo.experience.signals import ChernoffWeights, UnionBound, crossings, increments, moments
 
         signals = {"chance": crossings, "moment": moments, "cantelli": moments}
-        signal = signals.get(self.mode, increments)
-        if self.mode == "chernoff":
-            signal = ChernoffWeights(self.tau, self.cap, self.dwell_weight)
+        signal = ChernoffWeights(self.tau, self.cap) if self.mode == "chernoff" else signals.get(self.mode, increments)
         critics = largest_cost(signal, per_constraint=2 if signal is moments else 1)
         if isinstance(signal, ChernoffWeights) and self.union_bound:
             critics = replace(EPISODE_COST, signal=UnionBound(signal), head="softplus")
-        elif self.mode == "chance" or (self.mode == "chernoff" and self.cap == 1.0 and not self.dwell_weight):
+        elif self.mode == "chance" or (self.mode == "chernoff" and self.cap == 1.0):
             critics = replace(critics, head="sigmoid")  # What is still to come is never more than 1.
         bound, quantity = self._bound(probability)
         limit = f", at {1 - probability:g}" if self.mode in ("chance", "chernoff") else ""

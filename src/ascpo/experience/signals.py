@@ -75,13 +75,9 @@ class ChernoffWeights:
 
     tau: float
     cap: float
-    dwell: float = 0.0
-    """What every step over the limit adds, in units of its own φ."""
 
     def __call__(self, costs: Costs) -> Float[Array, "time env k"]:
-        growth = self.weight(costs.M_next, costs) - self.weight(costs.M, costs)
-        over = costs.C > costs.h + costs.w
-        return growth + jnp.where(over, self.dwell * self.weight(costs.C, costs), 0.0) if self.dwell else growth
+        return self.weight(costs.M_next, costs) - self.weight(costs.M, costs)
 
     def weight(self, M: Float[Array, "time env m"], costs: Costs) -> Float[Array, "time env m"]:
         exponent = jnp.minimum((M - costs.h - costs.w) / self.tau, math.log(self.cap))

@@ -163,7 +163,6 @@ class AlgorithmKeywords(TypedDict, total=False):
     tau: float
     cap: float
     union_bound: bool
-    dwell_weight: float
     signal: Literal["largest", "sum"]
     ascent: Literal["bound", "cost"]
     rescaled: bool

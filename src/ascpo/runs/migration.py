@@ -19,6 +19,8 @@ _DROPPED = {
     "trust_region": {"cost_momentum": 0.0},
 }
 """Settings that had no use there: their default may be dropped, another value may not."""
+_DROPPED_OF_METHODS = {"dwell_weight": 0.0}
+"""The same of the algorithms' own settings."""
 _TARGET = {"share": "share", "relief": "timeout_relief", "patience": "timeout_share", "memory": "smoothing"}
 """Names within the shared setting `ask` → names within the algorithm's own setting `target`."""
 
@@ -51,6 +53,8 @@ def migrate(plain: Plain, settings: type = Settings, methods: Mapping[str, type]
         method = methods.get(algo)
         if method is not None and "target" in (fields := get_type_hints(method)):
             own.setdefault("target", _target(ask, projected="projection" in fields))
+    if algo in methods:
+        own = _without_inert("method", own, _DROPPED_OF_METHODS, methods[algo])
     if "preset" in own and algo in methods and "preset" not in get_type_hints(methods[algo]):
         own = _without_preset(own, _REFERENCE.get(algo, {}))
     return {**plain, "settings": shared, "method": own}

@@ -127,13 +127,13 @@ CENTRE = jnp.array([3.0, -2.0])
 
 
 @partial(jax.jit, static_argnames="projection")
-def _take(g, b, c, reality, fraction, projection):
+def _take(g, b, c, reality, fraction, projection, cap=None):
     def evaluate(theta):
         d = theta - CENTRE
         return Evaluation(loss=g @ d, constraints=b @ d, divergence=reality * d @ d / 2)
 
     region = TrustRegion(delta=DELTA, damping=0.0, backtracking=0.8, backtracks=30)
-    problem = Problem(CENTRE, evaluate, lambda theta: theta, lambda _, v: v, c, fraction)
+    problem = Problem(CENTRE, evaluate, lambda theta: theta, lambda _, v: v, c, fraction, cap)
     theta, _, report = projection.take(problem, region, None)
     return theta, report
 
@@ -235,3 +235,30 @@ def test_the_size_of_the_losss_slope_changes_its_multiplier_alone(size):
 def test_a_fraction_below_zero_keeps_nothing_free():
     d, _ = take(b=(0.0, 1.0), fraction=-0.5)
     assert_allclose(d, [0.6, 0.5], atol=1e-5)
+
+
+@pytest.mark.parametrize("cap", [0.5, 0.97])
+def test_several_constraints_together_get_no_more_than_the_cap_and_leave_the_rest_to_the_loss(cap):
+    """Both ask for all of the cap and are orthogonal: they get cap/√2 each, and the natural step keeps √(1 − cap²)."""
+    g, b, both = jnp.array([-0.6, -0.8]), jnp.eye(2), jnp.array([cap, cap])
+    theta, report = _take(g, b, jnp.zeros(2), 0.9999, both, ProjectedStep(), jnp.array(cap))
+    assert_allclose(report.asked, both / np.sqrt(2), rtol=1e-5)
+    assert_allclose(theta - CENTRE, -both / np.sqrt(2), rtol=1e-5)
+    assert float(report.lam) == pytest.approx(1 / np.sqrt(1 - cap**2), rel=1e-4)
+
+
+def test_fractions_within_the_cap_are_left_as_they_are():
+    """Together they ask for √(0.3² + 0.4²) = 0.5."""
+    g, b, fractions = jnp.array([-0.6, -0.8]), jnp.eye(2), jnp.array([0.3, 0.4])
+    for cap in (None, jnp.array(0.5)):
+        _, report = _take(g, b, jnp.zeros(2), 0.9999, fractions, ProjectedStep(), cap)
+        assert_allclose(report.asked, fractions, rtol=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.97, 0.1, 1 / 3])
+def test_the_cap_does_not_touch_one_constraint_that_asks_for_all_of_it(share):
+    share = jnp.array(share, jnp.float32)
+    g, b = jnp.array([-0.6, -0.8]), jnp.array([[0.3, 1.7]])
+    free, capped = (_take(g, b, jnp.zeros(1), 0.9999, share[None], ProjectedStep(), cap) for cap in (None, share))
+    for one, other in zip(jax.tree.leaves(free), jax.tree.leaves(capped), strict=True):
+        assert_array_equal(one, other)

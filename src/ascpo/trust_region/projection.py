@@ -6,6 +6,8 @@ x₀ the natural step, L = F (nearest in divergence) or L = I (nearest in parame
 point nearest to x₀, by ascending the projection's dual: one multiplier after the other, and around again (Hildreth).
 """
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PyTree
@@ -24,6 +26,7 @@ def projected_step(
     rule: ProjectedStep, problem: Problem, region: TrustRegion, state: PyTree
 ) -> tuple[Vector, PyTree, StepReport]:
     """The natural step, its projection, and a line search where the step is to stay within the region."""
+    problem = _capped(problem)
     start, gradients = problem.evaluate(problem.theta), problem.gradients()
     product = problem.product(region.damping)
     solved = conjugate_gradient.solve(product, gradients, iterations=region.cg_iterations)
@@ -54,6 +57,16 @@ def projected_step(
         signal=problem.signal(product, gradients, solved.x, region),
     )
     return found.theta, state, report
+
+
+def _capped(problem: Problem) -> Problem:
+    """The problem, with constraints that together ask for more than the cap asking for less, by one common factor."""
+    if problem.fraction is None or problem.cap is None:
+        return problem
+    wanted = jnp.sum(jnp.maximum(problem.fraction, 0.0) ** 2)
+    # Squares are compared, so that rounding leaves a single constraint that asks for just the cap as it is.
+    scale = jnp.where(wanted > problem.cap**2, problem.cap / jnp.sqrt(jnp.maximum(wanted, _SMALL)), 1.0)
+    return replace(problem, fraction=jnp.where(problem.fraction > 0.0, scale * problem.fraction, problem.fraction))
 
 
 def project(

@@ -5,11 +5,13 @@ import pytest
 
 from ascpo.algorithms import ALGORITHMS, ASCPO, CPO
 from ascpo.cli.train import Train
+from ascpo.errors import InertSetting
 from ascpo.runs.api import Options
-from ascpo.runs.config import Config, configure
+from ascpo.runs.config import Config, configure, configure_each
 from ascpo.runs.serialization import BadSetting
 from ascpo.surrogates.settings import TargetSettings
 from ascpo.training.settings import Settings
+from ascpo.trust_region.settings import TrustRegion
 
 
 def test_shared_settings_and_the_algorithms_own_are_given_side_by_side():
@@ -54,6 +56,21 @@ def test_no_setting_has_the_name_of_another(algo):
 def test_what_cannot_be_is_refused_with_a_sentence(wrong, sentence):
     with pytest.raises(ValueError, match=sentence):
         configure("Point-1-Hazard", **wrong)
+
+
+@pytest.mark.parametrize("region", [{"delta": 0.01, "signal_every": 0}, TrustRegion(delta=0.01, signal_every=0)])
+def test_each_of_several_algorithms_takes_what_acts_on_it_from_a_group_of_settings(region):
+    algos = ["trpo", "ascpo", "ppo-lagrangian"]
+    found = configure_each("a", algos, [0], {"trust_region": region, "near_miss": 0.3, "near_miss_end": 0.1})
+    assert [config.settings.trust_region.delta for config in found] == [0.01] * 3
+    assert [config.settings.trust_region.signal_every for config in found] == [10, 0, 10]
+    assert [config.settings.near_miss_end for config in found] == [0.03, 0.1, 0.1]
+
+
+def test_a_setting_that_acts_on_none_of_several_algorithms_is_named():
+    chosen = {"cost_fit": {"window": 3}, "trust_region": {"delta": 0.01, "signal_every": 0}}
+    with pytest.raises(InertSetting, match=r"trust_region\.signal_every=0 changes nothing: it is for constraints"):
+        configure_each("a", ["trpo", "trpo-lagrangian"], [0], chosen)
 
 
 def test_the_fingerprint_tells_runs_apart_but_not_their_lengths():

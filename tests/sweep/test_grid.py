@@ -37,10 +37,18 @@ def test_a_setting_varies_only_where_it_acts():
     ]
 
 
+def test_a_setting_that_does_not_act_leaves_the_others_of_its_group_alone():
+    vary = (("trust_region.delta", "0.01", "0.02"),)
+    grid = Grid(env=ENVS[:1], algo=("ascpo", "trpo"), vary=vary, set=("trust_region.signal_every=0",))
+    assert {name: config.settings.trust_region.delta for name, config in grid.configs()} == {
+        f"Point-1-Hazard-{algo}-delta{delta}-seed0": delta for algo in ("ascpo", "trpo") for delta in (0.01, 0.02)
+    }
+
+
 @pytest.mark.parametrize(
     ("wrong", "answer"),
     [
-        ({"set": ("cost_fit.window=3",), "algo": ("trpo",)}, "cost_fit changes nothing: trpo has no cost critics"),
+        ({"set": ("cost_fit.window=3",), "algo": ("trpo",)}, r"cost_fit\.window=3 changes nothing: trpo has no"),
         ({"set": ("nothing=3",)}, "ascpo has no setting 'nothing'"),
         ({"vary": (("horizon",),)}, "--vary takes the name of a setting and its values"),
         ({"vary": (("hidden", "8,8", "8-8"),)}, "hidden"),

@@ -209,14 +209,14 @@ def test_a_setting_changes_something_or_is_refused(algo, name, value):
 
 def test_a_setting_that_acts_for_another_algorithm_alone_is_refused_with_the_reason():
     for algo, name, value, why in (
-        ("trpo", "cost_fit", {"window": 3}, "trpo has no cost critics"),
+        ("trpo", "cost_fit", {"window": 3}, r"cost_fit\.window=3 changes nothing: trpo has no cost critics"),
         ("trpo", "replay", {"share": 0.25}, "trpo has no cost critics"),
         ("trpo", "margin", 0.1, "trpo does nothing about costs"),
         ("cpo", "output_bias", None, "predict sums of either sign"),
-        ("pascpo", "trust_region", {"damping": 0.5}, "descends by Adam"),
-        ("trpo", "trust_region", {"signal_every": 5}, "signal_every is for constraints, and trpo has none"),
-        ("trpo", "trust_region", {"tolerance": 0.1}, "tolerance is for constraints, and trpo has none"),
-        ("pcpo", "trust_region", {"tolerance": 0.1}, "pcpo projects onto them"),
+        ("pascpo", "trust_region", {"damping": 0.5}, r"trust_region\.damping=0\.5 .* descends by Adam"),
+        ("trpo", "trust_region", {"signal_every": 5}, r"trust_region\.signal_every=5 .* constraints, and trpo has none"),
+        ("trpo", "trust_region", {"tolerance": 0.1}, r"trust_region\.tolerance=0\.1 .* constraints, and trpo has none"),
+        ("pcpo", "trust_region", {"tolerance": 0.1}, r"trust_region\.tolerance=0\.1 .* pcpo projects its steps"),
         ("ascpo", "target", {"kind": "capped", "half_signal": 0.1}, "goes by the bound"),
         ("ascpo", "k", 3.0, "mode chance does not use it"),
         ("pascpo", "ppo", {"clip_costs": False, "optimistic_costs": True}, "costs are not clipped"),

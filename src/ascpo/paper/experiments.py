@@ -58,8 +58,7 @@ class Training:
         chosen = _stacked(shared, overrides or {}, self.variant.overrides)
         given = nested(chosen, algo)
         refuse_unknown(algo, given)
-        acting = acting_settings(self.suite, algo, given, preset)
-        settings = {name: acting[name] for name in given if name in acting}
+        settings = acting_settings(self.suite, algo, given, preset)
         steps = steps_at(scale)
         return configure(self.suite, algo, seed=self.seed, total_steps=steps, engine=engine, preset=preset, **settings)
 

@@ -1,8 +1,8 @@
 """A run's configuration, as frozen data: the same configuration gives the same numbers."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal, Unpack, get_origin, get_type_hints
 
@@ -179,18 +179,35 @@ def configure_each(env: str, algos: Sequence[str], seeds: Sequence[int], chosen:
 
     A setting that acts on none of the algorithms is refused. `preset` among the settings is that of all algorithms.
     """
-    acting = {algo: acting_settings(env, algo, chosen, chosen.get("preset")) for algo in algos}
-    for name in chosen:
-        if not any(name in settings for settings in acting.values()):
-            configure(env, algos[0], **chosen)
-    return [configure(env, algo, seed=seed, **acting[algo]) for algo in algos for seed in seeds]
+    inert = [_inert(env, algo, chosen, chosen.get("preset")) for algo in algos]
+    for name, error in inert[0].items():
+        if all(name in others for others in inert):
+            raise error
+    acting = [_without(names, chosen) for names in inert]
+    return [configure(env, algo, seed=s, **mine) for algo, mine in zip(algos, acting, strict=True) for s in seeds]
 
 
 def acting_settings(env: str, algo: str, chosen: Plain, preset: PresetName | None = None) -> Plain:
     """The settings that change something for an algorithm, of those that several algorithms share."""
+    return _without(_inert(env, algo, chosen, preset), chosen)
+
+
+def _inert(env: str, algo: str, chosen: Plain, preset: PresetName | None) -> dict[str, InertSetting]:
     settings, method = _parts(env, algo, chosen, preset)
-    inert = inert_settings(settings, method.build(settings.probability))
-    return {name: value for name, value in chosen.items() if name not in inert}
+    return inert_settings(settings, method.build(settings.probability))
+
+
+def _without(names: Container[str], chosen: Plain, group: str = "") -> Plain:
+    """The settings but for those of these names. A group of which nothing is left goes, too."""
+    kept: Plain = {}
+    for name, value in chosen.items():
+        inside = to_plain(value) if is_dataclass(value) else value
+        if isinstance(inside, Mapping):
+            if some := _without(names, dict(inside), f"{group}{name}."):
+                kept[name] = some
+        elif group + name not in names:
+            kept[name] = value
+    return kept
 
 
 def configure(

@@ -1,7 +1,8 @@
 """Settings that every algorithm shares, as frozen data."""
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator
+from dataclasses import dataclass, field, is_dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ascpo.engines.settings import ReplaySettings
 from ascpo.errors import BadSetting, InertSetting
@@ -103,37 +104,47 @@ class Settings:
         return self.limits * len(names) if len(self.limits) == 1 else self.limits
 
 
-def inert_settings(settings: Settings, algorithm: "Algorithm") -> dict[str, str]:
-    """The settings that were changed and change nothing for this algorithm, each with the reason."""
-    critics, region, out = algorithm.cost_critics, settings.trust_region, {}
+def inert_settings(settings: Settings, algorithm: "Algorithm") -> dict[str, InertSetting]:
+    """The settings that were changed and change nothing for this algorithm, by name (`cost_fit.window`)."""
+    critics, unused = algorithm.cost_critics, dict[str, str]()
     if critics is None:
-        why = f"{algorithm.name} has no cost critics"
-        unused = ("cost_fit", "cost_gae_lambda", "output_bias", "near_miss", "replay")
-        out |= dict.fromkeys(unused, why)
+        names = ("cost_fit", "cost_gae_lambda", "output_bias", "near_miss", "near_miss_end", "replay")
+        unused |= dict.fromkeys(names, f"{algorithm.name} has no cost critics")
     elif critics.head == "linear":
-        out["output_bias"] = f"the cost critics of {algorithm.name} predict sums of either sign"
+        unused["output_bias"] = f"the cost critics of {algorithm.name} predict sums of either sign"
     if algorithm.penalty is None:
-        out["timeout_waiver"] = f"{algorithm.name} does not pay for costs"
+        unused["timeout_waiver"] = f"{algorithm.name} does not pay for costs"
     if algorithm.mechanism == "none":
-        out["margin"] = f"{algorithm.name} does nothing about costs"
-    if isinstance(algorithm.step, ClippedStep) and region != replace(TrustRegion(), delta=region.delta):
-        out["trust_region"] = f"{algorithm.name} descends by Adam, and trust_region.delta alone ends that"
-    else:
-        unused = {} if algorithm.constraint else dict.fromkeys(("signal_every", "tolerance"), "has none")
-        if isinstance(algorithm.step, ProjectedStep):
-            unused["tolerance"] = "projects onto them instead of searching along a line"
-        for name, why in unused.items():
-            if getattr(region, name) != getattr(TrustRegion(), name):
-                out["trust_region"] = f"trust_region.{name} is for constraints, and {algorithm.name} {why}"
-    return {name: why for name, why in out.items() if getattr(settings, name) != getattr(Settings(), name)}
+        unused["margin"] = f"{algorithm.name} does nothing about costs"
+    if isinstance(algorithm.step, ClippedStep):
+        names = [f"trust_region.{name}" for name in TrustRegion.__dataclass_fields__ if name != "delta"]
+        unused |= dict.fromkeys(names, f"{algorithm.name} descends by Adam, and trust_region.delta alone ends that")
+    elif not algorithm.constraint:
+        names = ("trust_region.signal_every", "trust_region.tolerance")
+        unused |= dict.fromkeys(names, f"it is for constraints, and {algorithm.name} has none")
+    elif isinstance(algorithm.step, ProjectedStep):
+        unused["trust_region.tolerance"] = f"{algorithm.name} projects its steps instead of searching along a line"
+    changed = _changed(settings, Settings())
+    found = ((name, value, unused.get(name, unused.get(name.split(".")[0]))) for name, value in changed)
+    return {name: InertSetting(name, value, why) for name, value, why in found if why}
+
+
+def _changed(settings: Any, usual: Any, group: str = "") -> Iterator[tuple[str, object]]:
+    """The settings that differ from the usual ones, by name."""
+    for name in usual.__dataclass_fields__:
+        value, default = getattr(settings, name), getattr(usual, name)
+        if is_dataclass(default):
+            yield from _changed(value, default, f"{name}.")
+        elif value != default:
+            yield group + name, value
 
 
 def refuse_inert(settings: Settings, algorithm: "Algorithm") -> None:
     """A setting that changes nothing is an error."""
     from ascpo.surrogates.target import Feedback
 
-    for name, why in inert_settings(settings, algorithm).items():
-        raise InertSetting(name, getattr(settings, name), why)
+    for inert in inert_settings(settings, algorithm).values():
+        raise inert
     target = algorithm.target
     if isinstance(target, Feedback) and target.half_signal and not settings.trust_region.signal_every:
         raise InertSetting("target.half_signal", target.half_signal, "trust_region.signal_every=0 measures no signal")

@@ -1,4 +1,5 @@
 import jax.numpy as jnp
+import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.experience.window import Window, empty_window
@@ -17,9 +18,9 @@ def chunk(signal, done, next_value):
 
 def test_a_cut_episode_becomes_known_once_it_has_finished():
     window = empty_window(4, 1, 1, 1).push(chunk([0.1, 0.0], [False, False], [9.0, 9.0]))
-    assert_allclose(window.targets(1.0)[2:, 0, 0], [9.1, 9.0])
+    assert_allclose(window.targets([1.0])[2:, 0, 0], [9.1, 9.0])
     window = window.push(chunk([0.2, 0.0], [True, False], [0.0, 5.0]))
-    assert_allclose(window.targets(1.0)[:, 0, 0], [0.3, 0.2, 0.2, 5.0], rtol=1e-6)
+    assert_allclose(window.targets([1.0])[:, 0, 0], [0.3, 0.2, 0.2, 5.0], rtol=1e-6)
 
 
 def test_what_a_critic_expects_never_decides_whether_something_happened():
@@ -32,22 +33,23 @@ def test_what_a_critic_expects_never_decides_whether_something_happened():
 def test_rows_that_were_never_filled_are_not_known():
     window = empty_window(3, 1, 1, 1).push(chunk([0.5], [True], [0.0]))
     assert_array_equal(window.known[:, 0], [False, False, True])
-    assert_allclose(window.targets(1.0)[:, 0, 0], [0.0, 0.0, 0.5])
+    assert_allclose(window.targets([1.0])[:, 0, 0], [0.0, 0.0, 0.5])
 
 
 def test_a_cut_episode_does_not_go_on_in_the_next_rollout():
     window = empty_window(4, 1, 1, 1).push(chunk([0.1, 0.0], [False, False], [9.0, 9.0])).cut()
     window = window.push(chunk([0.2, 0.0], [True, False], [0.0, 5.0]))
-    assert_allclose(window.targets(1.0)[:, 0, 0], [9.1, 9.0, 0.2, 5.0], rtol=1e-6)
+    assert_allclose(window.targets([1.0])[:, 0, 0], [9.1, 9.0, 0.2, 5.0], rtol=1e-6)
     assert_array_equal(window.happened()[:, 0], [True, False, True, False])
 
 
 def test_every_signal_of_every_environment_has_targets_of_its_own():
-    """Two steps of two environments with two signals, discounted by half: x₀ + ½(x₁ + ½·next)."""
+    """Two steps of two environments with two signals, discounted by γ: x₀ + γ(x₁ + γ·next)."""
     signal = jnp.arange(8.0).reshape(2, 2, 2)
     following = 10.0 * (1 + jnp.arange(8.0).reshape(2, 2, 2))
     never = jnp.zeros((2, 2), bool)
     window = Window(jnp.zeros((2, 2, 1)), signal, following, never, ~never)
-    targets = window.targets(0.5)
-    assert_allclose(targets[1], signal[1] + 0.5 * following[1])
-    assert_allclose(targets[0], signal[0] + 0.5 * targets[1])
+    discounts = np.array([0.5, 1.0])
+    targets = window.targets(discounts.tolist())
+    assert_allclose(targets[1], signal[1] + discounts * following[1])
+    assert_allclose(targets[0], signal[0] + discounts * targets[1])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ascpo.errors import InertSetting
+from ascpo.algorithms import ASCPO
+from ascpo.errors import BadSetting, InertSetting
 from ascpo.training.agent import agent_for
 from ascpo.training.settings import Settings
 from tests.training.made import ACT, ENVS, OBS, TIME, agent_of
@@ -25,6 +26,12 @@ def test_a_policy_begins_with_the_spread_of_its_settings():
     assert_allclose(agent.policy(agent.init(0).policy.theta).log_std, [-0.5] * ACT)
     wide = agent_of("trpo", initial_log_std=0.25)
     assert_allclose(wide.policy(wide.init(0).policy.theta).log_std, [0.25] * ACT)
+
+
+@pytest.mark.parametrize("union_bound", [False, True])
+def test_a_chernoff_bound_of_any_kind_needs_near_misses(union_bound):
+    with pytest.raises(BadSetting, match="learns from near misses"):
+        agent_of(ASCPO(mode="chernoff", union_bound=union_bound))
 
 
 def test_networks_that_begin_together_are_drawn_from_different_keys():

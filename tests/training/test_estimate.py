@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ascpo.algorithms import ASCPO
+from ascpo.algorithms import ASCPO, CPO
 from ascpo.surrogates.settings import TargetSettings
 from ascpo.training.estimate import estimate
 from ascpo.training.state import Sizes
@@ -15,6 +15,8 @@ from tests.slow import always
 from tests.training.made import ACT, ENVS, OBS, TIME, agent_of, rollout_of
 
 CANTELLI = agent_of(ASCPO(mode="cantelli"))
+LIMITED = TargetSettings(timeout_limit=0.01)
+UNION = ASCPO(mode="chernoff", union_bound=True, target=LIMITED)
 
 
 def ends(done, env, t):
@@ -197,11 +199,24 @@ def test_near_misses_are_learned_from_and_the_truth_is_measured():
 
 
 def test_a_time_out_is_a_signal_of_its_own():
-    agent = agent_of(ASCPO(target=TargetSettings(timeout_limit=0.01)))
+    agent = agent_of(ASCPO(target=LIMITED))
     rollout = rollout_of(agent)
     found = estimate(agent, agent.init(0), rollout)
     assert_array_equal(found.window.signal[-TIME:, :, -1], rollout.truncated)
     assert found.evidence.cost_advantage.shape[-1] == 3
+
+
+@pytest.mark.parametrize("method", [CPO(target=LIMITED), UNION], ids=["cpo", "union bound"])
+def test_what_is_predicted_of_a_time_out_is_its_probability_also_where_costs_are_discounted(method):
+    """Every episode of three steps times out, for certain: no discount, and no more after it."""
+    agent = agent_of(method, near_miss=0.3, near_miss_end=0.3)
+    ended = np.zeros((TIME, ENVS), bool)
+    ended[2::3] = True
+    cost = np.zeros((TIME, ENVS, 2), np.float32)
+    rollout = rollout_of(agent, terminated=np.zeros_like(ended), truncated=ended, cost=cost, signed_cost=cost - 1.0)
+    window = estimate(agent, agent.init(0), rollout).window
+    targets = window.targets([critics.discount for critics in agent.critics_by_signal])[-TIME:, :, -1]
+    assert_array_equal(targets[: TIME // 3 * 3], 1.0)
 
 
 @pytest.mark.parametrize(("union_bound", "more"), [(False, 0.0), (True, np.exp(-2.0))])

@@ -4,6 +4,7 @@ Returns are worked out anew over the whole window each time, so that an episode 
 known once the next epoch has finished it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import jax
@@ -34,9 +35,13 @@ class Window:
         """The window with all running episodes cut: the next rollout's steps belong to other episodes."""
         return replace(self, done=self.done.at[-1].set(True))
 
-    def targets(self, discount: float) -> Float[Array, "time env k"]:
-        over_signals = jax.vmap(returns, in_axes=(-1, -1, None, None), out_axes=-1)
-        return over_signals(self.signal, self.next_value, self.done, discount)
+    def targets(self, discounts: Sequence[float]) -> Float[Array, "time env k"]:
+        """The returns of every signal, each with its own discount."""
+        found = [
+            returns(self.signal[..., k], self.next_value[..., k], self.done, discount)
+            for k, discount in enumerate(discounts)
+        ]
+        return jnp.stack(found, axis=-1)
 
     def happened(self) -> Bool[Array, "time env"]:
         """Whether some signal did come after each state, whatever a critic expected."""

@@ -15,14 +15,14 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Key, PyTree
 
-from ascpo.algorithms.algorithm import Algorithm
+from ascpo.algorithms.algorithm import Algorithm, CostCritics
 from ascpo.engines.contract import Engine
 from ascpo.errors import BadSetting, InertSetting
 from ascpo.experience.augmentation import Augmentation, RunningMaximum
 from ascpo.experience.episodes import no_totals
 from ascpo.experience.near_miss import NearMiss, begin_near_miss
 from ascpo.experience.replay import vacant
-from ascpo.experience.signals import ChernoffWeights
+from ascpo.experience.signals import ChernoffWeights, UnionBound
 from ascpo.experience.trend import no_trend
 from ascpo.experience.window import empty_window
 from ascpo.networks.critics import Critic
@@ -53,7 +53,7 @@ class Agent:
 
     def __post_init__(self) -> None:
         critics = self.algorithm.cost_critics
-        if critics and isinstance(critics.signal, ChernoffWeights) and not self.settings.near_miss:
+        if critics and isinstance(critics.signal, ChernoffWeights | UnionBound) and not self.settings.near_miss:
             raise BadSetting("mode=chernoff learns from near misses. Give near_miss=0.3, say.")
         # Built here: networks draw with NumPy, which is not possible while a program is traced.
         _ = self.actor, self._critics
@@ -88,10 +88,21 @@ class Agent:
         return self.algorithm.penalty.multiplier if self.algorithm.penalty else None
 
     @property
+    def critics_by_signal(self) -> tuple[CostCritics, ...]:
+        """What is predicted of each cost signal. That of time-outs comes last, if they are bounded.
+
+        A time-out is final, whatever an algorithm's costs are: it predicts a probability.
+        """
+        critics = self.algorithm.cost_critics
+        if critics is None:
+            return ()
+        of_timeouts = replace(critics, discount=1.0, bootstrap_on_timeout=False)
+        return (critics,) * (critics.per_constraint * self.sizes.m) + (of_timeouts,) * self.bounds_timeouts
+
+    @property
     def signals(self) -> int:
         """Number of the signals that cost critics predict."""
-        critics = self.algorithm.cost_critics
-        return critics.per_constraint * self.sizes.m + self.bounds_timeouts if critics else 0
+        return len(self.critics_by_signal)
 
     @property
     def learning_limits(self) -> Float[Array, " m"]:

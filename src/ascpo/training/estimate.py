@@ -14,7 +14,7 @@ from ascpo.engines.precision import precise
 from ascpo.experience.augmentation import running_maximum, running_sum
 from ascpo.experience.cvar import cost_tail, nu_of_episodes
 from ascpo.experience.episodes import EpisodeTotals, accumulate_totals, episode_statistics, over_limit
-from ascpo.experience.gae import ends_within, explained_variance, gae, relative_bias
+from ascpo.experience.gae import Advantages, ends_within, explained_variance, gae, relative_bias
 from ascpo.experience.near_miss import NearMiss
 from ascpo.experience.replay import ReplayPool, StepWeights, step_weights
 from ascpo.experience.signals import Costs
@@ -143,18 +143,7 @@ def _with_costs(
     if agent.bounds_timeouts:
         signal = jnp.append(signal, rollout.truncated[..., None].astype(jnp.float32), axis=-1)
     W = critic(rollout.observation)
-    chosen = agent.settings.cost_gae_lambda
-    over_signals = jax.vmap(
-        partial(
-            gae,
-            discount=critics.discount,
-            gae_lambda=critics.gae_lambda if chosen is None else chosen,
-            bootstrap_on_timeout=critics.bootstrap_on_timeout,
-        ),
-        in_axes=(-1, -1, -1, None, None),
-        out_axes=-1,
-    )
-    costs = over_signals(signal, W, critic(rollout.next_observation), rollout.terminated, rollout.truncated)
+    costs = _cost_advantages(agent, rollout, signal, W, critic(rollout.next_observation))
     newest = Window(rollout.observation, signal, costs.next_value, done, _only(fresh, jnp.ones_like(done)))
     evidence = replace(
         estimates.evidence,
@@ -171,6 +160,31 @@ def _with_costs(
         cost_bias=relative_bias(W, costs.target, known),
     )
     return replace(estimates, evidence=evidence, window=_known(state.window).push(newest), quality=quality)
+
+
+def _cost_advantages(
+    agent: Agent,
+    rollout: Rollout,
+    signal: Float[Array, "time env k"],
+    value: Float[Array, "time env k"],
+    next_value: Float[Array, "time env k"],
+) -> Advantages:
+    """Of every cost signal, each summed up in its own way."""
+    chosen = agent.settings.cost_gae_lambda
+    found = [
+        gae(
+            signal[..., k],
+            value[..., k],
+            next_value[..., k],
+            rollout.terminated,
+            rollout.truncated,
+            discount=critics.discount,
+            gae_lambda=critics.gae_lambda if chosen is None else chosen,
+            bootstrap_on_timeout=critics.bootstrap_on_timeout,
+        )
+        for k, critics in enumerate(agent.critics_by_signal)
+    ]
+    return jax.tree.map(lambda *parts: jnp.stack(parts, axis=-1), *found)
 
 
 def _with_shield(agent: Agent, shield: Shield, state: ShieldState, rollout: Rollout, estimates: Estimates) -> Estimates:

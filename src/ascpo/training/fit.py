@@ -55,10 +55,7 @@ def _fit_value(
 def _fit_cost(
     agent: Agent, cost: CriticState, window: Window, key: Key[Array, ""]
 ) -> tuple[CriticState, Float[Array, ""]]:
-    critics = agent.algorithm.cost_critics
-    if critics is None:
-        raise ValueError(f"{agent.algorithm.name} has no cost critics to fit.")
-    targets = window.targets(critics.discount)
+    targets = window.targets([critics.discount for critics in agent.critics_by_signal])
     batch = FitBatch(window.observation, targets, window.happened(), window.done, window.known)
     return _fitted(agent.cost_critic(cost.params), cost, batch, key, agent.settings.cost_fit)
 

@@ -13,6 +13,7 @@ from ascpo.runs.directory import NoRun
 from ascpo.runs.environment import open_engine
 from ascpo.runs.episodes import play
 from tests.actors import ToyActor
+from tests.own import Cart
 from tests.runs.helpers import CART
 from tests.shapes import unchecked
 
@@ -78,6 +79,22 @@ def test_an_episode_of_an_environment_of_ones_own_is_played_again_to_the_bit():
         assert trajectory.path is None
         assert_array_equal(trajectory.cost.max(axis=0), record.maximum)
         assert trajectory.reward.sum() == record.reward
+
+
+class Uneven(Cart):
+    """Rewards of so many magnitudes that their sum depends on the order in which they are added."""
+
+    def step(self, action):
+        observation, _, *rest = super().step(action)
+        return observation, float(np.exp(8.0 * self.np_random.normal())), *rest
+
+
+def test_an_episode_repeats_whatever_the_magnitudes_of_its_rewards():
+    env = f"{__name__}:Uneven"
+    records = recorded(env, (0.0,))
+    trajectories = [retrace(record, trust_env=True) for record in records]
+    # Summed in another order, as NumPy sums, some rewards would not be those of their records.
+    assert any(one.reward.sum() != record.reward for one, record in zip(trajectories, records, strict=True))
 
 
 def test_an_episode_that_goes_another_way_is_refused():

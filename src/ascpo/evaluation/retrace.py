@@ -104,7 +104,9 @@ class _Camera:
 
 def _check(trajectory: Trajectory, done: np.ndarray) -> None:
     record, cost = trajectory.record, trajectory.cost
-    again = (float(trajectory.reward.sum()), tuple(cost.max(axis=0, initial=0.0).tolist()))
+    # Added one by one, as the record's were: NumPy's `sum` adds in another order, and may round to another number.
+    reward = np.cumsum([0.0, *trajectory.reward])[-1]
+    again = (float(reward), tuple(cost.max(axis=0, initial=0.0).tolist()))
     # An episode of your own environment may have been ended by --max-episode-steps, which is not known here.
     goes_on = trajectory.path is not None and not done[-1]
     if again != (record.reward, record.maximum) or goes_on or done[:-1].any():

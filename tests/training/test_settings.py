@@ -16,7 +16,7 @@ import pytest
 from ascpo.algorithms import ALGORITHMS
 from ascpo.engines.contract import Rollout
 from ascpo.engines.replay import Scene
-from ascpo.errors import InertSetting
+from ascpo.errors import BadSetting, InertSetting
 from ascpo.runs.config import configure
 from ascpo.runs.serialization import flat, to_plain
 from ascpo.training import agent as agents
@@ -214,8 +214,8 @@ def test_a_setting_that_acts_for_another_algorithm_alone_is_refused_with_the_rea
         ("trpo", "margin", 0.1, "trpo does nothing about costs"),
         ("cpo", "output_bias", None, "predict sums of either sign"),
         ("pascpo", "trust_region", {"damping": 0.5}, r"trust_region\.damping=0\.5 .* descends by Adam"),
-        ("trpo", "trust_region", {"signal_every": 5}, r"trust_region\.signal_every=5 .* constraints, and trpo has none"),
-        ("trpo", "trust_region", {"tolerance": 0.1}, r"trust_region\.tolerance=0\.1 .* constraints, and trpo has none"),
+        ("trpo", "trust_region", {"signal_every": 5}, r"trust_region\.signal_every=5 .* constraints, and trpo has"),
+        ("trpo", "trust_region", {"tolerance": 0.1}, r"trust_region\.tolerance=0\.1 .* constraints, and trpo has"),
         ("pcpo", "trust_region", {"tolerance": 0.1}, r"trust_region\.tolerance=0\.1 .* pcpo projects its steps"),
         ("ascpo", "target", {"kind": "capped", "half_signal": 0.1}, "goes by the bound"),
         ("ascpo", "k", 3.0, "mode chance does not use it"),
@@ -226,6 +226,8 @@ def test_a_setting_that_acts_for_another_algorithm_alone_is_refused_with_the_rea
 
 
 def test_steps_by_signal_need_a_signal():
+    with pytest.raises(BadSetting, match=r"target\.half_signal=0\.1 needs a signal, and num_envs=1 measures none"):
+        configure("corridor", "ascpo", target={"half_signal": 0.1}, num_envs=1)
     with pytest.raises(InertSetting, match=r"target\.half_signal=0\.1 changes nothing: trust_region\.signal_every=0"):
         configure("corridor", "ascpo", target={"half_signal": 0.1}, trust_region={"signal_every": 0})
     for algo in ("ascpo", "trpo"):

@@ -146,8 +146,15 @@ def refuse_inert(settings: Settings, algorithm: "Algorithm") -> None:
     for inert in inert_settings(settings, algorithm).values():
         raise inert
     target = algorithm.target
-    if isinstance(target, Feedback) and target.half_signal and not settings.trust_region.signal_every:
-        raise InertSetting("target.half_signal", target.half_signal, "trust_region.signal_every=0 measures no signal")
+    if isinstance(target, Feedback) and target.half_signal:
+        if not settings.trust_region.signal_every:
+            why = "trust_region.signal_every=0 measures no signal"
+            raise InertSetting("target.half_signal", target.half_signal, why)
+        if settings.num_envs == 1:
+            raise BadSetting(
+                f"target.half_signal={target.half_signal:g} needs a signal, and num_envs=1 measures none: it takes two "
+                f"environments or more to tell signal from noise. Use a larger num_envs, or leave half_signal at 0."
+            )
 
 
 def refuse_unkeepable(settings: Settings, algorithm: "Algorithm") -> None:

@@ -2,11 +2,13 @@
 
 import pytest
 
+from ascpo.cli.trained import _continued
+from ascpo.runs.config import configure
 from ascpo.runs.directory import find
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import read_table
 from ascpo.sweep.seeds import seeds_of
-from tests.runs.helpers import EPOCH, POINT, words
+from tests.runs.helpers import EPOCH, POINT, TINY, words
 from tests.slow import slow
 
 QUICK = [*words(), "--evaluate", 0, "--checkpoint-every", 0]
@@ -34,6 +36,21 @@ def test_seeds_train_at_the_same_time_and_continue_at_the_same_time(ascpo, tmp_p
     ascpo("train", "--resume", *runs, "--total-steps", 2 * EPOCH, "--evaluate", 0)
     assert [len(read_table(find(run).metrics)["Epoch"]) for run in runs] == [2, 2]
     assert [find(run).config().seed for run in runs] == [0, 1]
+
+
+def test_runs_of_different_lengths_keep_them_unless_a_length_is_typed(ascpo, tmp_path):
+    runs = [tmp_path / "short", tmp_path / "long"]
+    configs = [configure(POINT, seed=i, total_steps=(i + 1) * EPOCH, **TINY) for i in range(2)]
+    for run, config in zip(runs, configs, strict=True):
+        run.mkdir()
+        (run / "config.json").write_text(config.to_json())
+    for both in (runs, runs[::-1]):
+        with pytest.raises(SystemExit, match="Runs that train at the same time need the same total_steps"):
+            ascpo("train", "--resume", *both)
+    assert [find(run).config() for run in runs] == configs
+    words = ["--hand-out", "last"]
+    assert [_continued(config, configs[0], words).total_steps for config in configs] == [EPOCH, 2 * EPOCH]
+    assert _continued(configs[0], configs[1], ["--total_steps=200"]).total_steps == 2 * EPOCH
 
 
 def test_a_name_is_shared_by_several_seeds(ascpo, tmp_path):

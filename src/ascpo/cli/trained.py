@@ -52,9 +52,11 @@ def train_all(
 
 
 def _continued(config: Config, asked: Config, words: Sequence[str]) -> Config:
-    """A run that continues, with what was asked for. Each run hands out what it would have, unless a flag says so."""
+    """A run that continues, with what was asked for. What no flag says is as the run has it."""
     flags = {word.split("=")[0].replace("_", "-") for word in words}
-    changed = CHANGEABLE if flags & {"--hand-out", "--validation-episodes"} else ("total_steps",)
+    length, *hand_out = CHANGEABLE
+    changed = [length] if "--total-steps" in flags else []
+    changed += hand_out if flags & {"--hand-out", "--validation-episodes"} else []
     return dataclasses.replace(config, **{name: getattr(asked, name) for name in changed})
 
 

@@ -162,6 +162,7 @@ def test_a_trained_policy_refuses_what_it_was_not_trained_for(whole):
     policy = ascpo.load(whole[1])
     with pytest.raises(ValueError, match="observations of"):
         policy.act(np.zeros(1000))
+    policy.act(np.zeros(policy._file.observation_size))
     with pytest.raises(ValueError, match="and the step gave 3"):
         policy.act(np.zeros(policy._file.observation_size), {"costs": [0.0, 0.0, 0.0]})
 

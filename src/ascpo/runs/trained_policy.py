@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 
 from ascpo.engines.actor import Actor, augment, signed_cost
 from ascpo.engines.contract import Engine, scaled
+from ascpo.engines.gymnasium.trial import costs_of
 from ascpo.guard.layout import AnyArray
 from ascpo.ranges import Range, check, shown
 from ascpo.runs.config import Config
@@ -186,28 +187,36 @@ class TrainedPolicy:
 
     def start(self) -> None:
         """Call this when an episode begins: the policy forgets the last one."""
-        self._augmentation = self._initial
+        self._augmentation, self._begins = self._initial, True
 
     def act(
         self, observation: ArrayLike, info: Info | None = None, *, rng: np.random.Generator | None = None
     ) -> Float[np.ndarray, " act"]:
-        """The action. `info` comes from the last step and holds its costs; with `rng` the action is sampled."""
+        """The action. `info` comes from the last step and holds its costs; with `rng` the action is sampled.
+
+        The first action of an episode reads no `info`, since there was no step: `reset` may give what it likes.
+        """
         seen = np.ravel(np.asarray(observation, np.float32))
         if seen.size != self._file.observation_size:
             raise ValueError(
                 f"The policy knows observations of {self._file.observation_size} numbers, not {seen.size}."
             )
-        if info:
+        if info is not None and not self._begins:
             costs = self._costs(info)
             self._augmentation = self._remember(self._augmentation, costs, self._signed(costs, info))
+        self._begins = False
         act = len(self._file.low)
         noise = np.zeros(act, np.float32) if rng is None else rng.standard_normal(act).astype(np.float32)
         decision = self._decide(self._file.theta, augment(jnp.asarray(seen), self._augmentation), noise)
         return scaled(np.asarray(decision.taken), self._file.low, self._file.high)
 
     def _costs(self, info: Info) -> Float[Array, " m"]:
-        given = info["costs"] if "costs" in info else info.get("cost", 0.0)
-        costs = np.ravel(np.asarray(given, np.float32))
+        if "costs" not in info and "cost" not in info:
+            raise ValueError(
+                "The policy needs the costs of every step, as in its training, and this info has neither costs nor "
+                "cost. If an episode begins here, call start() before act()."
+            )
+        costs = costs_of(dict(info)).astype(np.float32)
         if costs.size != len(self.cost_names):
             raise ValueError(
                 f"The policy was trained with {len(self.cost_names)} costs ({', '.join(self.cost_names)}), "

@@ -10,10 +10,12 @@ from numpy.testing import assert_allclose
 import ascpo
 from ascpo.runs.active_run import Run
 from ascpo.runs.api import Options, relaunch, train_many, with_length
+from ascpo.runs.config import configure
 from ascpo.runs.directory import find
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import read_table
 from ascpo.runs.trained_policy import read_policy
+from ascpo.runs.trainer import check_can_share
 from tests.own import make as make_cart
 from tests.runs.helpers import EPOCH, POINT, TINY
 from tests.slow import always, slow
@@ -89,6 +91,22 @@ def test_your_own_environments_train_one_seed_at_a_time(tmp_path):
 def test_the_same_run_twice_is_refused(tmp_path):
     with pytest.raises(BadSetting, match="Point-1-Hazard-ascpo-seed3 is given twice"):
         train_seeds(tmp_path, "native", seeds=(3, 3))
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("total_steps", (1e6, 2e6)), ("max_episode_steps", (7, 9)), ("limits", (0.0, 0.5)), ("carry", (True, False))],
+)
+def test_runs_share_an_engine_only_if_it_would_be_the_same_for_each(name, values):
+    """A world of your own is told the limits: an episode whose simulation breaks down goes over them."""
+    configs = [configure("tests.worlds:slope", **{name: value}) for value in values]
+    with pytest.raises(BadSetting, match=f"need the same {name}"):
+        check_can_share(configs)
+    check_can_share(configs[:1] * 2)
+
+
+def test_an_engine_of_a_suite_does_not_ask_for_limits():
+    check_can_share([configure(POINT, limits=limit) for limit in (0.0, 0.5)])
 
 
 def test_more_devices_than_there_are_are_refused(tmp_path):

@@ -1,7 +1,7 @@
 """A run's configuration, as frozen data: the same configuration gives the same numbers."""
 
 import json
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal, Unpack, get_origin, get_type_hints
@@ -105,6 +105,15 @@ class Config:
     def epochs(self) -> int:
         """As many as the steps need; the last one may go beyond."""
         return -(-self.total_steps // (self.settings.num_envs * self.settings.horizon))
+
+    @property
+    def of_engine(self) -> dict[str, Hashable]:
+        """What runs have in common that share an engine: they take the same steps at the same time."""
+        names = ["env", "engine", "total_steps", "max_episode_steps", "num_envs", "horizon", "carry"]
+        if not is_suite(self.env):
+            # There an episode whose simulation breaks down ends over the limits, which the engine has to know.
+            names.append("limits")
+        return {name: getattr(self if hasattr(self, name) else self.settings, name) for name in names}
 
     @property
     def fingerprint(self) -> str:

@@ -146,12 +146,11 @@ def _plan(runs: Sequence[ActiveRun], engine: Engine) -> TrainingPlan:
 
 
 def check_can_share(configs: Sequence[Config]) -> None:
-    """Runs can share an engine if they take the same steps at the same time."""
+    """Refuse runs that cannot share an engine."""
     first, *others = configs
     for config in others:
-        for name in ("env", "engine", "total_steps", "num_envs", "horizon", "carry"):
-            mine, theirs = (getattr(one if hasattr(one, name) else one.settings, name) for one in (config, first))
-            if mine != theirs:
+        for name, theirs in first.of_engine.items():
+            if (mine := config.of_engine.get(name)) != theirs:
                 raise BadSetting(
                     f"Runs that train at the same time need the same {name}: {config.name()} has {mine}, "
                     f"{first.name()} has {theirs}. Train them in two commands."

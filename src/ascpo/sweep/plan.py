@@ -70,9 +70,7 @@ def _count_batches(jobs: Sequence[Job], sizes: BatchSizes) -> dict[bool, int]:
     """How many batches they make, with a GPU and without one. Runs of one kind can share an engine."""
     kinds: dict[tuple[object, ...], list[Job]] = {}
     for job in jobs:
-        config = job.config
-        shared = (config.env, config.engine, config.total_steps, config.settings.num_envs, config.settings.horizon)
-        kinds.setdefault((*shared, config.settings.carry), []).append(job)
+        kinds.setdefault(tuple(job.config.of_engine.values()), []).append(job)
     found = {True: 0, False: 0}
     for alike in kinds.values():
         found[needs_gpu(alike[0])] += -(-len(alike) // sizes.of(alike[0]))

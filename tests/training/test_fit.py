@@ -1,8 +1,11 @@
 """What fitting the critics changes, and what it leaves alone."""
 
+from dataclasses import replace
+from functools import partial
+
 import jax
 import numpy as np
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.training.estimate import estimate
 from ascpo.training.fit import fit_critics
@@ -30,6 +33,21 @@ def test_every_network_of_an_agent_has_a_loss_and_moves():
     assert_array_equal(after.running.length, estimates.running.length)
     assert_array_equal(after.window.signal, estimates.window.signal)
     assert_array_equal(after.policy.theta, before.policy.theta)
+
+
+def test_cost_critics_see_the_steps_of_earlier_epochs_in_the_units_of_today():
+    """So they are fitted as if all observations of the window had come normalised as today's are."""
+    agent, plain = agent_of("cpo", normalise_observations=True), agent_of("cpo")
+    first, second = rollout_of(agent, 0), rollout_of(agent, 1)
+    state = replace(agent.init(0), normaliser=agent.init(0).normaliser.after(5.0 + 3.0 * first.observation))
+    begun = replace(state, window=estimate(agent, agent.init(0), first).window)
+    estimates = estimate(agent, begun, second)
+    assert_array_equal(estimates.window.observation, np.concatenate([first.observation, second.observation]))
+    seen = agent.seen(state.normaliser, estimates.window.observation)
+    as_seen = replace(estimates, window=replace(estimates.window, observation=seen))
+    found = fit_critics(agent, begun, estimates)[0].cost.params
+    expected = fit_critics(plain, replace(begun, normaliser=None), as_seen)[0].cost.params
+    jax.tree.map(partial(assert_allclose, rtol=1e-5, atol=1e-6), found, expected)
 
 
 def test_each_epoch_draws_by_a_key_of_its_own():

@@ -28,7 +28,7 @@ from ascpo.experience.window import empty_window
 from ascpo.networks.critics import Critic
 from ascpo.networks.fit import optimiser
 from ascpo.networks.multiplier import Multiplier
-from ascpo.networks.normaliser import no_observations
+from ascpo.networks.normaliser import Normaliser, no_observations
 from ascpo.networks.policy import Policy
 from ascpo.networks.settings import FitSettings
 from ascpo.surrogates.evidence import Constraint
@@ -160,6 +160,10 @@ class Agent:
 
     def shield_network(self, params: PyTree) -> Any:
         return self.actor.shield_network(params)
+
+    def seen(self, normaliser: Normaliser | None, observation: Float[Array, "*axes obs"]) -> Float[Array, "*axes obs"]:
+        """What the networks see of augmented observations."""
+        return self.actor.seen(None if normaliser is None else normaliser.units, observation)
 
     def acting(self, state: LearnerState) -> Float[Array, " q"]:
         """All that the actor goes by, as one vector: the policy's parameters, its units, and its shield's."""

@@ -36,6 +36,8 @@ _CHANGED = 1e-6
 @precise
 def estimate(agent: Agent, state: LearnerState, rollout: Rollout) -> Estimates:
     """Advantages, episodes, and batches for the critics."""
+    raw, seen = rollout.observation, partial(agent.seen, state.normaliser)
+    rollout = replace(rollout, observation=seen(raw), next_observation=seen(rollout.next_observation))
     running, totals = accumulate_totals(state.running, rollout)
     estimates = _of_reward(agent, state, rollout, totals, running)
     shield, critics = agent.algorithm.shield, agent.algorithm.cost_critics
@@ -50,7 +52,7 @@ def estimate(agent: Agent, state: LearnerState, rollout: Rollout) -> Estimates:
             estimates = replace(estimates, near_miss=near_miss)
         if state.pool is not None:
             estimates = _with_replay(agent, state.pool, rollout, costs, estimates)
-        estimates = _with_costs(agent, critics, state, rollout, costs, estimates)
+        estimates = _with_costs(agent, critics, state, rollout, raw, costs, estimates)
     return estimates
 
 
@@ -134,9 +136,18 @@ def _nu(state: LearnerState, rollout: Rollout) -> tuple[Float[Array, "time env m
 
 
 def _with_costs(
-    agent: Agent, critics: CostCritics, state: LearnerState, rollout: Rollout, accrued: Costs, estimates: Estimates
+    agent: Agent,
+    critics: CostCritics,
+    state: LearnerState,
+    rollout: Rollout,
+    raw: Float[Array, "time env obs"],
+    accrued: Costs,
+    estimates: Estimates,
 ) -> Estimates:
-    """With the advantages of the cost signals, and the window that their critics are fitted to."""
+    """With the advantages of the cost signals, and the window that their critics are fitted to.
+
+    The window keeps raw observations: what the networks see of them changes with the units of every epoch.
+    """
     done, cvar, fresh = rollout.done, agent.algorithm.cvar, rollout.fresh
     counts = estimates.evidence.step_weights
     critic, signal = agent.cost_critic(_known(state.cost).params), critics.signal(accrued)
@@ -144,7 +155,7 @@ def _with_costs(
         signal = jnp.append(signal, rollout.truncated[..., None].astype(jnp.float32), axis=-1)
     W = critic(rollout.observation)
     costs = _cost_advantages(agent, rollout, signal, W, critic(rollout.next_observation))
-    newest = Window(rollout.observation, signal, costs.next_value, done, _only(fresh, jnp.ones_like(done)))
+    newest = Window(raw, signal, costs.next_value, done, _only(fresh, jnp.ones_like(done)))
     evidence = replace(
         estimates.evidence,
         cost_advantage=centred(costs.advantage, counts and counts.cost),

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Key
 from ascpo.engines.precision import precise
 from ascpo.experience.window import Window
 from ascpo.networks.fit import FitBatch, fit
+from ascpo.networks.normaliser import Normaliser
 from ascpo.networks.settings import FitSettings
 from ascpo.training.agent import Agent
 from ascpo.training.state import CriticState, Estimates, LearnerState
@@ -34,7 +35,7 @@ def fit_critics(agent: Agent, state: LearnerState, estimates: Estimates) -> tupl
     )
     losses = {"value": value_loss}
     if state.cost is not None and estimates.window is not None:
-        cost, losses["cost"] = _fit_cost(agent, state.cost, estimates.window, cost_key)
+        cost, losses["cost"] = _fit_cost(agent, state.cost, state.normaliser, estimates.window, cost_key)
         state = replace(state, cost=cost, window=estimates.window)
     if state.shield is not None and estimates.shield_batch is not None:
         fitted, losses["shield"] = _fit_shield(agent, state.shield.critic, estimates.shield_batch, cost_key)
@@ -53,10 +54,11 @@ def _fit_value(
 @partial(jax.jit, static_argnums=0)
 @precise
 def _fit_cost(
-    agent: Agent, cost: CriticState, window: Window, key: Key[Array, ""]
+    agent: Agent, cost: CriticState, normaliser: Normaliser | None, window: Window, key: Key[Array, ""]
 ) -> tuple[CriticState, Float[Array, ""]]:
     targets = window.targets([critics.discount for critics in agent.critics_by_signal])
-    batch = FitBatch(window.observation, targets, window.happened(), window.done, window.known)
+    observation = agent.seen(normaliser, window.observation)
+    batch = FitBatch(observation, targets, window.happened(), window.done, window.known)
     return _fitted(agent.cost_critic(cost.params), cost, batch, key, agent.settings.cost_fit)
 
 

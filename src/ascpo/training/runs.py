@@ -144,15 +144,14 @@ class RunGroup:
     def learn(self, rollout: Rollout, lap: Lap) -> list[EpochMetrics]:
         """Learn from a rollout of each run. The metrics are on the host."""
         over_runs, agent, before = self._map, self.agent, self._states
-        raw = over_runs.split(rollout, len(self))
-        rollouts = over_runs(_seen, agent, before, raw) if agent.settings.normalise_observations else raw
+        rollouts = over_runs.split(rollout, len(self))
         estimates = jax.block_until_ready(over_runs(estimate, agent, before, rollouts))
         lap("TimeJudge")
         states, steps, caps = jax.block_until_ready(over_runs(update, agent, before, rollouts, estimates))
         lap("TimePolicy")
         self._states, losses = jax.block_until_ready(over_runs(fit_critics, agent, states, estimates))
         if agent.settings.normalise_observations:
-            self._states = over_runs(_after, agent, self._states, raw)
+            self._states = over_runs(_after, agent, self._states, rollouts)
         lap("TimeCritics")
         metrics = over_runs(measure, agent, before, self._states, rollouts, estimates, steps, caps, losses)
         host = jax.device_get(here(metrics))
@@ -178,7 +177,7 @@ class RunGroup:
         if not isinstance(self._map, VectorMap):
             return []
         before, rollouts = self._states, self._expected()
-        by_name = {f: vectorised(f, self.agent) for f in (_seen, estimate, update, fit_critics, _after, measure)}
+        by_name = {f: vectorised(f, self.agent) for f in (estimate, update, fit_critics, _after, measure)}
         estimates = jax.eval_shape(by_name[estimate], before, rollouts)
         state, step, cap = jax.eval_shape(by_name[update], before, rollouts, estimates)
         after, losses = jax.eval_shape(by_name[fit_critics], state, estimates)
@@ -189,7 +188,7 @@ class RunGroup:
             (by_name[measure], (before, after, rollouts, estimates, step, cap, losses)),
         ]
         if self.agent.settings.normalise_observations:
-            called += [(by_name[_seen], (before, rollouts)), (by_name[_after], (after, rollouts))]
+            called.append((by_name[_after], (after, rollouts)))
         return called
 
     def _expected(self) -> Rollout:
@@ -205,14 +204,6 @@ class RunGroup:
         signed = cost if sizes.margins else None
         scene = Scene(number, number, number) if self.agent.settings.replay.share else None
         return Rollout(observation, observation, action, shape(), cost, flag, flag, taken, signed, scene)
-
-
-@partial(jax.jit, static_argnums=0)
-def _seen(agent: Agent, state: LearnerState, rollout: Rollout) -> Rollout:
-    """The rollout with what the networks see."""
-    units = None if state.normaliser is None else state.normaliser.units
-    seen = partial(agent.actor.seen, units)
-    return replace(rollout, observation=seen(rollout.observation), next_observation=seen(rollout.next_observation))
 
 
 @partial(jax.jit, static_argnums=0)

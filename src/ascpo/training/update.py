@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PyTree
 
 from ascpo.engines.contract import Rollout
 from ascpo.engines.precision import precise
+from ascpo.networks.normaliser import Normaliser
 from ascpo.surrogates.evidence import Constraint, Evidence
 from ascpo.surrogates.reward import reward_loss
 from ascpo.surrogates.target import Demand, Measured
@@ -27,7 +28,8 @@ def update(
     agent: Agent, state: LearnerState, rollout: Rollout, estimates: Estimates
 ) -> tuple[LearnerState, StepReport, Float[Array, ""]]:
     """The state after the step, what the step did, and the share of the region that the constraints could get."""
-    policy, report, cap = _update(agent, state.policy, rollout.observation, rollout.action, estimates.evidence)
+    observed = state.normaliser, rollout.observation
+    policy, report, cap = _update(agent, state.policy, *observed, rollout.action, estimates.evidence)
     recent = None if state.recent is None else remember(state.recent, policy.theta)
     return replace(state, policy=policy, recent=recent), report, cap
 
@@ -37,10 +39,12 @@ def update(
 def _update(
     agent: Agent,
     state: PolicyState,
+    normaliser: Normaliser | None,
     observation: Float[Array, "time env obs"],
     action: Float[Array, "time env act"],
     evidence: Evidence,
 ) -> tuple[PolicyState, StepReport, Float[Array, ""]]:
+    observation = agent.seen(normaliser, observation)
     algorithm, region, limits = agent.algorithm, agent.settings.trust_region, agent.learning_limits
     demand, target = Demand(jnp.zeros(0)), None
     constraint = agent.constraint

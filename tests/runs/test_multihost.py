@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from jax.experimental import multihost_utils
 from numpy.testing import assert_allclose, assert_array_equal
 
 import ascpo
@@ -104,6 +105,31 @@ def assert_alike(one, two, steps, rounded):
     assert_array_equal(two["TotalEnvInteracts"], [steps, 2 * steps])
     assert_allclose(one["EpRet"], two["EpRet"], atol=0.02)
     assert_allclose(one["EpLen"], two["EpLen"])
+
+
+class Huge(bytes):
+    """Few bytes that pass for more than 32 bits can count."""
+
+    def __len__(self):
+        return 2**31 + 5
+
+
+@pytest.mark.parametrize(("content", "part"), [(b"ten bytes.", 4), (b"", 4), (Huge(b"huge"), 2**40)])
+def test_a_run_of_any_size_is_sent_to_the_other_processes_in_parts(monkeypatch, content, part):
+    sent = []
+    monkeypatch.setattr(multihost, "_PART", part)
+    monkeypatch.setattr(multihost_utils, "broadcast_one_to_all", lambda array: sent.append(array) or array)
+    assert multihost._broadcast(content) == content
+    assert all(array.dtype.itemsize <= 4 for array in sent)
+    assert all(array.nbytes <= max(part, 8) for array in sent)
+
+    def receive(array):
+        assert (array.shape, array.dtype) == (sent[0].shape, sent[0].dtype) or isinstance(content, Huge)
+        return sent.pop(0)
+
+    monkeypatch.setattr(multihost, "_first", lambda: False)
+    monkeypatch.setattr(multihost_utils, "broadcast_one_to_all", receive)
+    assert multihost._broadcast(b"") == content
 
 
 @SLOW

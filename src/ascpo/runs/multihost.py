@@ -30,6 +30,8 @@ from ascpo.runs.stopping import Stopped
 
 _NEVER = 1e12
 """Seconds between checkpoints where nobody reads them."""
+_PART = 2**26
+"""Bytes that are sent at once. On the devices each takes four."""
 
 
 def join(coordinator: str, processes: int, number: int) -> None:
@@ -105,6 +107,11 @@ def _broadcast(content: bytes) -> bytes:
     """The first process's content, in every process."""
     from jax.experimental.multihost_utils import broadcast_one_to_all
 
-    size = int(broadcast_one_to_all(np.int32(len(content))))
-    padded = np.frombuffer(content, np.uint8) if _first() else np.zeros(size, np.uint8)
-    return np.asarray(broadcast_one_to_all(padded), np.uint8).tobytes()
+    # JAX has numbers of 32 bits, and a run may be larger than they say.
+    high, low = broadcast_one_to_all(np.array(divmod(len(content), 2**31), np.int32))
+    size, parts = int(high) * 2**31 + int(low), list[bytes]()
+    for start in range(0, size, _PART):
+        mine = np.frombuffer(content[start : start + _PART], np.uint8)
+        part = mine if _first() else np.zeros(min(_PART, size - start), np.uint8)
+        parts.append(np.asarray(broadcast_one_to_all(part), np.uint8).tobytes())
+    return b"".join(parts)

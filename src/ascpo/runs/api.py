@@ -26,7 +26,7 @@ from ascpo.runs.keywords import OptionKeywords, TrainKeywords
 from ascpo.runs.options import Options
 from ascpo.runs.result import Result
 from ascpo.runs.selection import Selection
-from ascpo.runs.serialization import BadSetting, Plain, changed, only
+from ascpo.runs.serialization import BadSetting, Plain, changed, only, whole
 from ascpo.runs.source import HandOut
 from ascpo.runs.tables import read_rows
 from ascpo.runs.time_limits import timeout_hint
@@ -206,7 +206,7 @@ def _with_engine(chosen: Plain, env: Environment) -> Plain:
 
 def with_length(config: Config, total_steps: float) -> Config:
     """The same run, longer or shorter."""
-    return dataclasses.replace(config, total_steps=configure(config.env, total_steps=total_steps).total_steps)
+    return dataclasses.replace(config, total_steps=whole("total_steps", total_steps))
 
 
 def handing_out(config: Config, hand_out: HandOut, validation_episodes: int | None = None) -> Config:

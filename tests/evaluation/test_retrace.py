@@ -22,7 +22,7 @@ RANDOM = ToyActor(lambda theta, observation, noise: noise + jnp.array([1.0, 0.1]
 
 
 def recorded(env, limits, episodes=24):
-    engine = open_engine(env, 2)
+    engine = open_engine(env, 2, limits=limits)
     actor = RANDOM if engine.action_size == 2 else ScriptedActor()
     origins = [(5 + i // 2, i % 2) for i in range(episodes)]
     played = play(engine, actor, jnp.zeros(0), origins, limits=limits, keep=episodes)
@@ -95,6 +95,12 @@ def test_an_episode_repeats_whatever_the_magnitudes_of_its_rewards():
     trajectories = [retrace(record, trust_env=True) for record in records]
     # Summed in another order, as NumPy sums, some rewards would not be those of their records.
     assert any(one.reward.sum() != record.reward for one, record in zip(trajectories, records, strict=True))
+
+
+def test_an_episode_whose_simulation_broke_down_repeats_over_the_same_limits():
+    worst = recorded("tests.worlds:Breaking", (5.0,))[0]
+    assert worst.maximum == (6.0,)
+    assert retrace(worst, trust_env=True).cost[-1] == 6.0
 
 
 def test_an_episode_that_goes_another_way_is_refused():

@@ -44,7 +44,7 @@ class Trajectory:
 def retrace(record: Record, env: Environment | None = None, *, trust_env: bool = False) -> Trajectory:
     """Repeat the episode. An environment outside this package needs `env` or `trust_env`."""
     env = trusted(record.env, env, trust_env=trust_env)
-    engine = open_engine(env, 1, threads=1 if is_suite(env) else 0)
+    engine = open_engine(env, 1, threads=1 if is_suite(env) else 0, limits=record.limits)
     engine.start_at(ScriptedActor(), [record.origin])
     camera = _Camera(engine) if isinstance(engine, NativeEngine) else None
     rollout = _play(engine, record, camera)

@@ -35,7 +35,7 @@ def _descend(theta, adam, bend, edge, delta, step):
 
 def go(theta=START, adam=None, bend=(1.0, 4.0), edge=-np.inf, delta=FAR, iterations=10):
     step = ClippedStep(learning_rate=RATE, iterations=iterations)
-    adam = step.init(theta, 0, TrustRegion()) if adam is None else adam
+    adam = step.init(theta) if adam is None else adam
     return _descend(theta, adam, jnp.asarray(bend), jnp.asarray(edge), delta, step)
 
 
@@ -94,7 +94,7 @@ def test_two_descents_that_hand_on_adams_state_are_one_of_twice_the_length():
 
 
 def test_where_the_gradient_is_no_number_nothing_changes():
-    adam = ClippedStep(learning_rate=RATE).init(START, 0, TrustRegion())
+    adam = ClippedStep(learning_rate=RATE).init(START)
     theta, after, report = go(adam=adam, edge=np.inf)
     assert_array_equal(theta, START)
     assert not report.accepted

@@ -250,7 +250,7 @@ def _init(
         key=key,
         policy=PolicyState(
             theta,
-            step=algorithm.step.init(theta, constraints, settings.trust_region),
+            step=algorithm.step.init(theta),
             target=algorithm.target.init(constraints) if algorithm.target else None,
             multiplier=multiplier,
             nu=jnp.zeros(sizes.m) if algorithm.cvar else None,

@@ -54,7 +54,7 @@ class PolicyState:
     theta: Float[Array, " p"]
     """The policy's parameters."""
     step: PyTree = None
-    """State of the step rule (Adam's, for a clipped step; the constraints' smoothed gradients)."""
+    """State of the step rule: Adam's, for a clipped step."""
     target: Integral | None = None
     """What the target carries on: the integral term of feedback."""
     multiplier: PyTree = None

@@ -22,7 +22,7 @@ class ClippedStep:
     """Largest number of steps of Adam in an epoch, each on all of its data. The descent ends sooner where the
     divergence passes the trust region's radius."""
 
-    def init(self, theta: "Vector", m: int, region: TrustRegion) -> "PyTree":
+    def init(self, theta: "Vector") -> "PyTree":
         from ascpo.trust_region.descent import start
 
         return start(self, theta)

@@ -16,7 +16,7 @@ from ascpo.trust_region.step import Problem, StepReport, Vector, searched
 class ConstrainedStep:
     """The best step of the region that keeps the constraints, as far as linear models tell."""
 
-    def init(self, theta: Vector, m: int, region: TrustRegion) -> PyTree:
+    def init(self, theta: Vector) -> PyTree:
         return None
 
     def take(self, problem: Problem, region: TrustRegion, state: PyTree) -> tuple[Vector, PyTree, StepReport]:

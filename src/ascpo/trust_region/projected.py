@@ -20,7 +20,7 @@ class ProjectedStep:
     within_region: bool = True
     """Shorten the step until it is within the trust region."""
 
-    def init(self, theta: "Vector", m: int, region: TrustRegion) -> "PyTree":
+    def init(self, theta: "Vector") -> "PyTree":
         return None
 
     def take(self, problem: "Problem", region: TrustRegion, state: "PyTree") -> "tuple[Vector, PyTree, StepReport]":

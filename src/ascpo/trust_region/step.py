@@ -99,8 +99,8 @@ class StepReport:
 class Step(Protocol):
     """A step rule. Its state is a pytree that is carried from step to step."""
 
-    def init(self, theta: Vector, m: int, region: TrustRegion) -> PyTree:
-        """The state before the first step with m constraints."""
+    def init(self, theta: Vector) -> PyTree:
+        """The state before the first step."""
         ...
 
     def take(self, problem: Problem, region: TrustRegion, state: PyTree) -> tuple[Vector, PyTree, StepReport]:

@@ -166,3 +166,20 @@ def test_it_is_due_in_the_first_of_every_so_many_epochs():
         trend = trend.after(jnp.array([jnp.nan]))
     assert due == [True, False, False, True, False, False, True]
     assert isinstance(trend, SignalTrend)
+
+
+def test_several_runs_at_once_pay_for_it_only_where_it_is_due_for_one_and_each_keeps_its_own():
+    b1, b2 = (jnp.asarray(each[:3], jnp.float32) for each in noisy(BETA, SPREAD))
+    diagonal = jnp.asarray(F, jnp.float32)
+
+    def one(b1, b2, due):
+        b = 0.5 * (b1 + b2)
+        part = Part(lambda theta: 0.5 * (b1 @ theta)[None], 0.5, due)
+        return measure(part, jnp.zeros(P), lambda v: diagonal * v, b[None], (b / diagonal)[None], 10)[0]
+
+    due, every = jnp.array([True, False, True]), jax.vmap(one)
+    assert "cond[" in str(jax.make_jaxpr(every)(b1, b2, due))
+    expected = [one(*each) for each in zip(b1, b2, due, strict=True)]
+    assert np.isnan(expected[1])
+    assert_allclose(every(b1, b2, due), expected, rtol=1e-4)
+    assert np.isnan(every(b1, b2, jnp.zeros(3, bool))).all()

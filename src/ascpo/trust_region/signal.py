@@ -70,7 +70,20 @@ def measure(
         agreeing = jnp.sum(of_part * x, axis=1) / (part.share * (1.0 - part.share))
         return ratio(agreeing, jnp.sum(b * Finv_b, axis=1))
 
-    return jax.lax.cond(part.due, measured, lambda: unknown)
+    # A condition that differs between runs would have both branches computed in every epoch.
+    found = jax.lax.cond(_of_any_run(part.due), measured, lambda: unknown)
+    return jnp.where(part.due, found, unknown)
+
+
+@jax.custom_batching.custom_vmap
+def _of_any_run(flag: Bool[Array, ""]) -> Bool[Array, ""]:
+    """A flag of a run by itself, and of several at once the one that all share: whether it is set for any."""
+    return flag
+
+
+@_of_any_run.def_vmap
+def _(size: int, batched: list[bool], flags: Bool[Array, " run"]) -> tuple[Bool[Array, ""], bool]:
+    return jnp.any(flags), False
 
 
 def ratio(agreeing: Float[Array, " m"], predicted: Float[Array, " m"]) -> Float[Array, " m"]:

@@ -58,6 +58,7 @@ OTHER = {
 NEEDS = {name: {"mode": "paper"} for name in ("k", "omega1", "omega2")}
 NEEDS |= {name: {"mode": "chernoff", "near_miss": 0.2} for name in ("tau", "cap", "union_bound")}
 NEEDS |= {"margin": {"limits": (0.5,)}, "near_miss_end": {"near_miss": 0.2}}
+NEEDS["signal"] = {"ascent": "cost"}
 NEEDS["replay.pool"] = {"replay": {"share": 0.25}}
 NEEDS["target.half_signal"] = {"trust_region": {"signal_every": 10}}
 """Settings that act with certain others."""
@@ -223,6 +224,14 @@ def test_a_setting_that_acts_for_another_algorithm_alone_is_refused_with_the_rea
     ):
         with pytest.raises(InertSetting, match=why):
             configure("corridor", algo, **{name: value})
+
+
+def test_pascpo_does_not_pay_for_the_sum_of_costs_by_a_bound_of_the_largest():
+    for chosen in ({"signal": "sum"}, {"preset": "released", "ascent": "bound"}):
+        with pytest.raises(BadSetting, match="Use ascent=cost with signal=sum, or leave signal=largest"):
+            configure("corridor", "pascpo", **chosen)
+    for chosen in ({"signal": "sum", "ascent": "cost"}, {"preset": "released"}, {"ascent": "cost"}):
+        configure("corridor", "pascpo", **chosen)
 
 
 def test_steps_by_signal_need_a_signal():

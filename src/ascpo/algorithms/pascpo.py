@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from ascpo.algorithms.ppo_settings import PPOSettings
+from ascpo.errors import BadSetting
 from ascpo.ranges import NonNegative
 from ascpo.theory.cantelli import PAPER_K
 
@@ -20,7 +21,7 @@ class PASCPO:
     """The bound that is paid for: ASCPO's of the same name."""
     signal: Literal["largest", "sum"] = "largest"
     """What the bound is about: an episode's `largest` cost, or the `sum` of its costs, as in the released code, which
-    never forms the increments of the largest cost."""
+    never forms the increments of the largest cost. The sum needs `ascent` cost."""
     ascent: Literal["bound", "cost"] = "bound"
     """What the multiplier ascends on: the `bound` of an episode's largest cost, or the mean `cost` of an episode, over
     the limit."""
@@ -38,6 +39,13 @@ class PASCPO:
     """Divide the whole loss by 1 + λ: the steps stay as large when the multiplier grows."""
     ppo: PPOSettings = field(default_factory=PPOSettings)
     """The clipped objective, and how the policy descends on it."""
+
+    def __post_init__(self) -> None:
+        if self.signal == "sum" and self.ascent == "bound":
+            raise BadSetting(
+                "signal=sum pays for the sum of an episode's costs, but with ascent=bound the price would rise with a "
+                "bound of the largest one. Use ascent=cost with signal=sum, or leave signal=largest."
+            )
 
     def _penalty(self) -> "Penalty":
         from ascpo.networks.multiplier import ScalarMultiplier

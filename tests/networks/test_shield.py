@@ -12,14 +12,22 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
 from ascpo.networks.critics import Critic
+from ascpo.networks.settings import FitSettings
 from ascpo.networks.shield import LinearCost, SafetyLayer, Shield, UnrollingSafetyLayer, shield_batch, shielded
 
 ACTIONS = hnp.arrays(np.float32, 2, elements=st.floats(-1, 1, width=32))
 LIMIT = jnp.array([0.5])
 FREE = jnp.zeros(1)
-LINEAR = {m: SafetyLayer().network(m, 2, m, (), jax.random.key(0)) for m in (1, 2)}
-COSTLY = UnrollingSafetyLayer().network(1, 2, 1, (), jax.random.key(0))
-BENT = UnrollingSafetyLayer().network(1, 2, 1, (4,), jax.random.key(0))
+SAFETY_LAYER = SafetyLayer(warm_up=0.0, fit=FitSettings())
+
+
+def unrolling(threshold=0.05, iterations=20, step=0.05, discount=0.99):
+    return UnrollingSafetyLayer(threshold, iterations, step, 0.0, FitSettings(), discount)
+
+
+LINEAR = {m: SAFETY_LAYER.network(m, 2, m, (), jax.random.key(0)) for m in (1, 2)}
+COSTLY = unrolling().network(1, 2, 1, (), jax.random.key(0))
+BENT = unrolling().network(1, 2, 1, (4,), jax.random.key(0))
 
 
 def linear(*g):
@@ -68,7 +76,7 @@ def test_the_linear_model_adds_slopes_times_action_to_the_last_costs():
 
 
 def test_the_linear_models_slopes_depend_on_the_state():
-    network = SafetyLayer().network(3, 2, 2, (4,), jax.random.key(1))
+    network = SAFETY_LAYER.network(3, 2, 2, (4,), jax.random.key(1))
     x = jax.random.normal(jax.random.key(2), (5, 1, 5))
     g = network.g(x[..., :3])
     assert g.shape == (5, 1, 2, 2)
@@ -86,26 +94,26 @@ def test_the_layer_takes_the_nearest_action_that_the_model_finds_good(g, a, c):
     assume(np.linalg.norm(g) > 0.1)
     expected = nearest(a.astype(float), g.astype(float), c, 0.5)
     assume(np.all(np.abs(expected) <= 1))
-    changed = SafetyLayer().correct(linear(g), jnp.array([c]), jnp.asarray(a), LIMIT)
+    changed = SAFETY_LAYER.correct(linear(g), jnp.array([c]), jnp.asarray(a), LIMIT)
     assert_allclose(changed, expected, atol=1e-4)
 
 
 @settings(deadline=None, derandomize=True, max_examples=20)
 @given(hnp.arrays(np.float32, 2, elements=st.floats(-2, 2, width=32)), ACTIONS, st.floats(0, 10, width=32))
 def test_the_layer_keeps_actions_within_their_range(g, a, c):
-    changed = SafetyLayer().correct(linear(g), jnp.array([c]), jnp.asarray(a), LIMIT)
+    changed = SAFETY_LAYER.correct(linear(g), jnp.array([c]), jnp.asarray(a), LIMIT)
     assert np.all(np.abs(changed) <= 1)
 
 
 def test_a_good_action_is_left_alone_even_beyond_the_range():
     """0.1 + 0.1·3 is under 0.5."""
     action = jnp.array([3.0, -7.0])
-    assert_array_equal(SafetyLayer().correct(linear((0.1, 0.0)), jnp.array([0.1]), action, LIMIT), action)
+    assert_array_equal(SAFETY_LAYER.correct(linear((0.1, 0.0)), jnp.array([0.1]), action, LIMIT), action)
 
 
 def test_a_change_is_cut_at_the_end_of_the_range():
     """a − (12 + 1 − 0.5)/2·g would be (−5.25, −6.25)."""
-    changed = SafetyLayer().correct(linear((1.0, 1.0)), jnp.array([12.0]), jnp.array([1.0, 0.0]), LIMIT)
+    changed = SAFETY_LAYER.correct(linear((1.0, 1.0)), jnp.array([12.0]), jnp.array([1.0, 0.0]), LIMIT)
     assert_array_equal(changed, [-1.0, -1.0])
 
 
@@ -113,14 +121,14 @@ def test_of_two_constraints_the_one_with_the_larger_multiplier_is_met():
     """Excesses 0.4 and 0.6 with gᵀg = 1 and 4: multipliers 0.4 and 0.15."""
     network = linear((1.0, 0.0), (0.0, 2.0))
     last, action, limits = jnp.array([0.4, 0.2]), jnp.array([0.5, 0.45]), jnp.array([0.5, 0.5])
-    changed = SafetyLayer().correct(network, last, action, limits)
+    changed = SAFETY_LAYER.correct(network, last, action, limits)
     assert_allclose(changed, [0.1, 0.45], atol=1e-6)
     assert_allclose(network(jnp.concatenate([last, changed])) - limits, [0.0, 0.6], atol=1e-6)
 
 
 def test_a_model_without_slopes_changes_nothing():
     action = jnp.array([0.5, 0.5])
-    assert_array_equal(SafetyLayer().correct(linear((0.0, 0.0)), jnp.array([2.0]), action, LIMIT), action)
+    assert_array_equal(SAFETY_LAYER.correct(linear((0.0, 0.0)), jnp.array([2.0]), action, LIMIT), action)
 
 
 # --- the unrolling safety layer ---------------------------------------------------------------------
@@ -128,7 +136,7 @@ def test_a_model_without_slopes_changes_nothing():
 
 def test_an_action_goes_down_in_steps_until_it_is_under_the_threshold():
     """A step is 0.05·(1, ½) and lowers bias + slope·a by 0.0625; 0.6 is softplus(−0.196), four steps from 0."""
-    layer = UnrollingSafetyLayer(threshold=0.6)
+    layer = unrolling(threshold=0.6)
     changed = unrolled(layer, costly((1.0, 0.5)), jnp.zeros(2))
     assert_allclose(changed, [-0.2, -0.1], atol=1e-6)
     assert softplus(-0.1875) > 0.6 > softplus(-0.25)
@@ -136,13 +144,13 @@ def test_an_action_goes_down_in_steps_until_it_is_under_the_threshold():
 
 def test_a_limit_is_allowed_before_the_threshold():
     """As above, with 0.5 of the 0.6 allowed."""
-    layer = UnrollingSafetyLayer(threshold=0.1)
+    layer = unrolling(threshold=0.1)
     changed = unrolled(layer, costly((1.0, 0.5)), jnp.zeros(2), LIMIT)
     assert_allclose(changed, [-0.2, -0.1], atol=1e-6)
 
 
 def test_an_action_is_changed_no_further_than_its_steps_go():
-    layer = UnrollingSafetyLayer(threshold=0.0, iterations=3, step=0.1)
+    layer = unrolling(threshold=0.0, iterations=3, step=0.1)
     changed = unrolled(layer, costly((-2.0, 1.0)), jnp.zeros(2))
     assert_allclose(changed, [0.3, -0.15], atol=1e-6)
 
@@ -150,21 +158,21 @@ def test_an_action_is_changed_no_further_than_its_steps_go():
 def test_a_cheap_action_is_left_alone_even_beyond_the_range():
     """As the environment clips it, (1, −1), it costs softplus(−4) = 0.018."""
     action = jnp.array([1.5, -2.0])
-    layer = UnrollingSafetyLayer(threshold=0.05)
+    layer = unrolling(threshold=0.05)
     assert_array_equal(unrolled(layer, costly((-2.0, 2.0)), action), action)
 
 
 def test_a_costly_action_beyond_the_range_is_changed_from_where_it_would_be_clipped():
-    layer = UnrollingSafetyLayer(threshold=0.0, iterations=2, step=0.1)
+    layer = unrolling(threshold=0.0, iterations=2, step=0.1)
     changed = unrolled(layer, costly((1.0, 0.0)), jnp.array([5.0, 0.3]))
     assert_allclose(changed, [0.8, 0.3], atol=1e-6)
 
 
 def test_the_worst_of_several_costs_goes_down():
-    network = UnrollingSafetyLayer().network(1, 2, 2, (), jax.random.key(0))
+    network = unrolling().network(1, 2, 2, (), jax.random.key(0))
     layer = lambda net: (net.body.layers[0].weight, net.body.layers[0].bias)  # noqa: E731
     network = eqx.tree_at(layer, network, (jnp.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]), jnp.array([0.0, 2.0])))
-    changed = unrolled(UnrollingSafetyLayer(iterations=4), network, jnp.zeros(2), jnp.zeros(2))
+    changed = unrolled(unrolling(iterations=4), network, jnp.zeros(2), jnp.zeros(2))
     assert_allclose(changed, [0.0, -0.2], atol=1e-6)
 
 
@@ -177,7 +185,7 @@ def test_the_worst_of_several_costs_goes_down():
 def test_whatever_the_costs_are_a_change_lowers_them_and_stays_near_and_within_the_range(inner, outer, a):
     layers = lambda net: (net.body.layers[0].weight, net.body.layers[1].weight)  # noqa: E731
     network = eqx.tree_at(layers, BENT, (jnp.asarray(inner), jnp.asarray(outer)[None]))
-    layer = UnrollingSafetyLayer(threshold=0.05, iterations=3, step=0.1)
+    layer = unrolling(threshold=0.05, iterations=3, step=0.1)
     changed = unrolled(layer, network, jnp.asarray(a))
     Q = lambda action: float(network(jnp.concatenate([jnp.zeros(1), action]))[0])  # noqa: E731
     assert Q(changed) <= Q(jnp.asarray(a)) + 1e-6
@@ -200,7 +208,7 @@ def test_a_valley_narrower_than_a_step_is_not_left():
         layers, BENT, (inner, jnp.array([-1.0, 1.0, 0.0, 0.0]), jnp.array([[2.0, -2.0, 0.0, 0.0]]), jnp.array([3.0]))
     )
     action = jnp.array([0.01, 0.0])
-    assert_array_equal(unrolled(UnrollingSafetyLayer(iterations=1, step=0.3), network, action), action)
+    assert_array_equal(unrolled(unrolling(iterations=1, step=0.3), network, action), action)
 
 
 # --- what they learn --------------------------------------------------------------------------------
@@ -212,7 +220,7 @@ DONE = jnp.array([[False, False], [True, False], [False, True]])
 
 
 def test_the_safety_layer_learns_the_next_costs():
-    told = shield_batch(SafetyLayer(), linear((1.0, 0.0)), VIEWS, TAKEN, COST, DONE)
+    told = shield_batch(SAFETY_LAYER, linear((1.0, 0.0)), VIEWS, TAKEN, COST, DONE)
     assert_array_equal(told.target, COST)
     assert_array_equal(told.observation, jnp.concatenate([VIEWS, TAKEN], axis=-1))
     assert_array_equal(told.positive, [[True, False], [False, True], [False, True]])
@@ -220,14 +228,14 @@ def test_the_safety_layer_learns_the_next_costs():
 
 def test_the_unrolling_safety_layer_learns_what_still_comes():
     """Cₜ + ½·Q of the next step, and nothing after an episode's end."""
-    layer = UnrollingSafetyLayer(discount=0.5)
+    layer = unrolling(discount=0.5)
     told = shield_batch(layer, costly((10.0, 0.0)), VIEWS, TAKEN, COST, DONE)
     assert_allclose(told.target[:, 0, 0][:2], [1.0 + softplus(3.0) / 2, 0.0], rtol=1e-5)
     assert_allclose(told.target[:, 1, 0], [softplus(4.0) / 2, 2.0 + softplus(6.0) / 2, 0.5], rtol=1e-5)
     assert_array_equal(told.last, DONE)
 
 
-@pytest.mark.parametrize("shield", [SafetyLayer(), UnrollingSafetyLayer()])
+@pytest.mark.parametrize("shield", [SAFETY_LAYER, unrolling()])
 def test_what_follows_the_last_step_is_known_only_where_its_episode_ended(shield):
     network = linear((1.0, 0.0)) if isinstance(shield, SafetyLayer) else costly((1.0, 0.0))
     told = shield_batch(shield, network, VIEWS, TAKEN, COST, DONE)
@@ -239,12 +247,12 @@ def test_what_follows_the_last_step_is_known_only_where_its_episode_ended(shield
 
 @pytest.mark.parametrize(("active", "expected"), [(False, [0.9, 0.0]), (True, [0.5, 0.0])])
 def test_a_shield_changes_actions_only_once_it_is_active(active, expected):
-    taken = shielded(SafetyLayer(), linear((1.0, 0.0)), jnp.array(active), jnp.zeros(1), jnp.array([0.9, 0.0]), LIMIT)
+    taken = shielded(SAFETY_LAYER, linear((1.0, 0.0)), jnp.array(active), jnp.zeros(1), jnp.array([0.9, 0.0]), LIMIT)
     assert_allclose(taken, expected, atol=1e-6)
 
 
 def test_both_are_shields_with_models_of_their_own():
-    for shield, kind in ((SafetyLayer(), LinearCost), (UnrollingSafetyLayer(), Critic)):
+    for shield, kind in ((SAFETY_LAYER, LinearCost), (unrolling(), Critic)):
         assert isinstance(shield, Shield)
         network = shield.network(3, 2, 2, (4,), jax.random.key(0))
         assert isinstance(network, kind)

@@ -85,8 +85,8 @@ def balanced(fit: FitSettings) -> CostFitSettings:
 class SafetyLayer:
     """The nearest action that a linear model of the next cost finds good."""
 
-    warm_up: float = 1.0 / 3.0
-    fit: FitSettings = balanced(FitSettings())  # noqa: RUF009
+    warm_up: float
+    fit: FitSettings
 
     def network(
         self, observation_size: int, act: int, m: int, hidden: tuple[int, ...], key: Key[Array, ""]
@@ -113,12 +113,12 @@ class SafetyLayer:
 class UnrollingSafetyLayer:
     """Down the gradient of the cost still to come."""
 
-    threshold: float = 0.05
-    iterations: int = 20
-    step: float = 0.05
+    threshold: float
+    iterations: int
+    step: float
+    warm_up: float
+    fit: FitSettings
     discount: float = 0.99
-    warm_up: float = 1.0 / 3.0
-    fit: FitSettings = FitSettings()  # noqa: RUF009
 
     def network(self, observation_size: int, act: int, m: int, hidden: tuple[int, ...], key: Key[Array, ""]) -> Critic:
         return Critic(observation_size + act, m, hidden, head="softplus", output_bias=-4.0, key=key)

@@ -58,7 +58,7 @@ class Dual:
     against: Float[Array, " m"]
     """ν/λ."""
     asked: Float[Array, " m"]
-    """c as it was asked for: the what the region can give may be capped."""
+    """c as it was asked for: less than given, where a cap bounds it."""
 
     @property
     def lam(self) -> Float[Array, ""]:
@@ -82,7 +82,8 @@ def solve(
     """The step in terms of its directions.
 
     `cap` bounds what is asked for: constraints that need more than this share of the region's radius ask for less, by
-    one common factor, so that 1 − cap² of the region is left to the objective.
+    one common factor, so that 1 − cap² of the region is left to the objective. Where the constraints contradict each
+    other, the cap does not apply: the step goes against them to the rim of the region.
     """
     _check_number(len(c))
     g_norm, radius = jnp.sqrt(jnp.maximum(q, 0.0)), np.sqrt(2 * delta)

@@ -74,13 +74,18 @@ def test_the_seeds_of_a_trial_are_those_of_no_judgement(setup):
     assert [one.name for one in batch] == ["trial0003-seed0", "trial0003-seed1"]
 
 
-def test_a_trial_is_judged_by_the_episodes_of_all_its_seeds(setup):
+def test_a_trial_certifies_what_its_worst_seed_does(setup):
     batch = setup.batch(0, {})
     write(batch[:1], [0.0], mean=2.0, safe=1.0, episodes=100)
     write(batch[1:], [0.0], mean=5.0, safe=0.98, episodes=200)
     found = judge(batch, 0.95)
     assert (found.mean_return, found.violations, found.episodes) == (4.0, 4, 300)
-    assert found.certified == pytest.approx(0.9697, abs=1e-4)  # Clopper and Pearson, 4 of 300
+    assert found.certified == pytest.approx(0.9548, abs=1e-4)  # Clopper and Pearson, 4 of 200; 0 of 100 has 0.9705
+
+
+def test_episodes_that_cannot_certify_the_probability_are_refused_before_anything_is_trained(setup):
+    with pytest.raises(BadSetting, match=r"200 episodes of a policy cannot certify .* 0\.99 .* Use --episodes 299"):
+        replace(setup, probability=0.99)
 
 
 def test_the_bounds_of_a_return_are_those_of_a_mean(setup):
@@ -140,7 +145,7 @@ def test_a_search_finds_the_largest_return_that_keeps_the_limits_and_goes_on_aft
     assert best.value < max(one.value for one in search.complete())
     assert verdict(search).endswith("The defaults have 2.00 and certify 0.9.")
     text = write_report(search)
-    assert "| 0 | 2 | 0.9851 | 0 of 200 | 0.02 |" in text
+    assert "| 0 | 2 | 0.9705 | 0 of 200 | 0.02 |" in text
     for name in ("tuning.md", "tuning-front.png", "tuning-importance.png"):
         assert (setup.out / name).stat().st_size > 100
 

@@ -56,7 +56,8 @@ class Tune:
     episodes: Annotated[int, Range(at_least=1, at_most=10**6)] = 200
     """The number of episodes that each trained policy plays. Their scenes are in no other evaluation."""
     probability: Probability | None = None
-    """The probability of keeping the limits that a trial must certify. The default is the target of the algorithm."""
+    """The probability of keeping the limits that every seed of a trial must certify. The default is the target of the
+    algorithm."""
     confidence: Probability = 0.95
     """The confidence of that statement, for each trial by itself."""
     patience: Fraction = 0.4

@@ -1,4 +1,4 @@
-"""How good a trial is: its mean return, and the probability of keeping the limits that its episodes certify."""
+"""How good a trial is: its mean return, and the probability of keeping the limits that every seed certifies."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,15 +26,21 @@ class Judgement:
     violations: int
     episodes: int
     certified: float
-    """With this probability the limits are kept, at the confidence asked for."""
+    """Each policy keeps the limits with this probability, at the confidence asked for."""
 
 
 def judge(batch: Batch, confidence: float) -> Judgement:
+    """Every seed has its own policy, and all play the same scenes: their episodes are no sample of one probability.
+
+    So each has its own bound, and the smallest counts. It is too large only where the bound of the worst policy is, so
+    that it has the same confidence.
+    """
     figures = [read_sealed(job.directory / "evaluation.json", "evaluation").content["sampled"] for job in batch]
-    episodes = sum(one["Episodes"] for one in figures)
-    violations = sum(round((1.0 - one["SafeRate"]) * one["Episodes"]) for one in figures)
-    mean = float(np.average([one["EpRet"] for one in figures], weights=[one["Episodes"] for one in figures]))
-    return Judgement(mean, violations, episodes, lower_bound(violations, episodes, confidence))
+    episodes = [one["Episodes"] for one in figures]
+    violations = [round((1.0 - one["SafeRate"]) * one["Episodes"]) for one in figures]
+    mean = float(np.average([one["EpRet"] for one in figures], weights=episodes))
+    certified = min(lower_bound(*counts, confidence) for counts in zip(violations, episodes, strict=True))
+    return Judgement(mean, sum(violations), sum(episodes), certified)
 
 
 def return_bounds(batch: Batch, epochs: int) -> tuple[float, float] | None:

@@ -69,8 +69,8 @@ class _Loop:
         found = self.search.end(number, batch)
         kept = "" if found.certified >= self.search.setup.probability else ", which is too little"
         self._say(
-            f"trial {number}: J_r {found.mean_return:.2f}, {found.violations} violations in {found.episodes} episodes "
-            f"certify {found.certified:.3f}{kept} ({seconds:.0f} s)"
+            f"trial {number}: J_r {found.mean_return:.2f}, {found.violations} violations in {found.episodes} episodes, "
+            f"every seed certifies {found.certified:.3f}{kept} ({seconds:.0f} s)"
         )
 
     def _prune(self) -> None:

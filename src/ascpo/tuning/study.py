@@ -1,8 +1,8 @@
 """Trials and their order: Optuna proposes settings, and its journal keeps every trial, so that a search can go on.
 
-The return is maximised subject to a constraint: the certified probability of keeping the limits must reach the one
-asked for. The two are never added up. The seeds of trials begin at a million, and their episodes are drawn with a seed
-of their own: what judges the settings at the end is not what chose them.
+The return is maximised subject to a constraint: the probability of keeping the limits that every seed certifies must
+reach the one asked for. The two are never added up. The seeds of trials begin at a million, and their episodes are
+drawn with a seed of their own: what judges the settings at the end is not what chose them.
 """
 
 import warnings
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ascpo.errors import BadSetting
+from ascpo.evaluation.bound import episodes_needed
 from ascpo.runs.config import Config, configure
 from ascpo.runs.serialization import Plain, flat, to_plain
 from ascpo.sweep.evaluation import HeldOutEpisodes
@@ -41,6 +42,13 @@ class Setup:
     episodes: int = 200
     patience: float = 0.4
     checkpoint_every: float = 60.0
+
+    def __post_init__(self) -> None:
+        if self.episodes < (needed := episodes_needed(self.probability, self.confidence)):
+            raise BadSetting(
+                f"{self.episodes} episodes of a policy cannot certify a probability of {self.probability:g} with "
+                f"confidence {self.confidence:g}. Use --episodes {needed} or more, or a smaller --probability."
+            )
 
     def batch(self, number: int, values: Mapping[str, object]) -> Batch:
         """The runs of a trial. They differ in their seeds."""

@@ -16,7 +16,7 @@ from ascpo.guard.model import SUBSTEPS, mjcf
 from ascpo.guard.suites import UnknownSuite, suite
 from ascpo.runs.directory import find
 from ascpo.runs.environment import Environment, is_suite, name_of, open_engine, side_by_side
-from ascpo.runs.episodes import Episodes, Report, play, say_nothing
+from ascpo.runs.episodes import Episodes, Report, after, play, say_nothing
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.trained_policy import PolicyFile, read_policy
 from ascpo.runs.trust import trusted
@@ -75,7 +75,7 @@ def certify(
     taken = [take(*one) for one in zip(places, policies, plans, strict=True)]
     certificates, found = [], []
     for number, (place, policy, (plan, run)) in enumerate(zip(places, policies, taken, strict=True)):
-        found.append(_episodes(policy, plan, opened, threads, _after(report, number * plan.episodes)))
+        found.append(_episodes(policy, plan, opened, threads, after(report, number * plan.episodes)))
         certificates.append(certificate_of(plan, found[-1], run))
         keep(place, policy, certificates[-1])
     names = [str(run) for run in runs]
@@ -231,7 +231,3 @@ def _episodes(
         actor, theta = policy.actor(), policy.theta
         held = {"limits": plan.limits, "limits_on": plan.limits_on}
         return play(engine, actor, theta, plan.origins, **held, mean_action=mean, report=report).episodes
-
-
-def _after(report: Report, before: int) -> Report:
-    return lambda done: report(before + done)

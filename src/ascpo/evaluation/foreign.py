@@ -39,7 +39,7 @@ from ascpo.evaluation.metrics import Figures, measure, table
 from ascpo.evaluation.plan import CertificatePlan
 from ascpo.evaluation.records import records_content
 from ascpo.runs.environment import Environment, name_of, open_engine, side_by_side
-from ascpo.runs.episodes import Episodes, Report, play, say_nothing
+from ascpo.runs.episodes import Episodes, Report, after, play, say_nothing
 from ascpo.runs.files import write_together
 from ascpo.runs.hosting import PLAIN, Hosting
 from ascpo.runs.sealed import fingerprint_of
@@ -144,8 +144,7 @@ def certify_foreign(
             plan = replace(first, look=ledger.number_for(look_of(first)))
             ledger = take_look(ledger, look_of(plan))
         entry = ledger.entry(plan.look)
-        before = len(found) * plan.episodes
-        found.append(_episodes(candidate, plan, lambda done, before=before: report(before + done)))
+        found.append(_episodes(candidate, plan, after(report, len(found) * plan.episodes)))
         chain = entry.chain if entry else ""
         run = RunBinding(ledger.run, earlier=ledger.earlier, chain=chain, policy=candidate.policy.name)
         certificate = certificate_of(plan, found[-1], run)

@@ -79,6 +79,11 @@ class Played:
 def say_nothing(_: int) -> None: ...
 
 
+def after(report: Report, before: int) -> Report:
+    """Reports episodes that are played after so many others."""
+    return lambda done: report(before + done)
+
+
 def play(
     engine: EpisodePlayer,
     actor: Actor,

@@ -23,7 +23,7 @@ from ascpo.runs.callbacks.display import counting
 from ascpo.runs.candidates import Candidate, candidates_of
 from ascpo.runs.config import Config
 from ascpo.runs.environment import is_suite
-from ascpo.runs.episodes import Episodes, Report, play
+from ascpo.runs.episodes import Episodes, after, play
 from ascpo.runs.files import BadFile, write_together
 from ascpo.runs.source import Source
 from ascpo.runs.stopping import Stopped, Stopping
@@ -123,7 +123,7 @@ class Selection:
         total = len(candidates) * len(origins)
         with self.open_player(config) as engine, counting(what, total, shown=self.progress) as report:
             for number, one in enumerate(candidates):
-                so_far = _after(report, number * len(origins))
+                so_far = after(report, number * len(origins))
                 played = play(engine, agent.actor, one.theta, origins, **how, report=so_far)
                 outcomes.append(outcome_of(played.episodes, timeouts_fail=is_suite(config.env)))
         best = best_of(outcomes)
@@ -175,7 +175,3 @@ def _known(run: ActiveRun, candidates: Sequence[Candidate]) -> list[Row] | None:
     rows: list[Row] = [dict(zip(names, map(float, row), strict=True)) for row in zip(*columns.values(), strict=True)]
     same = [{name: row.get(name) for name in _SAME} for row in rows] == [_key(run.config, one) for one in candidates]
     return rows if same and sum(row.get("Selected", 0.0) for row in rows) == 1 else None
-
-
-def _after(report: Report, before: int) -> Report:
-    return lambda done: report(before + done)

@@ -11,8 +11,9 @@ from ascpo.choices import Actions
 from ascpo.evaluation.evaluate import evaluate_run
 from ascpo.evaluation.foreign import evaluate_foreign, where_of
 from ascpo.evaluation.foreign_policy import PolicyLike, is_from_elsewhere, policy_name
+from ascpo.evaluation.intervals import LEVEL
 from ascpo.evaluation.kept import episodes_file
-from ascpo.evaluation.metrics import LEVEL, MEANINGS, Figures
+from ascpo.evaluation.metrics import MEANINGS, Figures
 from ascpo.runs.callbacks.display import counting
 from ascpo.runs.compilation import set_up_compilation
 from ascpo.runs.directory import find

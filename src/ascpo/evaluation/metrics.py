@@ -10,12 +10,11 @@ import numpy as np
 from jaxtyping import Float
 
 from ascpo.engines.contract import EpisodeId
+from ascpo.evaluation.intervals import LEVEL
 from ascpo.runs.episodes import Episodes
 from ascpo.runs.serialization import Plain
 from ascpo.runs.tables import Row
 
-LEVEL = 0.95
-"""The level of the intervals."""
 _RESAMPLES = 1000
 
 MEANINGS = {

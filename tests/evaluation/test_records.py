@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from ascpo.evaluation.records import Record, read_records, write_records
+from ascpo.evaluation.records import Record, read_records, records_content
 from ascpo.runs.directory import NoRun
 
 RECORD = Record(
@@ -19,7 +19,7 @@ RECORD = Record(
 
 
 def test_records_survive_the_way_to_a_file_and_back(tmp_path):
-    write_records(tmp_path / "worst.safetensors", [RECORD, RECORD])
+    (tmp_path / "worst.safetensors").write_bytes(records_content([RECORD, RECORD]))
     first, second = read_records(tmp_path / "worst.safetensors")
     assert_array_equal(first.actions, RECORD.actions)
     assert first.actions.dtype == np.float32
@@ -30,7 +30,7 @@ def test_records_survive_the_way_to_a_file_and_back(tmp_path):
 
 def test_a_record_takes_kilobytes(tmp_path):
     actions = np.zeros((1000, 2), np.float32)
-    write_records(tmp_path / "worst.safetensors", [Record(**{**vars(RECORD), "actions": actions})])
+    (tmp_path / "worst.safetensors").write_bytes(records_content([Record(**{**vars(RECORD), "actions": actions})]))
     assert (tmp_path / "worst.safetensors").stat().st_size < 10_000
 
 
@@ -52,7 +52,7 @@ def test_a_damaged_or_foreign_file_is_refused(tmp_path):
 
 def test_a_flipped_bit_in_a_limit_is_found(tmp_path):
     file = tmp_path / "worst.safetensors"
-    write_records(file, [RECORD])
+    file.write_bytes(records_content([RECORD]))
     file.write_bytes(file.read_bytes().replace(b"[0.0, 0.5]", b"[0.0, 0.4]"))
     with pytest.raises(NoRun, match=r"worst.safetensors is damaged: its checksum does not fit"):
         read_records(file)

@@ -16,7 +16,7 @@ import pytest
 from ascpo.cli import replay as verb
 from ascpo.environments.registration import MAX_EPISODE_STEPS
 from ascpo.environments.spaces import make_task
-from ascpo.evaluation.records import Record, write_records
+from ascpo.evaluation.records import Record, records_content
 from ascpo.evaluation.retrace import Path3D, retrace
 from ascpo.guard.kinds import GHOST as GHOST_KIND
 from ascpo.guard.kinds import HAZARD as HAZARD_KIND
@@ -192,7 +192,7 @@ def test_an_error_names_what_is_missing_and_how_to_get_it(tmp_path, monkeypatch)
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(NoRun, match=f"ascpo evaluate {tmp_path}"):
         worst_records(tmp_path, "sampled")
-    write_records(tmp_path / "worst-mean.safetensors", [])
+    (tmp_path / "worst-mean.safetensors").write_bytes(records_content([]))
     with pytest.raises(NoRun, match="ascpo evaluate"):
         worst_records(tmp_path, "mean")
     monkeypatch.setattr(module, "find_spec", lambda name: None)
@@ -249,7 +249,7 @@ def test_the_server_opens_no_public_tunnel(served, monkeypatch):
 
 def test_the_command_prints_the_address_and_an_interrupt_ends_it(tmp_path, monkeypatch, capsys):
     (tmp_path / "config.json").write_text("{}")
-    write_records(tmp_path / "worst-sampled.safetensors", [straight("tests.own:Cart", 3)])
+    (tmp_path / "worst-sampled.safetensors").write_bytes(records_content([straight("tests.own:Cart", 3)]))
 
     def interrupted(self, stop=None):
         raise KeyboardInterrupt

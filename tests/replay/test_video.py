@@ -7,7 +7,7 @@ import pytest
 
 from ascpo.cli import video as verb
 from ascpo.environments.render import RenderingUnavailable
-from ascpo.evaluation.records import write_records
+from ascpo.evaluation.records import records_content
 from ascpo.evaluation.retrace import retrace
 from ascpo.replay import video as module
 from ascpo.replay.episode import Line, play_again
@@ -147,14 +147,14 @@ def test_an_error_names_what_is_missing_and_how_to_get_it(tmp_path, monkeypatch)
 )
 def test_an_error_says_which_values_are_right(tmp_path, typed, answer):
     (tmp_path / "config.json").write_text("{}")
-    write_records(tmp_path / "worst-sampled.safetensors", [straight(OWN, 3)])
+    (tmp_path / "worst-sampled.safetensors").write_bytes(records_content([straight(OWN, 3)]))
     with pytest.raises(BadSetting, match=answer):
         verb.main([str(tmp_path), *typed])
 
 
 def test_the_command_writes_into_the_directory_of_the_run_and_says_so(tmp_path, capsys):
     (tmp_path / "config.json").write_text("{}")
-    write_records(tmp_path / "worst-mean.safetensors", [straight(OWN, 3)])
+    (tmp_path / "worst-mean.safetensors").write_bytes(records_content([straight(OWN, 3)]))
     verb.main([str(tmp_path), "--actions", "mean", "--trust-env"])
     assert (tmp_path / "worst-mean-0.mp4").exists()
     assert f"{tmp_path}/worst-mean-0.mp4 shows episode 0: cost" in capsys.readouterr().out

@@ -3,7 +3,6 @@
 import pytest
 
 from ascpo.evaluation.evaluate import evaluate_run
-from ascpo.evaluation.records import write_records
 from ascpo.replay.video import _video_file
 from ascpo.report.document import write_report
 from ascpo.runs.callbacks.tensorboard import TensorBoard
@@ -41,7 +40,6 @@ def video(path):
 WRITERS = {
     "a file": ("config.json", lambda path: write_whole(path, "{}")),
     "the part of a file": ("config.json.part", lambda path: write_whole(path.with_suffix(""), "{}")),
-    "records": ("worst-sampled.safetensors", lambda path: write_records(path, [])),
     "a table": ("metrics.csv", Table),
     "a table that goes on": ("metrics.csv", lambda path: Table(path, 1)),
     "the part of a table": ("metrics.csv.part", lambda path: rows_kept(path.with_suffix(""))),

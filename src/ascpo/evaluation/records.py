@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from ascpo.choices import LimitKind
 from ascpo.engines.contract import EpisodeId
-from ascpo.runs.files import BadFile, NoRun, reading, write_whole
+from ascpo.runs.files import BadFile, NoRun, reading
 from ascpo.runs.sealed import read_arrays, sealed_arrays
 from ascpo.runs.serialization import Plain
 
@@ -54,12 +54,8 @@ class Record:
         return len(self.actions)
 
 
-def write_records(path: Path, records: list[Record], policy: str = "") -> None:
-    """Write all records into one file of some kilobytes. `policy` is the digest of the policy that acted."""
-    write_whole(path, records_content(records, policy))
-
-
 def records_content(records: list[Record], policy: str = "") -> bytes:
+    """All records as one file of some kilobytes. `policy` is the digest of the policy that acted."""
     plain = [{name: value for name, value in vars(record).items() if name != "actions"} for record in records]
     about = {"format": _FORMAT, "policy": policy, "episodes": plain}
     return sealed_arrays(about, {f"actions{i}": np.asarray(one.actions, np.float32) for i, one in enumerate(records)})

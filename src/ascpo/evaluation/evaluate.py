@@ -18,7 +18,7 @@ from ascpo.evaluation.kept import FILE, KINDS, episodes_file, kept_text, read_ke
 from ascpo.evaluation.metrics import Figures, measure, table
 from ascpo.evaluation.records import Record, records_content
 from ascpo.runs.callbacks.best import BEST
-from ascpo.runs.directory import find
+from ascpo.runs.directory import RunDirectory, find
 from ascpo.runs.environment import Environment, open_engine, side_by_side
 from ascpo.runs.episodes import Played, Report, play, say_nothing
 from ascpo.runs.files import BadFile, write_together
@@ -50,16 +50,7 @@ def evaluate_run(
     An environment outside this package is imported only if `env` names it, or with `trust_env`.
     """
     directory = find(run)
-    if run.name == BEST:
-        raise BadSetting(
-            f"{run} is not the policy that the run hands out, and an evaluation is about that one. Act with it in "
-            f"Python: ascpo.load({str(run)!r})."
-        )
-    if run.name in (directory.policy_last.name, directory.policy_average.name):
-        raise BadSetting(
-            f"{run} is not the policy that the run hands out, and an evaluation is about that one. Hand it out first: "
-            f"ascpo train --resume {directory.path} --hand-out {run.stem.removeprefix('policy-')}"
-        )
+    _refuse_other_policies(run, directory)
     policy = read_policy(directory.path)
     opened = trusted(policy.config.env, env, trust_env=trust_env)
     origins = fresh_episodes(SCHEMES[policy.config.seeding], episodes, seed, keep)
@@ -84,6 +75,20 @@ def evaluate_run(
     everything = {**content, FILE: kept_text(found, {**files, **content}, fingerprint_of(policy.plain_config))}
     write_together({directory.path / name: one for name, one in everything.items()})
     return found
+
+
+def _refuse_other_policies(run: Path, directory: RunDirectory) -> None:
+    """Refuse a file of the run that is not the policy that it hands out."""
+    if run.name == BEST:
+        raise BadSetting(
+            f"{run} is not the policy that the run hands out, and an evaluation is about that one. Act with it in "
+            f"Python: ascpo.load({str(run)!r})."
+        )
+    if run.name in (directory.policy_last.name, directory.policy_average.name):
+        raise BadSetting(
+            f"{run} is not the policy that the run hands out, and an evaluation is about that one. Hand it out first: "
+            f"ascpo train --resume {directory.path} --hand-out {run.stem.removeprefix('policy-')}"
+        )
 
 
 def fresh_episodes(scheme: Scheme, episodes: int, seed: int, keep: int) -> list[EpisodeId]:

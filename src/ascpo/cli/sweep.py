@@ -29,6 +29,7 @@ from ascpo.sweep.jobs import Job
 from ascpo.sweep.plan import LONG, plan_of
 from ascpo.sweep.record import Record
 from ascpo.sweep.scheduler import BatchSizes, Outcome
+from ascpo.sweep.utilisation import read_utilisation, sentences
 
 _STOP_TIME = 300.0
 """Seconds that `sweep stop` waits for the driver."""
@@ -143,7 +144,14 @@ def _run(
             command = shlex.join(["ascpo", "sweep", "resume", str(record.out)])
             console.print(f"Stopped by {stopped}. Finished epochs are saved. To continue: {command}", markup=False)
             sys.exit(128 + stopped.number)
+    _tell_utilisation(record, console)
     _tell(outcomes, record.out, console)
+
+
+def _tell_utilisation(record: Record, console: Console) -> None:
+    """How busy the machine of the driver was."""
+    for sentence in sentences(read_utilisation(record.folder)):
+        console.print(sentence, markup=False)
 
 
 def _ask(seconds: float, console: Console) -> None:
@@ -172,6 +180,7 @@ def _status(out: Path) -> None:
     state = f"driven by {driver}" if driver else "nobody drives it"
     console.print(f"{out} on {placement.on}: {state}.", markup=False)
     console.print(standing_of(jobs, Estimate(out)).picture())
+    _tell_utilisation(record, console)
 
 
 def _stop(out: Path) -> None:

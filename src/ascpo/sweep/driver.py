@@ -11,6 +11,7 @@ from ascpo.sweep.jobs import Job
 from ascpo.sweep.progress import ConsoleProgress
 from ascpo.sweep.record import Record
 from ascpo.sweep.scheduler import BatchSizes, Outcome, run_sweep
+from ascpo.sweep.utilisation import UtilisationLog
 
 
 def drive(
@@ -20,7 +21,8 @@ def drive(
     kind = LiveBoard if console.is_terminal else ConsoleProgress
     progress = kind(jobs, Estimate(record.out), side_by_side, console)
     try:
-        return run_sweep(jobs, executor, progress, batches=sizes, is_to_stop=record.is_to_stop)
+        with UtilisationLog(record.folder):
+            return run_sweep(jobs, executor, progress, batches=sizes, is_to_stop=record.is_to_stop)
     finally:
         progress.close()
         executor.close()

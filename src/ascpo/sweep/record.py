@@ -1,9 +1,10 @@
 """What a sweep keeps of itself beside its runs, in the directory `.sweep`: its jobs, its driver, and a wish to stop.
 
-sweep.json    the jobs and where they are trained, so that the sweep can be resumed and looked at
-driver.lock   held by the process that drives the sweep, and gone with it
-driver.json   the machine and the process of the driver
-stop          somebody wants the sweep to stop
+sweep.json        the jobs and where they are trained, so that the sweep can be resumed and looked at
+driver.lock       held by the process that drives the sweep, and gone with it
+driver.json       the machine and the process of the driver
+utilisation.csv   how busy that machine was
+stop              somebody wants the sweep to stop
 """
 
 import contextlib

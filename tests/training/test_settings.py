@@ -214,6 +214,8 @@ def test_a_setting_that_acts_for_another_algorithm_alone_is_refused_with_the_rea
         ("trpo", "replay", {"share": 0.25}, "trpo has no cost critics"),
         ("trpo", "margin", 0.1, "trpo does nothing about costs"),
         ("cpo", "output_bias", None, "predict sums of either sign"),
+        ("trpo-cvar", "near_miss", 0.1, "the value at risk of trpo-cvar is that of the costs themselves"),
+        ("cpo-cvar", "near_miss", 0.1, "the value at risk of cpo-cvar is that of the costs themselves"),
         ("pascpo", "trust_region", {"damping": 0.5}, r"trust_region\.damping=0\.5 .* descends by Adam"),
         ("trpo", "trust_region", {"signal_every": 5}, r"trust_region\.signal_every=5 .* constraints, and trpo has"),
         ("trpo", "trust_region", {"tolerance": 0.1}, r"trust_region\.tolerance=0\.1 .* constraints, and trpo has"),

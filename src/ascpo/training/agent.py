@@ -145,7 +145,7 @@ class Agent:
 
     def _near_miss(self, epochs: int) -> NearMiss | None:
         settings, sizes = self.settings, self.sizes
-        if not settings.near_miss or self.algorithm.cost_critics is None:
+        if not settings.near_miss or self.algorithm.cost_critics is None or self.algorithm.cvar is not None:
             return None
         return begin_near_miss(settings.near_miss, settings.near_miss_end, epochs, sizes.num_envs, sizes.m)
 

@@ -59,7 +59,7 @@ COLUMNS: dict[str, str] = {
     "VaR": "ν, which a share α of the episodes cost at most; of several constraints, the largest",
     "CVaR": "mean cost of the others",
     "ReplayShare": "share of the steps in scenes that were played again: episodes, costs and critics leave them out",
-    "ReplayViolations": "share of those episodes that violated a limit, in the last epochs",
+    "ReplayViolations": "share of those episodes that violated a limit, or came near with near misses, lately",
     "ReplayScenes": "scenes to be played again in the next epoch",
 }
 """What the columns of `metrics.csv` mean. Of several constraints each has columns of its own, which end in its name;

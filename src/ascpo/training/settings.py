@@ -112,6 +112,9 @@ def inert_settings(settings: Settings, algorithm: "Algorithm") -> dict[str, Iner
         unused |= dict.fromkeys(names, f"{algorithm.name} has no cost critics")
     elif critics.head == "linear":
         unused["output_bias"] = f"the cost critics of {algorithm.name} predict sums of either sign"
+    if algorithm.cvar is not None:
+        why = f"the value at risk of {algorithm.name} is that of the costs themselves"
+        unused |= dict.fromkeys(("near_miss", "near_miss_end"), why)
     if algorithm.penalty is None:
         unused["timeout_waiver"] = f"{algorithm.name} does not pay for costs"
     if algorithm.mechanism == "none":

@@ -163,6 +163,21 @@ def test_a_changed_certificate_is_refused(path, value, with_new_digest):
         Certificate.from_json(json.dumps(plain))
 
 
+@pytest.mark.parametrize(("error", "is_read"), [(1e-15, True), (1e-6, False)])
+def test_a_certificate_of_another_processor_may_differ_in_the_last_digits_of_its_bounds(error, is_read):
+    from ascpo.evaluation.certificate import _digest
+
+    plain = made(3).plain()
+    plain["bound"] *= 1 + error
+    plain["constraints"][0]["bound"] *= 1 - error
+    text = json.dumps(plain | {"digest": _digest(plain)})
+    if is_read:
+        assert Certificate.from_json(text).bound == made(3).bound
+        return
+    with pytest.raises(BadCertificate, match="do not agree"):
+        Certificate.from_json(text)
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "other", "digest": ""}'])
 def test_what_is_no_certificate_is_refused(text):
     with pytest.raises(BadCertificate, match="not a certificate"):

@@ -1,10 +1,13 @@
 import contextlib
 import io
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from ascpo.cli import certify
+from ascpo.evaluation.certificate import read_certificate
+from ascpo.evaluation.certify import Checked
 from tests.evaluation.untrained import untrained
 from tests.slow import slow
 
@@ -38,6 +41,16 @@ def test_a_check_without_the_run_says_what_it_could_not_see(ascpo, certified, tm
     said = " ".join(ascpo("certify", *alone).split())
     assert "Not confirmed: That this was look 1 is the certificate's own word" in said
     assert "Confirmed: the repeated episodes give the same figures." in said
+
+
+def test_a_check_on_another_kind_of_machine_says_both_counts(ascpo, certified, monkeypatch):
+    run, _ = certified
+    claimed = read_certificate(run / "certificate.json")
+    differing = Checked(claimed, differs_from=replace(claimed, violations=claimed.violations + 1))
+    monkeypatch.setattr("ascpo.cli.certified.check", lambda *_, **__: differing)
+    said = " ".join(ascpo("certify", "--check", run).split())
+    assert f"Here {claimed.violations} episodes violate a limit" in said
+    assert f"The certificate says {claimed.violations + 1}" in said
 
 
 def test_the_earlier_flag_of_looks_is_answered_with_a_sentence(ascpo, tmp_path):

@@ -104,6 +104,42 @@ def test_a_forged_count_is_found_by_playing_again(tmp_path):
         check(run)
 
 
+def retold(found, violations, machine):
+    """The certificate with another count, as if it had been made on that machine."""
+    kept = [
+        replace(one, violations=violations, bound=lower_bound(violations, found.plan.episodes, found.plan.each))
+        for one in found.constraints
+    ]
+    run = replace(found.run, machine=machine)
+    return replace(found, violations=violations, constraints=tuple(kept), run=run)
+
+
+@pytest.mark.parametrize("machine", ["", "abacus"])
+def test_a_machine_that_rounds_otherwise_confirms_what_chance_allows(run, drawn, machine):
+    (found,), _ = certify([run], SOME)
+    other = retold(found, found.violations + 2, machine)
+    (run / "certificate.json").write_text(other.to_json())
+    checked = check(run)
+    assert checked.differs_from == other
+    assert checked.certificate.violations == found.violations, "what the repetition shows"
+
+
+def test_the_machine_that_made_a_certificate_repeats_every_figure(run, drawn):
+    (found,), _ = certify([run], SOME)
+    assert found.run.machine
+    (run / "certificate.json").write_text(retold(found, found.violations + 2, found.run.machine).to_json())
+    with pytest.raises(BadCertificate, match="not confirmed"):
+        check(run)
+
+
+def test_a_count_beyond_chance_is_refused_on_any_machine(run, drawn):
+    (found,), _ = certify([run], replace(SOME, episodes=600))
+    assert found.violations > 30
+    (run / "certificate.json").write_text(retold(found, 0, "abacus").to_json())
+    with pytest.raises(BadCertificate, match="not confirmed"):
+        check(run)
+
+
 def test_a_chosen_seed_is_not_believed(run, drawn):
     certify([run], SOME)
     rewrite(run / "certificate.json", lambda plain: plain.update(seed=plain["seed"] + 1))

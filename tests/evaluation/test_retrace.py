@@ -1,5 +1,7 @@
 """Episodes are recorded in company and played again alone, with random actions: a policy would add nothing."""
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -107,3 +109,28 @@ def test_an_episode_that_goes_another_way_is_refused():
     record = recorded(CART, (0.0,))[0]
     with pytest.raises(NoRun, match="does not repeat"):
         retrace(Record(**{**vars(record), "seed": record.seed + 1}))
+
+
+def test_another_machine_shows_an_episode_of_a_suite_as_it_comes_out_and_says_how_it_differs(of_a_suite):
+    record = of_a_suite[1][0]
+    other = replace(record, machine="abacus", reward=record.reward + 1.0)
+    with pytest.MonkeyPatch.context() as patch, unchecked():
+        patch.setattr("ascpo.runs.environment.MAX_EPISODE_STEPS", 100)
+        found, same = retrace(other), retrace(replace(record, machine="abacus", reward=record.reward + 1e-6))
+        with pytest.raises(NoRun, match="does not repeat"):
+            retrace(replace(other, machine=record.machine))
+    assert f"return {record.reward:.4g} instead of {record.reward + 1.0:.4g}" in found.note
+    assert not same.note, "nobody would see that difference"
+
+
+def test_another_machine_shows_an_episode_that_ends_earlier_there_up_to_its_end(of_a_suite):
+    record = of_a_suite[1][0]
+    longer = np.concatenate([record.actions, record.actions[:3]])
+    with pytest.MonkeyPatch.context() as patch, unchecked():
+        patch.setattr("ascpo.runs.environment.MAX_EPISODE_STEPS", 100)
+        found = retrace(replace(record, machine="abacus", actions=longer))
+    steps = len(record)
+    assert f"{steps} steps of {steps + 3}" in found.note
+    assert found.path is not None
+    assert len(found.reward) == len(found.cost) == steps
+    assert len(found.path.qpos) == len(found.path.mocap_pos) == len(found.path.layouts) == steps + 1

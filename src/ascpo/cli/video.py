@@ -48,5 +48,5 @@ def main(arguments: list[str]) -> None:
     set_up_compilation()
     out = options.out or find(options.run).path / f"worst-{options.actions}-{options.episode}.mp4"
     look = {"size": options.size, "fps": options.fps}
-    write_video(records[options.episode], out, **look, **vars(options.own_code))
-    print(printable(f"{out} shows episode {title(records[options.episode], options.episode)}."))
+    note = write_video(records[options.episode], out, **look, **vars(options.own_code))
+    print(printable(f"{out} shows episode {title(records[options.episode], options.episode)}. {note}".rstrip()))

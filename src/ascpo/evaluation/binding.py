@@ -13,6 +13,7 @@ from ascpo.evaluation.plan import CertificatePlan
 from ascpo.runs.config import fingerprint_of
 from ascpo.runs.directory import NoRun, RunDirectory
 from ascpo.runs.files import BadFile
+from ascpo.runs.machine import machine_kind
 from ascpo.runs.serialization import Plain, to_plain
 from ascpo.runs.tables import check_table
 from ascpo.runs.trained_policy import PolicyFile
@@ -34,17 +35,20 @@ class RunBinding:
     """The checksum of the list of looks, up to this one."""
     policy: str = ""
     """The name of a policy from elsewhere, which has neither config nor log. Empty for the policy of a run."""
+    machine: str = ""
+    """The kind of machine that played the episodes. Earlier versions did not note it."""
 
     def plain(self) -> Plain:
-        """Plain data for JSON. Certificates of runs do not name the policy."""
-        return {name: value for name, value in to_plain(self).items() if name != "policy" or value}
+        """Plain data for JSON. What earlier certificates did not have is left out where it is empty."""
+        return {name: value for name, value in to_plain(self).items() if name not in ("policy", "machine") or value}
 
 
 def bind(directory: RunDirectory, policy: PolicyFile, ledger: Ledger, look: int) -> RunBinding:
     """The run as it is now, with a look that was taken."""
     entry = ledger.entry(look)
     log = log_checksum(directory.metrics, policy.epochs)
-    return RunBinding(ledger.run, policy.epochs, log, ledger.earlier, entry.chain if entry else "")
+    chain = entry.chain if entry else ""
+    return RunBinding(ledger.run, policy.epochs, log, ledger.earlier, chain, machine=machine_kind())
 
 
 def look_of(plan: CertificatePlan) -> Look:

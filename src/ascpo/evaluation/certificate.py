@@ -81,6 +81,10 @@ class Certificate:
     def certified(self) -> bool:
         return self.bound >= self.plan.probability
 
+    def alike(self, other: "Certificate") -> bool:
+        """Whether the two say the same, up to rounding."""
+        return _alike(self.plain(), other.plain())
+
     @property
     def counts(self) -> tuple[int, ...]:
         """Episodes that broke some limit, and those that broke each one."""

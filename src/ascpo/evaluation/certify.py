@@ -17,6 +17,7 @@ from ascpo.guard.suites import UnknownSuite, suite
 from ascpo.runs.directory import find
 from ascpo.runs.environment import Environment, is_suite, name_of, open_engine, side_by_side
 from ascpo.runs.episodes import Episodes, Report, after, play, say_nothing
+from ascpo.runs.machine import may_round_otherwise
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.trained_policy import PolicyFile, read_policy
 from ascpo.runs.trust import trusted
@@ -46,13 +47,20 @@ class Comparison:
         return self.second if self.only_first > self.only_second else self.first
 
 
+_BY_CHANCE = 0.01
+"""Two counts whose difference is less probable than this are not those of the same policy."""
+
+
 @dataclass(frozen=True)
 class Checked:
     """A certificate that was confirmed, and what the check could not see."""
 
     certificate: Certificate
+    """What the repeated episodes show."""
     unseen: tuple[str, ...] = ()
     """What is the certificate's own word, a sentence each."""
+    differs_from: Certificate | None = None
+    """The certificate as it was made, where another kind of machine made it and its figures differ."""
 
 
 def certify(
@@ -168,12 +176,22 @@ def check(
             f"with it. Name {'its run' if others == 1 else 'their runs'}, too."
         )
     again = certificate_of(plan, _episodes(found, plan, opened, threads), certificate.run)
-    if again != certificate:
-        raise BadCertificate(
-            f"In the repetition {again.violations} of {plan.episodes} episodes violate a limit. {file} says "
-            f"{certificate.violations}, or other figures differ. The certificate is not confirmed."
-        )
-    return Checked(again, tuple(unseen))
+    if again.alike(certificate):
+        return Checked(again, tuple(unseen))
+    if may_round_otherwise(certificate.run.machine) and _as_chance_allows(again, certificate):
+        return Checked(again, tuple(unseen), certificate)
+    raise BadCertificate(
+        f"In the repetition {again.violations} of {plan.episodes} episodes violate a limit. {file} says "
+        f"{certificate.violations}, or other figures differ. The certificate is not confirmed."
+    )
+
+
+def _as_chance_allows(again: Certificate, certificate: Certificate) -> bool:
+    """Whether counts differ by no more than those of two experiments with one policy may."""
+    from scipy import stats
+
+    pairs = zip(again.counts, certificate.counts, strict=True)
+    return all(one == two or stats.binomtest(one, one + two).pvalue >= _BY_CHANCE for one, two in pairs)
 
 
 def _others(plan: CertificatePlan, policy: PolicyFile, together: Iterable[Path]) -> int:

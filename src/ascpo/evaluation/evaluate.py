@@ -23,6 +23,7 @@ from ascpo.runs.environment import Environment, open_engine, side_by_side
 from ascpo.runs.episodes import Played, Report, play, say_nothing
 from ascpo.runs.files import BadFile, write_together
 from ascpo.runs.hosting import PLAIN, Hosting
+from ascpo.runs.machine import machine_kind
 from ascpo.runs.sealed import fingerprint_of
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import table_text
@@ -148,6 +149,7 @@ def records_of(
             first_violation=tuple(episodes.first_violation[kept.row].tolist()),
             mean_action=mean_action,
             limits_on=limits_on,
+            machine=machine_kind(),
         )
         for kept in played.worst
     ]

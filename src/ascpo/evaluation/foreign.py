@@ -42,6 +42,7 @@ from ascpo.runs.environment import Environment, name_of, open_engine, side_by_si
 from ascpo.runs.episodes import Episodes, Report, after, play, say_nothing
 from ascpo.runs.files import write_together
 from ascpo.runs.hosting import PLAIN, Hosting
+from ascpo.runs.machine import machine_kind
 from ascpo.runs.sealed import fingerprint_of
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import table_text
@@ -146,7 +147,8 @@ def certify_foreign(
         entry = ledger.entry(plan.look)
         found.append(_episodes(candidate, plan, after(report, len(found) * plan.episodes)))
         chain = entry.chain if entry else ""
-        run = RunBinding(ledger.run, earlier=ledger.earlier, chain=chain, policy=candidate.policy.name)
+        machine = machine_kind()
+        run = RunBinding(ledger.run, earlier=ledger.earlier, chain=chain, policy=candidate.policy.name, machine=machine)
         certificate = certificate_of(plan, found[-1], run)
         with locked(directory):
             write_result(candidate.ledger(), plan.look, certificate.counts)

@@ -115,7 +115,7 @@ def confirm_run(file: Path, certificate: Certificate, policy: PolicyFile, places
         ]
     ledger = ledger_of(directory, policy, run.earlier)
     _refuse_unlisted(file, certificate, ledger)
-    here = bind(directory, policy, ledger, certificate.plan.look)
+    here = replace(bind(directory, policy, ledger, certificate.plan.look), machine=run.machine)
     for field in fields(run):
         if getattr(run, field.name) != getattr(here, field.name):
             raise BadCertificate(

@@ -1,4 +1,4 @@
-"""Records of episodes: the seed and the actions. An episode can be repeated from them, bit for bit.
+"""Records of episodes: the seed and the actions. The same kind of machine repeats an episode from them, bit for bit.
 
 A file holds arrays and plain data, a checksum of both, and the digest of the policy that acted. Loading it executes
 nothing.
@@ -39,6 +39,8 @@ class Record:
     """The first step over the limit of each constraint, counted from 0; -1 where there is none."""
     mean_action: bool = False
     limits_on: LimitKind = "state"
+    machine: str = ""
+    """The kind of machine that played it. Earlier versions did not note it."""
 
     @property
     def origin(self) -> EpisodeId:

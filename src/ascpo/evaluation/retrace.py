@@ -1,10 +1,14 @@
-"""Repeat a recorded episode, bit for bit, and write down where everything was."""
+"""Repeat a recorded episode, and write down where everything was.
+
+The machine that recorded it repeats it bit for bit. Another kind of machine rounds otherwise: there the same actions in
+the same scene may lead along a slightly different path. Such an episode is shown as it comes out, with a note.
+"""
 
 from dataclasses import dataclass
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from ascpo.engines.actor import ScriptedActor
 from ascpo.engines.contract import EpisodePlayer, Rollout
@@ -14,7 +18,11 @@ from ascpo.guard.layout import Layout
 from ascpo.guard.task import Task
 from ascpo.runs.directory import NoRun
 from ascpo.runs.environment import Environment, is_suite, open_engine
+from ascpo.runs.machine import may_round_otherwise
 from ascpo.runs.trust import trusted
+
+_ROUNDING = 1e-3
+"""Differences that nobody would see."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,8 @@ class Trajectory:
     cost: Float[np.ndarray, "time m"]
     path: Path3D | None
     """None for your own environments."""
+    note: str = ""
+    """How it differs from its record, if it does."""
 
 
 def retrace(record: Record, env: Environment | None = None, *, trust_env: bool = False) -> Trajectory:
@@ -52,8 +62,7 @@ def retrace(record: Record, env: Environment | None = None, *, trust_env: bool =
     trajectory = Trajectory(
         record, np.asarray(rollout.reward[:, 0], float), np.asarray(rollout.cost[:, 0], float), camera and camera.path
     )
-    _check(trajectory, np.asarray(rollout.done[:, 0]))
-    return trajectory
+    return _checked(trajectory, np.asarray(rollout.done[:, 0]))
 
 
 def _play(engine: EpisodePlayer, record: Record, camera: "_Camera | None") -> Rollout:
@@ -102,17 +111,40 @@ class _Camera:
         return Path3D(self._engine.task, qpos, mocap_pos, tuple(layouts))
 
 
-def _check(trajectory: Trajectory, done: np.ndarray) -> None:
+def _checked(trajectory: Trajectory, done: Bool[np.ndarray, " time"]) -> Trajectory:
+    """The trajectory, if it is the recorded one, or one of the same actions on another kind of machine."""
     record, cost = trajectory.record, trajectory.cost
     # Added one by one, as the record's were: NumPy's `sum` adds in another order, and may round to another number.
     reward = np.cumsum([0.0, *trajectory.reward])[-1]
     again = (float(reward), tuple(cost.max(axis=0, initial=0.0).tolist()))
     # An episode of your own environment may have been ended by --max-episode-steps, which is not known here.
     goes_on = trajectory.path is not None and not done[-1]
-    if again != (record.reward, record.maximum) or goes_on or done[:-1].any():
-        raise NoRun(
-            f"The episode (seed {record.seed}, number {record.episode}) does not repeat: return {again[0]:.6g} instead "
-            f"of {record.reward:.6g}, largest costs {again[1]} instead of {record.maximum}. It was recorded on another "
-            f"machine or with other versions, or the environment is not decided by its seed and its actions. Run "
-            f"`ascpo evaluate` again."
-        )
+    if again == (record.reward, record.maximum) and not goes_on and not done[:-1].any():
+        return trajectory
+    if trajectory.path is not None and may_round_otherwise(record.machine):
+        return _noted(trajectory, done)
+    raise NoRun(
+        f"The episode (seed {record.seed}, number {record.episode}) does not repeat: return {again[0]:.6g} instead "
+        f"of {record.reward:.6g}, largest costs {again[1]} instead of {record.maximum}. It was recorded on another "
+        f"machine or with other versions, or the environment is not decided by its seed and its actions. Run "
+        f"`ascpo evaluate` again."
+    )
+
+
+def _noted(trajectory: Trajectory, done: Bool[np.ndarray, " time"]) -> Trajectory:
+    """A trajectory that differs from its record, as far as its episode goes, and by how much it differs."""
+    record, path = trajectory.record, trajectory.path
+    steps = int(np.argmax(done)) + 1 if done.any() else len(done)
+    reward, cost = trajectory.reward[:steps], trajectory.cost[:steps]
+    if path is not None:
+        states = slice(steps + 1)
+        path = Path3D(path.task, path.qpos[states], path.mocap_pos[states], path.layouts[states])
+    again, figures = (reward.sum(), *cost.max(axis=0, initial=0.0)), (record.reward, *record.maximum)
+    if np.allclose(again, figures, rtol=_ROUNDING, atol=_ROUNDING) and steps == len(record) and done[-1]:
+        return trajectory
+    note = (
+        f"Another kind of machine recorded this episode. The same actions lead along another path here: return "
+        f"{again[0]:.4g} instead of {figures[0]:.4g}, largest cost {max(again[1:]):.4g} instead of "
+        f"{max(figures[1:]):.4g}, {steps} steps of {len(record)}."
+    )
+    return Trajectory(record, reward, cost, path, note)

@@ -35,7 +35,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Episode:
-    """The steps of an episode. A viewer shows `task` and `poses`, or `frames`, or a `note` why there is neither."""
+    """The steps of an episode. A viewer shows `task` and `poses`, or `frames`, or plots alone."""
 
     record: Record
     reward: Float[np.ndarray, " time"]
@@ -45,6 +45,7 @@ class Episode:
     frames: tuple[bytes, ...] = ()
     """The frame after each step, as JPEG, so that a thousand of them fit into memory."""
     note: str = ""
+    """Why there are only plots, or how the episode differs from its record."""
 
     def __len__(self) -> int:
         return len(self.reward)
@@ -110,7 +111,7 @@ def play_again(record: Record, env: Environment | None = None, *, trust_env: boo
     env = trusted(record.env, env, trust_env=trust_env)
     steps = retrace(record, env)
     if steps.path is not None:
-        return Episode(record, steps.reward, steps.cost, steps.path.task, poses_of(steps.path))
+        return Episode(record, steps.reward, steps.cost, steps.path.task, poses_of(steps.path), note=steps.note)
     try:
         return Episode(record, steps.reward, steps.cost, frames=jpeg_frames(record, env))
     except NoFrames as missing:

@@ -47,8 +47,11 @@ def write_video(
     trust_env: bool = False,
     size: int = 480,
     fps: float = 30.0,
-) -> None:
-    """Write one frame per step. `size` is the side of a suite's frames; other environments choose their own size."""
+) -> str:
+    """Write one frame per step, and return a note if the episode differs from its record.
+
+    `size` is the side of a suite's frames; other environments choose their own size.
+    """
     _check(out)
     env = trusted(record.env, env, trust_env=trust_env)
     steps = retrace(record, env)
@@ -64,6 +67,7 @@ def write_video(
             render_episode(record, env, on_frame)
         else:
             _render_suite(steps.path, np.any(episode.cost > 0, axis=1), size, on_frame)
+    return steps.note
 
 
 def with_text(frame: UInt8[np.ndarray, "height width 3"], lines: Sequence[Line]) -> UInt8[np.ndarray, "taller width 3"]:

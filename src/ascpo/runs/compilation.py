@@ -6,9 +6,7 @@ with; what does not match is compiled as ever. Warp, which simulates robots on a
 in a folder beside them.
 """
 
-import hashlib
 import os
-import platform
 import re
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +16,7 @@ import jax
 from ascpo.errors import BadSetting
 from ascpo.runs.archives import packed, unpacked
 from ascpo.runs.files import BadFile, write_whole, writing
+from ascpo.runs.machine import machine_kind
 
 _FORMAT = "ascpo programs 1"
 _PROGRAM = re.compile(r"[\w.-]+-cache")
@@ -32,7 +31,8 @@ def set_up_compilation() -> None:
     if jax.config.values["jax_compilation_cache_dir"] or os.environ.get("ASCPO_CACHE", "").lower() == "off":
         return
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    place = home / "ascpo" / _machine()
+    # A program for one processor may not run on another that shares the home directory.
+    place = home / "ascpo" / machine_kind()
     os.environ.setdefault("WARP_CACHE_PATH", str(place / _KERNELS))
     jax.config.update("jax_compilation_cache_dir", str(place))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
@@ -72,7 +72,7 @@ def pack_programs(directory: Path, out: Path) -> int:
     programs, kernels = compiled_programs(directory), compiled_kernels(directory)
     if not programs:
         raise BadSetting(f"{directory} has no compiled programs yet. Train first: what is compiled then is kept there.")
-    index = {"format": _FORMAT, "machine": _machine(), "jax": version("jax")}
+    index = {"format": _FORMAT, "machine": machine_kind(), "jax": version("jax")}
     with writing(out):
         out.parent.mkdir(parents=True, exist_ok=True)
     write_whole(out, packed(index, {_name(file, directory): file.read_bytes() for file in programs + kernels}))
@@ -84,10 +84,10 @@ def unpack_programs(file: Path, directory: Path) -> int:
     index, contents = unpacked(file, _FORMAT)
     if not all(_PROGRAM.fullmatch(name) or _KERNEL.fullmatch(name) for name in contents):
         raise BadFile(f"{file} holds no programs that this command packed.")
-    if index["machine"] != _machine():
+    if index["machine"] != machine_kind():
         raise BadSetting(
-            f"{file} is from a machine with another processor ({index['machine']}, this is {_machine()}). Its programs "
-            f"might crash here, so nothing was unpacked."
+            f"{file} is from a machine with another processor ({index['machine']}, this is {machine_kind()}). Its "
+            f"programs might crash here, so nothing was unpacked."
         )
     if index["jax"] != version("jax"):
         raise BadSetting(
@@ -103,13 +103,3 @@ def unpack_programs(file: Path, directory: Path) -> int:
 
 def _name(file: Path, directory: Path) -> str:
     return file.relative_to(directory).as_posix()
-
-
-def _machine() -> str:
-    """A program for one processor may not run on another that shares its home directory."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        cpu = "".join(sorted({line for line in lines if line.startswith(("model name", "flags", "Features"))}))
-    except OSError:
-        cpu = platform.processor()
-    return f"{platform.machine()}-{hashlib.sha256(cpu.encode()).hexdigest()[:12]}"

@@ -5,7 +5,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +18,7 @@ from ascpo.cli.parsing import parsed
 from ascpo.cli.usage import no_verb, verbs_help
 from ascpo.paper.experiments import EXPERIMENTS, Experiment, experiments
 from ascpo.paper.export import export
+from ascpo.paper.forecast import Forecast
 from ascpo.paper.pages import page_of
 from ascpo.paper.plan import Request, plans, run_plan
 from ascpo.paper.results import PaperStore, Place
@@ -49,6 +50,8 @@ class List:
     """List the paper's tables and figures, the runs that they need, and the runs that are finished."""
 
     store: _Store = field(default_factory=PaperStore)
+    gpus: Annotated[tuple[int, ...], Range(at_least=1, at_most=4096)] = ()
+    """Also estimate the time left with --engine mjx on so many GPUs. `--gpus 1 8 64` adds three columns."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,7 @@ def main(typed: list[str]) -> None:
         return
     match verb:
         case "list":
-            _list(parsed(List, rest, "ascpo paper list").store)
+            _list(parsed(List, rest, "ascpo paper list"))
         case "run":
             _run(parsed(Run, rest, "ascpo paper run"))
         case "show":
@@ -148,23 +151,23 @@ def main(typed: list[str]) -> None:
             raise no_verb("paper", verb, _VERBS)
 
 
-def _list(store: PaperStore) -> None:
-    console, estimate = _console(), Estimate(store.path)
+def _list(wanted: List) -> None:
+    store, console = wanted.store, _console()
+    estimate = Estimate(store.path)
     table = RichTable(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    for title in ("name", "description", "runs", "finished", "time left"):
+    on_gpus = [f"on {gpus} GPU{'s' if gpus > 1 else ''}" for gpus in wanted.gpus]
+    for title in ("name", "description", "runs", "finished", "time left", *on_gpus):
         table.add_column(title, justify="left" if title in ("name", "description") else "right", overflow="fold")
     for experiment in EXPERIMENTS.values():
-        trainings = list({training.name: training for training in experiment.trainings()}.values())
-        missing = [training for training in trainings if not store.has(experiment, training)]
-        # Runs that differ in their seed alone take as long.
-        alike = Counter(replace(training, seed=0) for training in missing)
-        seconds = sum(n * estimate.seconds(training.config(store.scale)) for training, n in alike.items())
-        counts = str(len(trainings)), str(len(trainings) - len(missing))
-        description = f"{experiment.description}; {_size(experiment)}"
-        table.add_row(experiment.name, description, *counts, duration(seconds))
+        found = Forecast(experiment, store, estimate)
+        counts = str(len(found.trainings)), str(found.finished)
+        times = [found.seconds(), *map(found.seconds_on_gpus, wanted.gpus)]
+        table.add_row(experiment.name, f"{experiment.description}; {_size(experiment)}", *counts, *map(duration, times))
     console.print(table)
     console.print("q1-SUITE names one table of q1: q1-Point-8-Hazard. scores uses the runs of q1.")
     console.print(f"Time left: one run after another with {store.scale:g} of the paper's steps; {RULE}.")
+    if wanted.gpus:
+        console.print("On GPUs: batches of twelve runs, six at the same time on each GPU, as measured on an H200.")
 
 
 def _console() -> Console:

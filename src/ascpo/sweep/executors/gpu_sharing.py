@@ -17,7 +17,7 @@ from ascpo.sweep.jobs import Job, learned_steps
 
 MEMORY_SHARED = 0.9
 """Part of a GPU's memory that its batches share. The rest is for what CUDA itself needs in every process."""
-_MOST_BATCHES = 6
+MOST_BATCHES = 6
 """Batches on a GPU at the same time, if nobody asks for more. More were not measured."""
 _FEWEST_RUNS = 8
 """A batch is not split into smaller ones than this to fill a GPU: each compiles its programs itself."""
@@ -42,7 +42,7 @@ class GpuSharing:
 def share_gpus(jobs: Sequence[Job], gpus: int, cores: int, part: float = 0.0) -> GpuSharing:
     """How these jobs share so many GPUs. `part` is what each batch gets of one; 0 finds it out."""
     runs = max(1, -(-len(jobs) // gpus))
-    batches = int(1.0 / part) if part else max(1, min(_MOST_BATCHES, -(-runs // _FEWEST_RUNS), cores // _CORES // gpus))
+    batches = int(1.0 / part) if part else max(1, min(MOST_BATCHES, -(-runs // _FEWEST_RUNS), cores // _CORES // gpus))
     largest = _BYTES_PER_STEP * max((learned_steps(job.config) for job in jobs), default=1)
     fit = int(MEMORY_SHARED * gpu_memory() / batches / largest)
     return GpuSharing(batches, max(1, min(fit, max(_FEWEST_RUNS, -(-runs // batches)))))

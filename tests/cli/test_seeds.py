@@ -57,7 +57,7 @@ def test_a_run_that_is_named_twice_is_not_taken_for_another_training(ascpo, tmp_
     run = tmp_path / "run"
     run.mkdir()
     (run / "config.json").write_text(configure(POINT, **TINY).to_json())
-    with pytest.raises(SystemExit, match="--resume names .*run twice"):
+    with pytest.raises(SystemExit, match=r"--resume names .*run twice"):
         ascpo("train", "--resume", run, tmp_path / "." / "run")
 
 

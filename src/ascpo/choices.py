@@ -4,6 +4,12 @@ from typing import Literal
 
 LimitKind = Literal["state", "episode"]
 """What a limit bounds: the cost of every state, or the sum of an episode's costs."""
+Mechanism = Literal["constraint", "penalty", "shield", "none"]
+"""How costs come into training: by a constraint of every step, a price in the loss, a shield of actions, or not."""
+StepKind = Literal["constrained", "projected", "clipped"]
+"""How the policy moves."""
+Head = Literal["linear", "softplus", "sigmoid"]
+"""What a critic's network ends in. softplus: sums that cannot be negative; sigmoid: probabilities."""
 Actions = Literal["sampled", "mean"]
 """Those that the policy samples, or its mean ones."""
 EvaluatedActions = Literal["sampled", "mean", "both"]

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 import ascpo.algorithms
-from ascpo.algorithms import ALGORITHMS
+from ascpo.algorithms import ALGORITHMS, ASCPO, CPO, PASCPO, PCPO, SCPO, CPOCVaR, TRPOCVaR
+from ascpo.algorithms.outline import outline_of
+from ascpo.surrogates.settings import TargetSettings
 
 FOLDER = Path(ascpo.algorithms.__file__).parent
 IMPORTS = ("from ", "import ", "if TYPE_CHECKING:")
@@ -41,3 +43,23 @@ def test_an_algorithm_is_called_as_it_is_typed_and_has_a_page(name):
 )  # fmt: skip
 def test_what_is_never_more_than_one_is_predicted_so(settings, head):
     assert ALGORITHMS["ascpo"](**settings).build(0.98).cost_critics.head == head
+
+
+TARGETS = (TargetSettings("own"), TargetSettings("capped"), TargetSettings(half_signal=0.1))
+METHODS = [
+    *(kind() for kind in ALGORITHMS.values()),
+    *(kind(target=target) for kind in (ASCPO, CPO, SCPO, CPOCVaR) for target in TARGETS),
+    *(ASCPO(mode) for mode in ("reference", "paper", "moment", "cantelli", "chance", "chernoff")),
+    ASCPO("paper", k=3.0),
+    ASCPO("chernoff", cap=1.0),
+    ASCPO("chernoff", cap=1.0, union_bound=True),
+    ASCPO("chance", target=TargetSettings("own")),
+    PASCPO("reference", "sum", "cost", k=2.0),
+    PCPO(target=TargetSettings("own")),
+    TRPOCVaR(alpha=0.5),
+]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_an_outline_says_what_the_parts_are(method):
+    assert outline_of(method, 0.95) == method.build(0.95).outline

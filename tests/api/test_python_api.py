@@ -46,7 +46,7 @@ def test_a_result_has_columns_and_a_table(tmp_path):
 @slow("trains")
 def test_an_environment_of_a_notebook_is_passed_again(tmp_path):
     run = untrained(tmp_path, env="__main__:InNotebook", factory=InNotebook)
-    with pytest.raises(BadSetting, match="of a script or a notebook"):
+    with pytest.raises(BadSetting, match=r"of a script or a notebook.* evaluate and certify take env=InNotebook\."):
         ascpo.evaluate(run, 4, **QUIET)
     assert ascpo.evaluate(run, 4, env=InNotebook, **QUIET).figures["Episodes"] == 4
     certified = ascpo.certify(run, episodes=12, probability=0.5, env=InNotebook, **QUIET)

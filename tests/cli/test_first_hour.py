@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -51,3 +53,9 @@ def test_the_doctor_goes_on_after_trouble_and_names_it(monkeypatch, capsys):
 @slow("it trains")
 def test_the_doctor_trains():
     assert doctor._training().startswith("2 epochs")
+
+
+def test_the_doctor_knows_every_extra_that_adds_something_of_its_own():
+    extras = tomllib.loads((Path(doctor.__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    extras = extras["optional-dependencies"].keys() - {"gpu", "warp", "docs", "dev"}
+    assert set(doctor._EXTRAS.values()) == extras

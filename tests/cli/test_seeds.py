@@ -53,6 +53,14 @@ def test_runs_of_different_lengths_keep_them_unless_a_length_is_typed(ascpo, tmp
     assert _continued(configs[0], configs[1], ["--total_steps=200"]).total_steps == 2 * EPOCH
 
 
+def test_a_run_that_is_named_twice_is_not_taken_for_another_training(ascpo, tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "config.json").write_text(configure(POINT, **TINY).to_json())
+    with pytest.raises(SystemExit, match=r"--resume names .*run twice"):
+        ascpo("train", "--resume", run, tmp_path / "." / "run")
+
+
 def test_a_name_is_shared_by_several_seeds(ascpo, tmp_path):
     ascpo(
         "train", "--env", POINT, "--seeds", "2,4", "--name", "mine", "--total-steps", EPOCH, "--out", tmp_path, *QUICK

@@ -315,6 +315,17 @@ def test_a_browser_shows_names_in_a_record_as_text(marked):
 
 
 @slow("a browser draws it without a graphics card")
+def test_on_a_narrow_page_the_panel_is_as_wide_as_the_page_and_covers_half_of_it(marked):
+    from selenium.webdriver.common.by import By
+
+    with opened(marked.address, size=(400, 800)) as page:
+        wait_for(lambda: "Go to the first violation" in page.find_element(By.TAG_NAME, "body").text)
+        panel = page.find_element(By.CSS_SELECTOR, '.mantine-Paper-root[style*="bottom: 0"]')
+        assert (panel.rect["x"], panel.rect["width"]) == (0, 400)
+        wait_for(lambda: 380 < panel.rect["y"] <= 420)
+
+
+@slow("a browser draws it without a graphics card")
 def test_the_page_shows_the_robot_and_handles_keys_and_buttons(served):
     from PIL import Image
     from selenium.webdriver.common.by import By

@@ -13,6 +13,7 @@ from ascpo.errors import BadSetting
 from ascpo.experience.cvar import cost_tail
 from ascpo.ranges import check
 from ascpo.surrogates.cvar import CVaR
+from ascpo.surrogates.settings import worst_episodes
 from ascpo.surrogates.weights import Weights
 from tests.surrogates.helpers import evidence
 
@@ -63,7 +64,7 @@ def test_without_a_tail_there_is_nothing_to_bound():
 
 
 def test_what_is_bounded_is_said_in_percent():
-    assert CVaR(0.9).quantity == "the mean cost of the worst 10 % of the episodes"
+    assert worst_episodes(0.9) == "the mean cost of the worst 10 % of the episodes"
 
 
 @pytest.mark.parametrize(("alpha", "allowed"), [(-0.1, False), (0.0, True), (0.999, True), (1.0, False)])

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
 
-from ascpo.choices import LimitKind
+from ascpo.algorithms.outline import Outline, outlined
+from ascpo.choices import Head, LimitKind, Mechanism
 from ascpo.experience.augmentation import Augmentation, NoAugmentation
 from ascpo.experience.signals import Signal, excesses, expected_cost
-from ascpo.networks.critics import Head
 from ascpo.networks.shield import Shield
 from ascpo.surrogates.cvar import CVaR
 from ascpo.surrogates.evidence import Constraint
@@ -18,9 +17,6 @@ from ascpo.surrogates.weights import RatioClip
 from ascpo.trust_region.clipped import ClippedStep
 from ascpo.trust_region.constrained import ConstrainedStep
 from ascpo.trust_region.step import Step
-
-Mechanism = Literal["constraint", "penalty", "shield", "none"]
-"""How costs come into training: by a constraint of every step, a price in the loss, a shield of actions, or not."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +78,10 @@ class Algorithm:
             raise ValueError(f"{self.name}: a clipped step keeps no constraint. Make it a penalty.")
         if (self.constraint or self.penalty) and self.cost_critics is None:
             raise ValueError(f"{self.name}: costs that are bounded or paid for need critics. Give cost_critics.")
+
+    @property
+    def outline(self) -> Outline:
+        return outlined(self)
 
     @property
     def mechanism(self) -> Mechanism:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from ascpo.algorithms.method import refuse_unused
+from ascpo.algorithms.outline import Outline
 from ascpo.ranges import NonNegative, Positive, Range
 from ascpo.surrogates.settings import TargetSettings
 from ascpo.theory.cantelli import PAPER_K
@@ -46,6 +47,25 @@ class ASCPO:
         if self.mode != "chernoff":
             refuse_unused(self, f"mode {self.mode} does not use it", "tau", "cap", "union_bound")
 
+    def outline(self, probability: float) -> Outline:
+        quantity, limit = self._quantity(probability), f", at {1 - probability:g}" if self._of_probability else ""
+        return Outline(
+            "ascpo",
+            f"bounds {quantity}{limit}; mode {self.mode}",
+            quantity=quantity,
+            critics="sigmoid" if self._of_probability and not self._beyond_one else "softplus",
+            counts_violations=self.mode == "chance",
+        ).constrained(self.target)
+
+    @property
+    def _of_probability(self) -> bool:
+        return self.mode in ("chance", "chernoff")
+
+    @property
+    def _beyond_one(self) -> bool:
+        """Whether what is still to come can be more than 1."""
+        return self.mode == "chernoff" and (self.union_bound or self.cap > 1.0)
+
     def build(self, probability: float) -> "Algorithm":
         from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm, largest_cost
         from ascpo.experience.augmentation import RunningMaximum
@@ -55,40 +75,44 @@ class ASCPO:
         signal = ChernoffWeights(self.tau, self.cap) if self.mode == "chernoff" else signals.get(self.mode, increments)
         critics = largest_cost(signal, per_constraint=2 if signal is moments else 1)
         if isinstance(signal, ChernoffWeights) and self.union_bound:
-            critics = replace(EPISODE_COST, signal=UnionBound(signal), head="softplus")
-        elif self.mode == "chance" or (self.mode == "chernoff" and self.cap == 1.0):
-            critics = replace(critics, head="sigmoid")  # What is still to come is never more than 1.
-        bound, quantity = self._bound(probability)
-        limit = f", at {1 - probability:g}" if self.mode in ("chance", "chernoff") else ""
+            critics = replace(EPISODE_COST, signal=UnionBound(signal))
+        outline = self.outline(probability)
         return Algorithm(
-            name="ascpo",
-            description=f"bounds {quantity}{limit}; mode {self.mode}",
-            quantity=quantity,
+            *outline.words,
             augmentation=RunningMaximum(),
-            cost_critics=critics,
-            constraint=bound,
+            cost_critics=replace(critics, head=outline.critics),
+            constraint=self._bound(probability),
             target=self.target.build(probability),
         )
 
-    def _bound(self, probability: float) -> "tuple[Constraint, str]":
-        """The constraint, and what it bounds, in words."""
-        from ascpo.surrogates import maximum
-
-        square = f"mean + {self.k:g} · mean square of an episode's largest cost"
+    def _quantity(self, probability: float) -> str:
+        """What is bounded, in words."""
         match self.mode:
             case "reference":
-                words = "the mean of an episode's largest cost, and a trace of its variance"
-                return maximum.ReferenceBound(self.k, self.omega1, self.omega2), words
-            case "paper":
-                return maximum.PaperBound(self.k, self.omega1, self.omega2), square
-            case "moment":
-                return maximum.MomentBound(self.k), square
+                return "the mean of an episode's largest cost, and a trace of its variance"
+            case "paper" | "moment":
+                return f"mean + {self.k:g} · mean square of an episode's largest cost"
             case "cantelli":
-                words = f"what an episode's largest cost stays under with probability {probability:g}"
-                return maximum.CantelliBound(probability), words
+                return f"what an episode's largest cost stays under with probability {probability:g}"
             case "chance":
-                return maximum.ViolationProbability(probability), "the probability that an episode violates a limit"
+                return "the probability that an episode violates a limit"
             case "chernoff":
                 kind = "a union bound, after Chernoff's," if self.union_bound else "a Chernoff bound"
-                words = f"{kind} of the probability that an episode violates a limit"
-                return maximum.ChernoffBound(probability), words
+                return f"{kind} of the probability that an episode violates a limit"
+
+    def _bound(self, probability: float) -> "Constraint":
+        from ascpo.surrogates import maximum
+
+        match self.mode:
+            case "reference":
+                return maximum.ReferenceBound(self.k, self.omega1, self.omega2)
+            case "paper":
+                return maximum.PaperBound(self.k, self.omega1, self.omega2)
+            case "moment":
+                return maximum.MomentBound(self.k)
+            case "cantelli":
+                return maximum.CantelliBound(probability)
+            case "chance":
+                return maximum.ViolationProbability(probability)
+            case "chernoff":
+                return maximum.ChernoffBound(probability)

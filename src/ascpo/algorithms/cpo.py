@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ascpo.algorithms.outline import Outline
 from ascpo.surrogates.settings import TargetSettings
 
 if TYPE_CHECKING:
@@ -16,15 +17,17 @@ class CPO:
     target: TargetSettings = field(default_factory=TargetSettings)
     """What every step is to achieve of the bound."""
 
+    def outline(self, probability: float) -> Outline:
+        return Outline(
+            "cpo", "bounds the mean cost of an episode", "episode", "the mean cost of an episode", critics="linear"
+        ).constrained(self.target)
+
     def build(self, probability: float) -> "Algorithm":
         from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
         from ascpo.surrogates.cost import ExpectedCost
 
         return Algorithm(
-            name="cpo",
-            description="bounds the mean cost of an episode",
-            limits_on="episode",
-            quantity="the mean cost of an episode",
+            *self.outline(probability).words,
             cost_critics=EPISODE_COST,
             constraint=ExpectedCost(),
             target=self.target.build(probability),

@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
+from ascpo.algorithms.outline import Outline
 from ascpo.ranges import Range
-from ascpo.surrogates.settings import TargetSettings
+from ascpo.surrogates.settings import TargetSettings, worst_episodes
 
 if TYPE_CHECKING:
     from ascpo.algorithms.algorithm import Algorithm
@@ -19,6 +20,11 @@ class CPOCVaR:
     target: TargetSettings = field(default_factory=TargetSettings)
     """What every step is to achieve of the bound."""
 
+    def outline(self, probability: float) -> Outline:
+        quantity = worst_episodes(self.alpha)
+        outline = Outline("cpo-cvar", f"bounds {quantity}", "episode", quantity, critics="softplus", cvar=True)
+        return outline.constrained(self.target)
+
     def build(self, probability: float) -> "Algorithm":
         from ascpo.algorithms.algorithm import EXCESS_COST, Algorithm
         from ascpo.experience.augmentation import RunningSum
@@ -26,10 +32,7 @@ class CPOCVaR:
 
         cvar = CVaR(self.alpha)
         return Algorithm(
-            name="cpo-cvar",
-            description=f"bounds {cvar.quantity}",
-            limits_on="episode",
-            quantity=cvar.quantity,
+            *self.outline(probability).words,
             augmentation=RunningSum(),
             cost_critics=EXCESS_COST,
             constraint=cvar,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from ascpo.algorithms.outline import Outline
 from ascpo.algorithms.ppo_settings import PPOSettings
 from ascpo.errors import BadSetting
 from ascpo.ranges import NonNegative
@@ -58,16 +59,24 @@ class PASCPO:
         price = PricedBound(bound, self.strength)
         return Penalty(price, ScalarMultiplier(self.multiplier_rate), violation, self.rescaled)
 
+    def outline(self, probability: float) -> Outline:
+        paid = "an episode's largest cost" if self.signal == "largest" else "the sum of an episode's costs"
+        return Outline(
+            "pascpo",
+            f"pays for a bound of {paid}, at a rising price; clipped; k = {self.k:g}",
+            quantity=f"a bound of {paid}",
+            mechanism="penalty",
+            critics="softplus",
+            step="clipped",
+        )
+
     def build(self, probability: float) -> "Algorithm":
         from ascpo.algorithms.algorithm import Algorithm, largest_cost
         from ascpo.experience.augmentation import RunningMaximum
         from ascpo.experience.signals import expected_cost, increments
 
-        quantity = "an episode's largest cost" if self.signal == "largest" else "the sum of an episode's costs"
         return Algorithm(
-            name="pascpo",
-            description=f"pays for a bound of {quantity}, at a rising price; clipped; k = {self.k:g}",
-            quantity=f"a bound of {quantity}",
+            *self.outline(probability).words,
             augmentation=RunningMaximum(),
             cost_critics=largest_cost(increments if self.signal == "largest" else expected_cost),
             penalty=self._penalty(),

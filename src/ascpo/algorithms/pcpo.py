@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ascpo.algorithms.outline import Outline
 from ascpo.surrogates.settings import TargetSettings
 from ascpo.trust_region.projected import ProjectedStep
 
@@ -25,17 +26,19 @@ class PCPO:
                 "target.kind=capped changes nothing for PCPO, which projects its steps. Use own or feedback."
             )
 
+    def outline(self, probability: float) -> Outline:
+        description, quantity = "bounds the mean cost of an episode, by projection", "the mean cost of an episode"
+        outline = Outline("pcpo", description, "episode", quantity, critics="linear", step="projected")
+        return outline.constrained(self.target)
+
     def build(self, probability: float) -> "Algorithm":
         from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
         from ascpo.surrogates.cost import ExpectedCost
 
         return Algorithm(
-            name="pcpo",
-            description="bounds the mean cost of an episode, by projection",
-            limits_on="episode",
-            quantity="the mean cost of an episode",
+            *self.outline(probability).words,
+            step=self.projection,
             cost_critics=EPISODE_COST,
             constraint=ExpectedCost(),
             target=self.target.build(probability),
-            step=self.projection,
         )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ascpo.algorithms.outline import Outline
 from ascpo.algorithms.ppo_settings import PPOSettings
 from ascpo.ranges import NonNegative
 
@@ -21,6 +22,11 @@ class PPOLagrangian:
     ppo: PPOSettings = field(default_factory=PPOSettings)
     """The clipped objective, and how the policy descends on it."""
 
+    def outline(self, probability: float) -> Outline:
+        description = "pays for the mean cost of an episode, at a price that rises over the limit; clipped"
+        parts = ("penalty", "linear", "clipped")
+        return Outline("ppo-lagrangian", description, "episode", "the mean cost of an episode", *parts)
+
     def build(self, probability: float) -> "Algorithm":
         from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
         from ascpo.networks.multiplier import ScalarMultiplier
@@ -28,10 +34,7 @@ class PPOLagrangian:
 
         multiplier = ScalarMultiplier(self.multiplier_rate)
         return Algorithm(
-            name="ppo-lagrangian",
-            description="pays for the mean cost of an episode, at a price that rises over the limit; clipped",
-            limits_on="episode",
-            quantity="the mean cost of an episode",
+            *self.outline(probability).words,
             cost_critics=EPISODE_COST,
             penalty=Penalty(Lagrangian(), multiplier, EpisodeCost(), rescaled=self.rescaled),
             step=self.ppo.descent,

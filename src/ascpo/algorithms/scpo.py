@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ascpo.algorithms.outline import Outline
 from ascpo.surrogates.settings import TargetSettings
 
 if TYPE_CHECKING:
@@ -16,6 +17,10 @@ class SCPO:
     target: TargetSettings = field(default_factory=TargetSettings)
     """What every step is to achieve of the bound."""
 
+    def outline(self, probability: float) -> Outline:
+        quantity = "the mean of an episode's largest cost"
+        return Outline("scpo", f"bounds {quantity}", quantity=quantity, critics="softplus").constrained(self.target)
+
     def build(self, probability: float) -> "Algorithm":
         from ascpo.algorithms.algorithm import Algorithm, largest_cost
         from ascpo.experience.augmentation import RunningMaximum
@@ -23,9 +28,7 @@ class SCPO:
         from ascpo.surrogates.maximum import ExpectedMaximum
 
         return Algorithm(
-            name="scpo",
-            description="bounds the mean of an episode's largest cost",
-            quantity="the mean of an episode's largest cost",
+            *self.outline(probability).words,
             augmentation=RunningMaximum(),
             cost_critics=largest_cost(increments),
             constraint=ExpectedMaximum(),

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ascpo.algorithms.outline import Outline
+
 if TYPE_CHECKING:
     from ascpo.algorithms.algorithm import Algorithm
 
@@ -11,7 +13,10 @@ if TYPE_CHECKING:
 class TRPO:
     """Settings of TRPO: it has none of its own."""
 
+    def outline(self, probability: float) -> Outline:
+        return Outline("trpo", "does nothing about costs")
+
     def build(self, probability: float) -> "Algorithm":
         from ascpo.algorithms.algorithm import Algorithm
 
-        return Algorithm(name="trpo", description="does nothing about costs")
+        return Algorithm(*self.outline(probability).words)

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from ascpo.algorithms.outline import Outline
 from ascpo.ranges import NonNegative, Range
+from ascpo.surrogates.settings import worst_episodes
 
 if TYPE_CHECKING:
     from ascpo.algorithms.algorithm import Algorithm
@@ -20,6 +22,11 @@ class TRPOCVaR:
     multiplier_rate: NonNegative = 0.005
     """Rise of the multiplier in an epoch, for each unit that the mean cost of these episodes is over its limit."""
 
+    def outline(self, probability: float) -> Outline:
+        quantity = worst_episodes(self.alpha)
+        words = ("trpo-cvar", f"pays for {quantity}")
+        return Outline(*words, "episode", quantity, "penalty", critics="softplus", cvar=True)
+
     def build(self, probability: float) -> "Algorithm":
         from ascpo.algorithms.algorithm import EXCESS_COST, Algorithm
         from ascpo.experience.augmentation import RunningSum
@@ -30,10 +37,7 @@ class TRPOCVaR:
         cvar = CVaR(self.alpha)
         price, violation = PricedBound(cvar, self.strength), BoundOverLimit(cvar)
         return Algorithm(
-            name="trpo-cvar",
-            description=f"pays for {cvar.quantity}",
-            limits_on="episode",
-            quantity=cvar.quantity,
+            *self.outline(probability).words,
             augmentation=RunningSum(),
             cost_critics=EXCESS_COST,
             penalty=Penalty(price, ScalarMultiplier(self.multiplier_rate), violation),

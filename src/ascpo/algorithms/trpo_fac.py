@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ascpo.algorithms.outline import Outline
 from ascpo.ranges import Iterations, LearningRate
 
 if TYPE_CHECKING:
@@ -18,16 +19,17 @@ class TRPOFAC:
     multiplier_steps: Iterations = 10
     """Steps of Adam in an epoch. With one, at a rate of 0.0001, as published, the network stays near its start."""
 
+    def outline(self, probability: float) -> Outline:
+        words = ("trpo-fac", "pays for costs, at a price for every state that rises where they are over the limit")
+        return Outline(*words, "episode", "costs, state by state", "penalty", critics="linear")
+
     def build(self, probability: float) -> "Algorithm":
         from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
         from ascpo.networks.multiplier import StateMultiplier
         from ascpo.surrogates.penalty import Lagrangian, Penalty
 
         return Algorithm(
-            name="trpo-fac",
-            description="pays for costs, at a price for every state that rises where they are over the limit",
-            limits_on="episode",
-            quantity="costs, state by state",
+            *self.outline(probability).words,
             cost_critics=EPISODE_COST,
             penalty=Penalty(Lagrangian(), StateMultiplier(self.multiplier_rate, self.multiplier_steps)),
         )

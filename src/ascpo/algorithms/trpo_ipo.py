@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ascpo.algorithms.outline import Outline
 from ascpo.ranges import NonNegative, Positive
 
 if TYPE_CHECKING:
@@ -18,15 +19,16 @@ class TRPOIPO:
     slope: NonNegative = 0.1
     """Price of a unit of cost beyond the limit, where there is no barrier any more."""
 
+    def outline(self, probability: float) -> Outline:
+        words = ("trpo-ipo", "pays for the mean cost of an episode, steeply near the limit")
+        return Outline(*words, "episode", "the mean cost of an episode", "penalty", critics="linear")
+
     def build(self, probability: float) -> "Algorithm":
         from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
         from ascpo.surrogates.penalty import Barrier, Penalty
 
         return Algorithm(
-            name="trpo-ipo",
-            description="pays for the mean cost of an episode, steeply near the limit",
-            limits_on="episode",
-            quantity="the mean cost of an episode",
+            *self.outline(probability).words,
             cost_critics=EPISODE_COST,
             penalty=Penalty(Barrier(self.t, self.slope)),
         )

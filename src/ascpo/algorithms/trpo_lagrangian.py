@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ascpo.algorithms.outline import Outline
 from ascpo.ranges import NonNegative
 
 if TYPE_CHECKING:
@@ -19,16 +20,19 @@ class TRPOLagrangian:
     strength: NonNegative = 0.5
     """ρ: factor of the multiplier in the objective."""
 
+    def outline(self, probability: float) -> Outline:
+        description = "pays for the mean cost of an episode, at a price that rises while it is over the limit"
+        return Outline(
+            "trpo-lagrangian", description, "episode", "the mean cost of an episode", "penalty", critics="linear"
+        )
+
     def build(self, probability: float) -> "Algorithm":
         from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm
         from ascpo.networks.multiplier import ScalarMultiplier
         from ascpo.surrogates.penalty import EpisodeCost, Lagrangian, Penalty
 
         return Algorithm(
-            name="trpo-lagrangian",
-            description="pays for the mean cost of an episode, at a price that rises while it is over the limit",
-            limits_on="episode",
-            quantity="the mean cost of an episode",
+            *self.outline(probability).words,
             cost_critics=EPISODE_COST,
             penalty=Penalty(Lagrangian(self.strength), ScalarMultiplier(self.multiplier_rate), EpisodeCost()),
         )

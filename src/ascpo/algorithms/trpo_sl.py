@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ascpo.algorithms.outline import Outline
 from ascpo.networks.settings import FitSettings
 from ascpo.ranges import Fraction
 
@@ -19,15 +20,17 @@ class TRPOSL:
     shield_fit: FitSettings = field(default_factory=FitSettings)
     """How the layer's model is fitted, to as many steps without cost as with one."""
 
+    def outline(self, probability: float) -> Outline:
+        words = ("trpo-sl", "changes actions whose next cost a linear model expects over the limit")
+        return Outline(*words, quantity="the next cost that a linear model expects", mechanism="shield")
+
     def build(self, probability: float) -> "Algorithm":
         from ascpo.algorithms.algorithm import Algorithm
         from ascpo.experience.augmentation import LastCost
         from ascpo.networks.shield import SafetyLayer, balanced
 
         return Algorithm(
-            name="trpo-sl",
-            description="changes actions whose next cost a linear model expects over the limit",
-            quantity="the next cost that a linear model expects",
+            *self.outline(probability).words,
             augmentation=LastCost(),
             shield=SafetyLayer(self.warm_up, balanced(self.shield_fit)),
         )

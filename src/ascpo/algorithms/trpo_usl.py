@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
+from ascpo.algorithms.outline import Outline
 from ascpo.networks.settings import FitSettings
 from ascpo.ranges import Fraction, Positive, Range
 
@@ -26,6 +27,10 @@ class TRPOUSL:
     shield_fit: FitSettings = field(default_factory=FitSettings)
     """How the layer's critic is fitted."""
 
+    def outline(self, probability: float) -> Outline:
+        words = ("trpo-usl", "changes actions whose cost still to come is expected over the limit")
+        return Outline(*words, quantity="the cost still to come that a critic expects", mechanism="shield")
+
     def build(self, probability: float) -> "Algorithm":
         from ascpo.algorithms.algorithm import Algorithm
         from ascpo.networks.shield import UnrollingSafetyLayer
@@ -34,8 +39,6 @@ class TRPOUSL:
             self.threshold, self.correction_steps, self.correction_size, warm_up=self.warm_up, fit=self.shield_fit
         )
         return Algorithm(
-            name="trpo-usl",
-            description="changes actions whose cost still to come is expected over the limit",
-            quantity="the cost still to come that a critic expects",
+            *self.outline(probability).words,
             shield=shield,
         )

@@ -18,7 +18,20 @@ from ascpo.cli.parsing import parsed
 from ascpo.errors import to_install
 
 _PACKAGES = ("jax", "jaxlib", "mujoco", "gymnasium", "numpy", "equinox")
-_EXTRAS = {"mujoco-mjx": "mjx", "viser": "viewer", "mediapy": "video", "tensorboardX": "tensorboard", "onnx": "onnx"}
+_EXTRAS = {
+    "mujoco-mjx": "mjx",
+    "viser": "viewer",
+    "mediapy": "video",
+    "onnx": "onnx",
+    "tensorboardX": "tensorboard",
+    "wandb": "wandb",
+    "mlflow-skinny": "mlflow",
+    "optuna": "tune",
+    "ray": "ray",
+    "submitit": "slurm",
+    "playground": "playground",
+}
+"""Package → the extra that installs it."""
 _ROOM = 1.0
 """Gigabytes that should be free: a run with its checkpoints is far smaller."""
 

@@ -62,7 +62,7 @@ def _algorithms(table: Table) -> list[str]:
     for title in ("algorithm", "what it does about costs"):
         table.add_column(title)
     for name in ALGORITHMS:
-        table.add_row(name, configure(PAPER_SUITES[0], name).algorithm().description)
+        table.add_row(name, configure(PAPER_SUITES[0], name).outline.description)
     return [
         "Every algorithm of the paper has two presets beside our defaults, `published` and `released`. "
         "`ascpo train --algo NAME --preset released --show` lists what a preset changes."

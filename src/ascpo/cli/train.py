@@ -14,10 +14,11 @@ from ascpo.algorithms.presets import PresetName
 from ascpo.algorithms.suite_defaults import DECIDING
 from ascpo.cli.parsing import parsed, plain_number
 from ascpo.cli.settings import show_settings
+from ascpo.guard.suites import is_suite, suite
 from ascpo.ranges import EpisodeSteps, Range
 from ascpo.runs.config import HAND_OUT, VALIDATION_EPISODES, Config, based_on, defaults_for, preset_config
-from ascpo.runs.directory import NoRun, RunDirectory, config_in, find
-from ascpo.runs.environment import engine_name, name_of
+from ascpo.runs.directory import NoRun, RunDirectory, config_in, find, free_directories
+from ascpo.runs.environment import check_host_options, engine_name, name_of
 from ascpo.runs.options import Options
 from ascpo.runs.sealed import CHANGEABLE
 from ascpo.runs.serialization import BadSetting, differences, whole
@@ -128,9 +129,20 @@ def main(words: list[str]) -> None:
         return show_settings(configs[0].refuse_inert())
     if not directories:
         configs = [config.refuse_inert() for config in configs]
+        free_directories(asked.out, asked.names(configs))
+    _check(configs[0], asked.options)
     from ascpo.cli.trained import train_all
 
     train_all(asked, configs, directories, words)
+
+
+def _check(config: Config, options: Options) -> None:
+    """Find what is found again when the training begins. Here it comes before JAX is imported."""
+    options.check(config)
+    if config.engine == "native":
+        check_host_options(config.env, options.threads, options, config.max_episode_steps)
+    if is_suite(config.env):
+        config.settings.limits_for(suite(config.env).cost_names)
 
 
 def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
@@ -143,6 +155,9 @@ def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
     early.add_argument("--resume", nargs="*", default=[])
     given, _ = early.parse_known_args(words)
     directories = [find(Path(path)) for path in given.resume]
+    places = [run.path.resolve() for run in directories]
+    if twice := [run.path for run, place in zip(directories, places, strict=True) if places.count(place) > 1]:
+        raise BadSetting(f"--resume names {twice[0]} twice. Name every run once.")
     if directories:
         base = directories[0].config()
     else:

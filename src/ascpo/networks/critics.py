@@ -4,17 +4,13 @@ A critic of several signals has one output for each and a common body: the signa
 one costs next to nothing.
 """
 
-from typing import Literal
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
+from ascpo.choices import Head
 from ascpo.networks.policy import mlp, over_axes
-
-Head = Literal["linear", "softplus", "sigmoid"]
-"""softplus: sums that cannot be negative; sigmoid: probabilities."""
 
 
 class Critic(eqx.Module):

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ascpo.errors import BadSetting
+from ascpo.replay.narrow import STYLE
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
@@ -101,8 +102,9 @@ class Access:
         return process_request
 
     def _titled(self, page: bytes) -> bytes:
-        """The page with our title, and with a script that tells this server the browser's theme by a cookie."""
-        return page.replace(_VISER_TITLE, f"<title>{html.escape(self._title)}</title>{_TELL_THEME}".encode(), 1)
+        """The page with our title and style, and a script that tells this server the browser's theme by a cookie."""
+        head = f"<title>{html.escape(self._title)}</title>{_TELL_THEME}{STYLE}"
+        return page.replace(_VISER_TITLE, head.encode(), 1)
 
     def inside(self, path: str) -> str | None:
         """The path after the token; None without the token."""

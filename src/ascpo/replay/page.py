@@ -8,7 +8,8 @@ import numpy as np
 
 from ascpo.replay.episode import Episode, Line
 from ascpo.replay.legend import legend, unit_of
-from ascpo.replay.pictures import SIZE, Curve, Drawing, draw_curves, padded
+from ascpo.replay.narrow import above_panel, free_size
+from ascpo.replay.pictures import PAPER, SIZE, Curve, Drawing, draw_curves, padded
 from ascpo.replay.player import Player
 from ascpo.replay.viewer import Viewer
 
@@ -108,13 +109,17 @@ class Page:
         """What fills the page of a user's own environment: its frame, or else a drawing of the costs."""
         self._filled = self._size
         if episode.frames:
-            return padded(episode.frame(step), self._size, dark=self._dark)
+            return self._above(padded(episode.frame(step), free_size(*self._size), dark=self._dark))
         if self._drawing is None:
             return None
         height, width = self._drawing.image.shape[:2]
-        if (width, height) != self._size:
-            self._drawing = draw_curves(curves(episode), self._size, dark=self._dark)
-        return self._drawing.at(step)
+        if (width, height) != free_size(*self._size):
+            self._drawing = draw_curves(curves(episode), free_size(*self._size), dark=self._dark)
+        return self._above(self._drawing.at(step))
+
+    def _above(self, image: np.ndarray) -> np.ndarray:
+        """The image above a panel at the bottom."""
+        return above_panel(image, self._size, PAPER[self._dark])
 
     @property
     def resized(self) -> bool:
@@ -123,7 +128,7 @@ class Page:
 
     @property
     def _size(self) -> tuple[int, int]:
-        """The width and height of the part of the page that the panel leaves, in pixels."""
+        """The width and height of the part of the page that a panel at its side leaves, in pixels."""
         camera = getattr(self._client, "camera", None)
         if camera is None:
             return SIZE
@@ -141,7 +146,8 @@ class Page:
             self._viewer.set_episode(episode.poses, episode.violated)
             self._legend.content, self._legend.visible = legend(episode.task), True
         shown = curves(episode)
-        self._drawing = None if episode.frames or episode.poses else draw_curves(shown, self._size, dark=self._dark)
+        drawn = not (episode.frames or episode.poses)
+        self._drawing = draw_curves(shown, free_size(*self._size), dark=self._dark) if drawn else None
         # Plots are kept where they fit: what is still on its way to a plot that is gone is an error in the browser.
         if [curve.name for curve, _ in self._plots] == [curve.name for curve in shown]:
             self._plots = [(curve, plot) for curve, (_, plot) in zip(shown, self._plots, strict=True)]

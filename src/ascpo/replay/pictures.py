@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, UInt8
 
-_PAPER = {False: (255, 255, 255), True: (26, 27, 30)}
+PAPER = {False: (255, 255, 255), True: (26, 27, 30)}
 """The colour around a frame, by whether the page is dark."""
 _INK, _QUIET, _RED = {False: "#1f2328", True: "#e4e7ea"}, {False: "#6a737d", True: "#9aa4ae"}, "#e0564b"
 SIZE = (1200, 900)
@@ -63,7 +63,7 @@ def draw_curves(curves: Sequence[Curve], size: tuple[int, int] = SIZE, *, dark: 
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    red, green, blue = _PAPER[dark]
+    red, green, blue = PAPER[dark]
     paper = (red / 255, green / 255, blue / 255)
     figure = Figure(figsize=(size[0] / 100, size[1] / 100), dpi=100, facecolor=paper, layout="constrained")
     canvas = FigureCanvasAgg(figure)
@@ -96,7 +96,7 @@ def padded(
     wide, tall = size
     whole = (max(height, round(width * tall / wide)), max(width, round(height * wide / tall)))
     out = np.empty((*whole, 3), np.uint8)
-    out[:] = _PAPER[dark]
+    out[:] = PAPER[dark]
     top, left = (whole[0] - height) // 2, (whole[1] - width) // 2
     out[top : top + height, left : left + width] = frame
     return out

@@ -13,6 +13,7 @@ from ascpo.guard.kinds import DISC_HEIGHT
 from ascpo.guard.suites import ARENA
 from ascpo.guard.task import Task
 from ascpo.replay.episode import step_colours
+from ascpo.replay.narrow import view
 from ascpo.replay.poses import Poses
 
 if TYPE_CHECKING:
@@ -40,8 +41,9 @@ class Viewer:
         )
         self._scene.add_grid("/floor", 6 * ARENA, 6 * ARENA, cell_size=0.5, section_size=1.0, position=(0, 0, -0.001))
         height = 0.8 if task.suite.robot.spatial else 0.1
-        client.camera.position = np.array([0.0, -2.6 * ARENA, 2.4 * ARENA + height])
-        client.camera.look_at = np.array([0.0, -0.1 * ARENA, height])
+        position, look_at = view(client.camera.image_width, client.camera.image_height, ARENA)
+        client.camera.position = np.add(position, (0.0, 0.0, height))
+        client.camera.look_at = np.add(look_at, (0.0, 0.0, height))
         client.camera.fov = float(np.radians(45))
 
     def set_episode(self, poses: Poses, violated: Bool[np.ndarray, " time"]) -> None:

@@ -19,7 +19,7 @@ from ascpo.runs.callbacks.callback import Callback
 from ascpo.runs.compilation import set_up_compilation
 from ascpo.runs.config import VALIDATION_EPISODES, Config, configure, configure_each
 from ascpo.runs.device_memory import check_memory
-from ascpo.runs.directory import RunDirectory, check_name, create, find
+from ascpo.runs.directory import create, find, free_directories
 from ascpo.runs.environment import Environment, engine_name, name_of, open_engine, open_mjx, side_by_side
 from ascpo.runs.host_memory import check_host_memory
 from ascpo.runs.keywords import OptionKeywords, TrainKeywords
@@ -123,13 +123,8 @@ def launch(
 ) -> list[Result]:
     """Train new runs, all at the same time."""
     given = zip(names or [None] * len(configs), configs, strict=True)
-    names = [check_name(config.name() if name is None else name) for name, config in given]
-    if len(set(names)) < len(names):
-        raise BadSetting(f"{next(name for name in names if names.count(name) > 1)} is given twice.")
-    runs = [Run(config, RunDirectory(out / name)) for config, name in zip(configs, names, strict=True)]
-    for run in runs:
-        run.directory.check_free()
-    return relaunch(runs, env, options, callbacks)
+    directories = free_directories(out, [config.name() if name is None else name for name, config in given])
+    return relaunch([Run(*run) for run in zip(configs, directories, strict=True)], env, options, callbacks)
 
 
 def relaunch(

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal, Unpack, get_origin, get_type_hints
 
 from ascpo.algorithms import ALGORITHMS, Method
+from ascpo.algorithms.outline import Outline, outline_of
 from ascpo.algorithms.presets import PRESETS, PresetName
 from ascpo.algorithms.suite_defaults import suite_defaults
 from ascpo.errors import InertSetting
@@ -122,9 +123,14 @@ class Config:
 
     def refuse_inert(self) -> "Config":
         """The same config, unless some setting changes nothing. New runs are checked, files of earlier ones are not."""
-        refuse_inert(self.settings, self.algorithm())
-        refuse_unkeepable(self.settings, self.algorithm())
+        refuse_inert(self.settings, self.outline)
+        refuse_unkeepable(self.settings, self.outline)
         return self
+
+    @property
+    def outline(self) -> Outline:
+        """What is known of the algorithm without JAX."""
+        return outline_of(self.method, self.settings.probability)
 
     def algorithm(self) -> "Algorithm":
         return self.method.build(self.settings.probability)
@@ -203,7 +209,7 @@ def acting_settings(env: str, algo: str, chosen: Plain, preset: PresetName | Non
 
 def _inert(env: str, algo: str, chosen: Plain, preset: PresetName | None) -> dict[str, InertSetting]:
     settings, method = _parts(env, algo, chosen, preset)
-    return inert_settings(settings, method.build(settings.probability))
+    return inert_settings(settings, outline_of(method, settings.probability))
 
 
 def _without(names: Container[str], chosen: Plain, group: str = "") -> Plain:

@@ -6,17 +6,15 @@ described from their config.json. Only that needs the algorithms, so importing t
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
+from ascpo.choices import Mechanism, StepKind
 from ascpo.runs.files import BadFile, reading
 from ascpo.runs.sealed import read_sealed, write_sealed
 from ascpo.runs.serialization import BadSetting, Plain
 
 if TYPE_CHECKING:
     from ascpo.runs.config import Config
-
-Mechanism = Literal["constraint", "penalty", "shield", "none"]
-StepKind = Literal["constrained", "projected", "clipped"]
 
 FILE = "description.json"
 
@@ -48,18 +46,14 @@ class Description:
 
 def describe(config: "Config") -> Description:
     """The description of a run with these settings."""
-    from ascpo.trust_region.clipped import ClippedStep
-    from ascpo.trust_region.projected import ProjectedStep
-
     algorithm = config.algorithm()
-    kinds: dict[type, StepKind] = {ClippedStep: "clipped", ProjectedStep: "projected"}
     return Description(
         algorithm=algorithm.name,
         description=algorithm.description,
         mechanism=algorithm.mechanism,
         quantity=algorithm.quantity,
         target=algorithm.target.description if algorithm.target else "",
-        step=kinds.get(type(algorithm.step), "constrained"),
+        step=algorithm.outline.step,
         iterations=getattr(algorithm.step, "iterations", 0),
         limits_on=algorithm.limits_on,
     )

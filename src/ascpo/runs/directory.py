@@ -16,7 +16,7 @@ versions.json        versions of the packages, the interpreter and the machine
 
 import contextlib
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -121,6 +121,16 @@ def check_name(name: str) -> str:
     if len(name.encode(errors="surrogatepass")) > _LONGEST:
         raise BadSetting(f"--name {shown(name)} is too long. Use at most {_LONGEST} letters.")
     return name
+
+
+def free_directories(out: Path, names: Sequence[str]) -> list[RunDirectory]:
+    """Directories for new runs, if all of them can be made and hold no run yet."""
+    if len(set(names)) < len(names):
+        raise BadSetting(f"{next(name for name in names if names.count(name) > 1)} is given twice.")
+    found = [RunDirectory(out / check_name(name)) for name in names]
+    for directory in found:
+        directory.check_free()
+    return found
 
 
 def _taken(place: Path) -> bool:

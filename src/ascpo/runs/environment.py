@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from ascpo.environments.registration import MAX_EPISODE_STEPS
 from ascpo.errors import to_install
-from ascpo.guard.suites import UnknownSuite
 from ascpo.runs.config import EngineName
 from ascpo.runs.environment_name import Environment, is_suite, name_of
 from ascpo.runs.hosting import PLAIN, Hosting
@@ -28,14 +27,13 @@ def engine_name(wanted: str, env: Environment) -> EngineName:
 
 def _task(env: Environment) -> "Task":
     """The task of a suite that MJX simulates."""
+    if not is_suite(env):
+        raise BadSetting(f"{name_of(env)} is no suite, and MJX simulates suites only. Use --engine native.")
     if importlib.util.find_spec("mujoco.mjx") is None:
         raise BadSetting(f"MJX is not installed: {to_install('gpu')}. Or use --engine native.")
     from ascpo.environments.spaces import make_task
 
-    try:
-        return make_task(name_of(env), "paper", "closest", MAX_EPISODE_STEPS)
-    except UnknownSuite:
-        raise BadSetting(f"{name_of(env)} is no suite, and MJX simulates suites only. Use --engine native.") from None
+    return make_task(name_of(env), "paper", "closest", MAX_EPISODE_STEPS)
 
 
 def open_mjx(env: Environment, num_envs: int, engine: EngineName, devices: int = 1) -> "Engine":
@@ -64,14 +62,27 @@ def open_engine(
 
     An episode whose process dies, and is restarted, goes over the limits.
     """
-    name = name_of(env)
+    check_host_options(env, threads, hosting, max_episode_steps)
+    if not is_suite(env):
+        return _open_own(env, num_envs, hosting, limits, max_episode_steps)
+    from ascpo.engines.native.engine import NativeEngine
+    from ascpo.environments.spaces import make_task
+
+    return NativeEngine(make_task(name_of(env), "paper", "closest", MAX_EPISODE_STEPS), num_envs, threads)
+
+
+def check_host_options(
+    env: Environment, threads: int = 0, hosting: Hosting = PLAIN, max_episode_steps: int | None = None
+) -> None:
+    """Refuse options that do nothing for this environment on the host."""
     if not is_suite(env):
         if threads:
             raise BadSetting(
                 f"threads={threads} has no effect on your own environments, which run one after the other. Leave it "
                 f"out, or use --processes."
             )
-        return _open_own(env, num_envs, hosting, limits, max_episode_steps)
+        return
+    name = name_of(env)
     if hosting.processes:
         raise BadSetting(f"processes is for your own environments, and {name} is a suite. Use --threads.")
     if max_episode_steps is not None:
@@ -79,10 +90,6 @@ def open_engine(
             f"max_episode_steps={max_episode_steps} is for your own environments, and {name} is a suite: its episodes "
             f"have at most {MAX_EPISODE_STEPS} steps. Leave it out."
         )
-    from ascpo.engines.native.engine import NativeEngine
-    from ascpo.environments.spaces import make_task
-
-    return NativeEngine(make_task(name, "paper", "closest", MAX_EPISODE_STEPS), num_envs, threads)
 
 
 def _open_own(

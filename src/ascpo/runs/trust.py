@@ -51,7 +51,7 @@ def _from_main(named: str, env: str | None) -> str:
     raise BadSetting(
         f"This run was trained on {function} of a script or a notebook, which other programs cannot import by its "
         f"name. Write it into a module, and type --env MODULE:{function}. Or pass it again where it is defined: "
-        f"ascpo.resume(run, env={function})."
+        f"ascpo.resume, evaluate and certify take env={function}."
     )
 
 

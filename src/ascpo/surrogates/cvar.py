@@ -17,11 +17,6 @@ class CVaR:
 
     alpha: float
 
-    @property
-    def quantity(self) -> str:
-        """What is kept under the limit, for a person."""
-        return f"the mean cost of the worst {100 * (1 - self.alpha):g} % of the episodes"
-
     def surrogate(self, evidence: Evidence, weights: Weights) -> Float[Array, " m"]:
         return evidence.per_episode(weights.times(evidence.cost_advantage)) / (1.0 - self.alpha)
 

@@ -13,6 +13,11 @@ SMOOTHING = 0.7
 """Weight of earlier epochs in what is measured, unless the target's settings have another."""
 
 
+def worst_episodes(alpha: float) -> str:
+    """What CVaR is about, in words."""
+    return f"the mean cost of the worst {100 * (1 - alpha):g} % of the episodes"
+
+
 @dataclass(frozen=True)
 class TargetSettings:
     """What every step of a constrained algorithm is to achieve."""

@@ -2,19 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, is_dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+from ascpo.algorithms.outline import Outline
 from ascpo.engines.settings import ReplaySettings
 from ascpo.errors import BadSetting, InertSetting
 from ascpo.networks.settings import LOG_STD_BOUNDS, CostFitSettings, FitSettings
 from ascpo.ranges import Fraction, NonNegative, Probability, Range, check
 from ascpo.seeding import MAX_ENVS
-from ascpo.trust_region.clipped import ClippedStep
-from ascpo.trust_region.projected import ProjectedStep
 from ascpo.trust_region.settings import TrustRegion
-
-if TYPE_CHECKING:
-    from ascpo.algorithms.algorithm import Algorithm
 
 KEPT_POLICIES = 20
 
@@ -104,28 +100,28 @@ class Settings:
         return self.limits * len(names) if len(self.limits) == 1 else self.limits
 
 
-def inert_settings(settings: Settings, algorithm: "Algorithm") -> dict[str, InertSetting]:
+def inert_settings(settings: Settings, algorithm: Outline) -> dict[str, InertSetting]:
     """The settings that were changed and change nothing for this algorithm, by name (`cost_fit.window`)."""
-    critics, unused = algorithm.cost_critics, dict[str, str]()
-    if critics is None:
+    unused = dict[str, str]()
+    if algorithm.critics is None:
         names = ("cost_fit", "cost_gae_lambda", "output_bias", "near_miss", "near_miss_end", "replay")
         unused |= dict.fromkeys(names, f"{algorithm.name} has no cost critics")
-    elif critics.head == "linear":
+    elif algorithm.critics == "linear":
         unused["output_bias"] = f"the cost critics of {algorithm.name} predict sums of either sign"
-    if algorithm.cvar is not None:
+    if algorithm.cvar:
         why = f"the value at risk of {algorithm.name} is that of the costs themselves"
         unused |= dict.fromkeys(("near_miss", "near_miss_end"), why)
-    if algorithm.penalty is None:
+    if algorithm.mechanism != "penalty" and not algorithm.also_pays:
         unused["timeout_waiver"] = f"{algorithm.name} does not pay for costs"
     if algorithm.mechanism == "none":
         unused["margin"] = f"{algorithm.name} does nothing about costs"
-    if isinstance(algorithm.step, ClippedStep):
+    if algorithm.step == "clipped":
         names = [f"trust_region.{name}" for name in TrustRegion.__dataclass_fields__ if name != "delta"]
         unused |= dict.fromkeys(names, f"{algorithm.name} descends by Adam, and trust_region.delta alone ends that")
-    elif not algorithm.constraint:
+    elif algorithm.mechanism != "constraint":
         names = ("trust_region.signal_every", "trust_region.tolerance")
         unused |= dict.fromkeys(names, f"it is for constraints, and {algorithm.name} has none")
-    elif isinstance(algorithm.step, ProjectedStep):
+    elif algorithm.step == "projected":
         unused["trust_region.tolerance"] = f"{algorithm.name} projects its steps instead of searching along a line"
     changed = _changed(settings, Settings())
     found = ((name, value, unused.get(name, unused.get(name.split(".")[0]))) for name, value in changed)
@@ -142,25 +138,22 @@ def _changed(settings: Any, usual: Any, group: str = "") -> Iterator[tuple[str, 
             yield group + name, value
 
 
-def refuse_inert(settings: Settings, algorithm: "Algorithm") -> None:
+def refuse_inert(settings: Settings, algorithm: Outline) -> None:
     """A setting that changes nothing is an error."""
-    from ascpo.surrogates.target import Feedback
-
     for inert in inert_settings(settings, algorithm).values():
         raise inert
-    target = algorithm.target
-    if isinstance(target, Feedback) and target.half_signal:
+    if algorithm.half_signal:
         if not settings.trust_region.signal_every:
             why = "trust_region.signal_every=0 measures no signal"
-            raise InertSetting("target.half_signal", target.half_signal, why)
+            raise InertSetting("target.half_signal", algorithm.half_signal, why)
         if settings.num_envs == 1:
             raise BadSetting(
-                f"target.half_signal={target.half_signal:g} needs a signal, and num_envs=1 measures none: it takes two "
-                f"environments or more to tell signal from noise. Use a larger num_envs, or leave half_signal at 0."
+                f"target.half_signal={algorithm.half_signal:g} needs a signal, and num_envs=1 measures none: it takes "
+                f"two environments or more to tell signal from noise. Use a larger num_envs, or leave half_signal at 0."
             )
 
 
-def refuse_unkeepable(settings: Settings, algorithm: "Algorithm") -> None:
+def refuse_unkeepable(settings: Settings, algorithm: Outline) -> None:
     """No cost is below zero, so every state breaks a limit below it: violations would tell nothing."""
     lowest = min(settings.limits) - settings.margin
     if algorithm.counts_violations and lowest < 0.0:

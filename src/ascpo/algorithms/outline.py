@@ -1,0 +1,71 @@
+"""What settings act on in an algorithm, and what is said of it. It is known before the parts are imported, with JAX."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ascpo.choices import Head, LimitKind, Mechanism, StepKind
+from ascpo.surrogates.settings import TargetSettings
+
+if TYPE_CHECKING:
+    from ascpo.algorithms.algorithm import Algorithm
+    from ascpo.algorithms.method import Method
+
+
+@dataclass(frozen=True)
+class Outline:
+    """The words about an algorithm, and of its parts what decides whether a setting has an effect."""
+
+    name: str
+    description: str
+    limits_on: LimitKind = "state"
+    quantity: str = ""
+    mechanism: Mechanism = "none"
+    critics: Head | None = None
+    """What the cost critics end in. None: there are no cost critics."""
+    step: StepKind = "constrained"
+    cvar: bool = False
+    """Whether it watches a tail of the episodes' costs."""
+    counts_violations: bool = False
+    """Whether learning goes by the share of episodes that violate a limit."""
+    half_signal: float = 0.0
+    """That of a target that goes by feedback."""
+    also_pays: bool = False
+    """Whether it has a price of costs beside its constraint."""
+
+    @property
+    def words(self) -> tuple[str, str, LimitKind, str]:
+        """The first fields of an `Algorithm`."""
+        return self.name, self.description, self.limits_on, self.quantity
+
+    def constrained(self, target: TargetSettings) -> "Outline":
+        """The same with a constraint, of which every step is to achieve what the target says."""
+        counts = self.counts_violations or target.kind == "feedback"
+        return replace(self, mechanism="constraint", counts_violations=counts, half_signal=target.half_signal)
+
+
+def outline_of(method: "Method", probability: float) -> Outline:
+    """The outline that an algorithm states, or that of its parts."""
+    stated = getattr(method, "outline", None)
+    return method.build(probability).outline if stated is None else stated(probability)
+
+
+def outlined(algorithm: "Algorithm") -> Outline:
+    """The outline of an algorithm's parts."""
+    from ascpo.surrogates.target import Feedback
+    from ascpo.trust_region.clipped import ClippedStep
+    from ascpo.trust_region.projected import ProjectedStep
+
+    kinds: dict[type, StepKind] = {ClippedStep: "clipped", ProjectedStep: "projected"}
+    return Outline(
+        algorithm.name,
+        algorithm.description,
+        algorithm.limits_on,
+        algorithm.quantity,
+        algorithm.mechanism,
+        algorithm.cost_critics.head if algorithm.cost_critics else None,
+        kinds.get(type(algorithm.step), "constrained"),
+        algorithm.cvar is not None,
+        algorithm.counts_violations,
+        algorithm.target.half_signal if isinstance(algorithm.target, Feedback) else 0.0,
+        algorithm.constraint is not None and algorithm.penalty is not None,
+    )

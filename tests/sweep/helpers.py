@@ -1,6 +1,7 @@
 """Jobs, and the files that a finished run would have left."""
 
-from ascpo.runs.config import acting_settings, configure
+from ascpo.runs.composition import acting_settings
+from ascpo.runs.config import configure
 from ascpo.seeding import LATEST
 from ascpo.sweep.jobs import Job
 

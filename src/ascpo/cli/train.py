@@ -15,7 +15,8 @@ from ascpo.algorithms.suite_defaults import DECIDING
 from ascpo.cli.parsing import parsed, plain_number
 from ascpo.cli.settings import show_settings
 from ascpo.ranges import EpisodeSteps, Range
-from ascpo.runs.config import HAND_OUT, VALIDATION_EPISODES, Config, based_on, defaults_for, preset_config
+from ascpo.runs.composition import defaults_for
+from ascpo.runs.config import HAND_OUT, VALIDATION_EPISODES, Config, based_on, preset_config
 from ascpo.runs.directory import NoRun, RunDirectory, config_in, find
 from ascpo.runs.environment import engine_name, name_of
 from ascpo.runs.options import Options

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 
 from ascpo.algorithms.presets import SOURCES, Entry
-from ascpo.runs.config import Config, configure, defaults_for
+from ascpo.runs.composition import defaults_for
+from ascpo.runs.config import Config, configure
 from ascpo.runs.serialization import differences
 
 MEANINGS = {

@@ -11,7 +11,8 @@ import tyro
 
 from ascpo.algorithms.presets import PresetName
 from ascpo.ranges import Range
-from ascpo.runs.config import Config, acting_settings, configure, refuse_unknown
+from ascpo.runs.composition import acting_settings, refuse_unknown
+from ascpo.runs.config import Config, configure
 from ascpo.runs.directory import check_name
 from ascpo.runs.environment import engine_name, name_of
 from ascpo.runs.files import reading

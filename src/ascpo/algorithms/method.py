@@ -1,19 +1,17 @@
 """What all settings of an algorithm have in common."""
 
-from dataclasses import Field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from ascpo.errors import InertSetting
+from ascpo.ranges import Dataclass
 
 if TYPE_CHECKING:
     from ascpo.algorithms.algorithm import Algorithm
 
 
 @runtime_checkable
-class Method(Protocol):
+class Method(Dataclass, Protocol):
     """An algorithm's own settings: a frozen dataclass whose fields all have defaults."""
-
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def build(self, probability: float) -> "Algorithm":
         """The algorithm with which all limits are to be kept with this probability, as far as it goes by one."""

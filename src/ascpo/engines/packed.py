@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,8 @@ Tree = TypeVar("Tree")
 class Packed(Generic[Tree]):
     """How the arrays of a tree lie side by side in a row of single-precision numbers."""
 
-    structure: Any
+    structure: object
+    """JAX's definition of the tree."""
     names: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]
     dtypes: tuple[np.dtype, ...]

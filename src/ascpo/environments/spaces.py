@@ -1,6 +1,6 @@
 """Observation and action spaces, the check of an action, and the `info` of a step: what both faces share."""
 
-from typing import Any, TypeAlias, get_args
+from typing import get_args
 
 import gymnasium
 import numpy as np
@@ -10,8 +10,6 @@ from ascpo.guard.observation import Observer, Preset
 from ascpo.guard.suites import suite
 from ascpo.guard.task import Outcome, Task
 
-Info: TypeAlias = dict[str, Any]
-"""What Gymnasium passes on beside an observation or a step."""
 _ANY = float(np.finfo(np.float32).max)
 _BOUNDS = {"goal_compass": (-1.0, 1.0), "magnetometer": (-0.5, 0.5)}
 

@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeAlias
+from types import ModuleType
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -169,9 +170,9 @@ def read_foreign(policy: PolicyLike) -> ForeignPolicy:
     return ForeignPolicy(name, digest, (_sb3 if kind == "sb3" else _onnx)(path))
 
 
-def _found(rest: str) -> Any:
+def _found(rest: str) -> PolicyFunction:
     module, _, called = rest.partition(":")
-    function = getattr(imported(module), called, None)
+    function: PolicyFunction | None = getattr(imported(module), called, None)
     if not callable(function):
         raise BadSetting(f"{rest} is no function. Write python:MODULE:FUNCTION, of one observation, for one action.")
     return function
@@ -222,21 +223,22 @@ def _sb3(path: Path) -> Act:
         raise BadSetting(f"{path} is no file of Stable-Baselines3: {type(error).__name__}: {error}") from error
     by_module = {"sac": ("SAC",), "td3": ("TD3", "DDPG")}
     names = next((found for word, found in by_module.items() if f".{word}." in kind), ("PPO", "A2C"))
-    model = _first_that_loads(path, [getattr(sb3, name) for name in names])
-    return lambda rows: model.predict(rows, deterministic=True)[0]
+    return _load_first(path, sb3, names)
 
 
-def _first_that_loads(path: Path, kinds: Sequence[Any]) -> Any:
+def _load_first(path: Path, sb3: ModuleType, names: Sequence[str]) -> Act:
+    """Load the file as the first class of Stable-Baselines3 that accepts it."""
     reasons: list[str] = []
-    for kind in kinds:
+    for name in names:
         try:
-            return kind.load(path, device="cpu")
+            model = getattr(sb3, name).load(path, device="cpu")
+            return lambda rows: model.predict(rows, deterministic=True)[0]
         except Exception as error:  # Another class may fit.
-            reasons.append(f"{kind.__name__}: {type(error).__name__}: {error}")
+            reasons.append(f"{name}: {type(error).__name__}: {error}")
     raise BadSetting(f"Stable-Baselines3 cannot load {path}: {'; '.join(reasons)}")
 
 
-def _needed(module: str, package: str) -> Any:
+def _needed(module: str, package: str) -> ModuleType:
     try:
         return import_module(module)
     except ImportError:

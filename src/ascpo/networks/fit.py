@@ -9,8 +9,9 @@ Monotone descent. What is still to come of a maximum can only shrink along a tra
 costs its square.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import equinox as eqx
 import jax
@@ -63,8 +64,8 @@ def fit(
     turns = draw_rows(keep, keys, settings.batch_size // _length(settings)) if settings.batch_size else keys
 
     def loss(params: PyTree, rows: "_Rows", weight: Float[Array, "length n"]) -> Float[Array, ""]:
-        network: Any = eqx.combine(params, static)
-        return error(network(rows.observation), rows, weight, settings.monotone_weight)
+        predict: Callable[[Array], Array] = eqx.combine(params, static)
+        return error(predict(rows.observation), rows, weight, settings.monotone_weight)
 
     def step(
         carry: tuple[PyTree, PyTree], turn: Int[Array, " n"] | Key[Array, ""]

@@ -16,7 +16,7 @@ Actions are in the units of the policy, in which the environment's range is [-1,
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -31,6 +31,8 @@ from ascpo.networks.settings import CostFitSettings, FitSettings
 _SMALL = 1e-8
 Action = Float[Array, " act"]
 Observation = Float[Array, " obs"]
+CostModel: TypeAlias = Any
+"""The network that a shield has made itself. Each kind of shield has its own: a `LinearCost`, or a `Critic`."""
 
 
 @runtime_checkable
@@ -51,10 +53,12 @@ class Shield(Protocol):
         """Predicts costs from observations and actions, side by side."""
         ...
 
-    def correct(self, network: Any, observation: Observation, action: Action, limits: Float[Array, " m"]) -> Action: ...
+    def correct(
+        self, network: CostModel, observation: Observation, action: Action, limits: Float[Array, " m"]
+    ) -> Action: ...
 
     def target(
-        self, network: Any, x: Float[Array, "time env x"], cost: Float[Array, "time env m"], done: Array
+        self, network: CostModel, x: Float[Array, "time env x"], cost: Float[Array, "time env m"], done: Array
     ) -> Float[Array, "time env m"]:
         """What the network should have predicted."""
         ...

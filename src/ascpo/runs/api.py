@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from ascpo.algorithms.presets import PresetName
 from ascpo.engines.contract import Engine, EpisodePlayer
@@ -216,7 +216,7 @@ def handing_out(config: Config, hand_out: HandOut, validation_episodes: int | No
     return dataclasses.replace(config, hand_out=hand_out, validation_episodes=episodes)
 
 
-def _options(chosen: dict[str, Any]) -> tuple[Options, Plain]:
+def _options(chosen: Plain) -> tuple[Options, Plain]:
     """The options among the settings, and the others."""
     mine = only(chosen, Options)
     return changed(Options(), mine), {name: value for name, value in chosen.items() if name not in mine}

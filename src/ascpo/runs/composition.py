@@ -22,7 +22,7 @@ from ascpo.training.settings import Settings, inert_settings
 
 def compose(env: str, algo: str, chosen: Plain, preset: PresetName | None) -> tuple[Settings, Method]:
     """The shared settings and the algorithm's own, from all layers."""
-    given = flat(to_plain(chosen))
+    given = flat(chosen)
     begin = _defaults(env, algo, given) if preset is None else preset_settings(preset, algo)
     return _layered(algo, begin, chosen)
 

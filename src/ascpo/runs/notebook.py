@@ -4,13 +4,19 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
 
 Table = Mapping[str, Sequence[object]]
 """Columns of the same length, by name."""
+Columns: TypeAlias = dict[str, list[Any]]
+"""The same as lists, for users to compute with."""
+DataFrame: TypeAlias = Any
+"""A pandas.DataFrame. pandas is imported only where one is made."""
 
 
-def data_frame(columns: Mapping[str, Any]) -> Any:
+def data_frame(columns: Mapping[str, Sequence[object] | np.ndarray]) -> DataFrame:
     """A pandas.DataFrame of these columns."""
     try:
         pandas = import_module("pandas")

@@ -13,7 +13,7 @@ Plain = dict[str, Any]
 """Data as JSON has it, by name."""
 
 
-def to_plain(settings: Any) -> Any:
+def to_plain(settings: object) -> Any:
     """Dataclasses become dictionaries, tuples lists."""
     if dataclasses.is_dataclass(settings) and not isinstance(settings, type):
         return {field.name: to_plain(getattr(settings, field.name)) for field in dataclasses.fields(settings)}

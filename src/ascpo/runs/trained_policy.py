@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
@@ -77,7 +77,7 @@ class _Header:
     """What a file says beside its arrays. A file that leaves a size out is refused."""
 
     format: str = _FORMAT
-    config: dict[str, Any] = field(default_factory=dict)
+    config: Plain = field(default_factory=dict)
     epochs: Annotated[int, Range(at_least=0, at_most=10**15)] = 0
     observation_size: Annotated[int, Range(at_least=1, at_most=10**9)] = 0
     cost_names: Annotated[tuple[str, ...], Range(items=1000)] = ()

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from ascpo.errors import nearest
 from ascpo.runs.files import BadFile, NoRun, reading, writing
+from ascpo.runs.serialization import Plain
 
 PREFIX = "zoo:"
 PLACE = Path("runs") / "zoo"
@@ -60,17 +60,17 @@ class ZooPolicy:
         return str(self.config["algo"])
 
     @cached_property
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Plain:
         plain = self._json("config.json")
         return plain.get("content", plain)
 
     @cached_property
-    def evaluation(self) -> dict[str, Any]:
+    def evaluation(self) -> Plain:
         """Figures over fresh episodes, with sampled actions."""
         return self._json("evaluation.json")["sampled"]
 
     @cached_property
-    def certificate(self) -> dict[str, Any]:
+    def certificate(self) -> Plain:
         return self._json("certificate.json")
 
     def unpack(self, folder: Path) -> Path:
@@ -111,7 +111,7 @@ class ZooPolicy:
         except (zipfile.BadZipFile, zlib.error) as error:
             raise BadFile(f"{self.file} is damaged: {error}. Install the package anew.") from error
 
-    def _json(self, name: str) -> dict[str, Any]:
+    def _json(self, name: str) -> Plain:
         with reading(self.file):
             return json.loads(self._read(name))
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from ascpo.evaluation.kept import check_kept
 from ascpo.runs.directory import RunDirectory
 from ascpo.runs.files import BadFile
 from ascpo.runs.sealed import read_sealed, write_sealed
+from ascpo.runs.serialization import Plain
 from ascpo.runs.tables import read_table
 from ascpo.seeding import LATEST, SCHEMES, EpisodeId, Version
 
@@ -124,6 +125,6 @@ def costs_by_start(run: RunDirectory) -> dict[int, np.ndarray] | None:
     return {int(start): np.array(costs, float) for start, costs in found.items()} if found else None
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read(file: Path) -> Plain:
     kind = "starts" if file.name == FixedStarts.file else "evaluation"
     return read_sealed(file, kind).content if file.exists() else {}

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import tyro
 
@@ -123,7 +123,7 @@ def _as_typed(table: Plain) -> Plain:
     return plain
 
 
-def _table(name: str, value: object) -> dict[str, Any]:
+def _table(name: str, value: object) -> Plain:
     if not isinstance(value, dict):
         raise BadSetting(f"{name} is a table of settings and their values: {name} = {{horizon = 500}}.")
     return value

@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeAlias
 
 from ascpo.runs.directory import RunDirectory
 from ascpo.runs.serialization import BadSetting, Plain
@@ -47,6 +48,8 @@ class HostsRun:
         }
 
 
+Reference: TypeAlias = Any
+"""The reference to a result of Ray."""
 Start = Callable[[HostsRun, bool], Sequence[End]]
 """Trains on all machines until they have ended, and says how each of them did. The flag says whether to resume."""
 
@@ -150,13 +153,13 @@ class RayHosts:
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
         bundle: dict[str, float] = {"CPU": self.resources.cores or 1, "GPU": self.resources.gpus}
-        group: Any = placement_group([bundle] * self.hosts, strategy="STRICT_SPREAD")
+        group = placement_group([bundle] * self.hosts, strategy="STRICT_SPREAD")
         if not group.wait(600):
             remove_placement_group(group)
             raise BadSetting(f"Ray has not had {self.hosts} machines with {bundle} within ten minutes.")
         try:
 
-            def on(host: int, function: Callable[..., Any], *arguments: object) -> Any:
+            def on(host: int, function: Callable[..., object], *arguments: object) -> Reference:
                 where = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=host)
                 how = {"num_cpus": bundle["CPU"], "num_gpus": bundle["GPU"], "max_retries": 0}
                 return ray.remote(function).options(scheduling_strategy=where, **how).remote(*arguments)
@@ -212,9 +215,9 @@ def _ray_host(told: Plain, log: str) -> End:
     return host_here(told, log)
 
 
-def _ends(ray: Any, refs: list[Any]) -> list[End]:
+def _ends(ray: ModuleType, refs: list[Reference]) -> list[End]:
     """How tasks have ended. When one of them fails, the others are stopped."""
-    ends: dict[Any, End] = {}
+    ends: dict[Reference, End] = {}
     while len(ends) < len(refs):
         ready, _ = ray.wait([ref for ref in refs if ref not in ends], num_returns=1)
         for ref in ready:

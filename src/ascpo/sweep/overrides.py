@@ -2,13 +2,12 @@
 
 import ast
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ascpo.algorithms import ALGORITHMS
 from ascpo.ranges import shown
 from ascpo.runs.serialization import BadSetting, unflat
 
-Overrides = Mapping[str, Any]
+Overrides = Mapping[str, object]
 """Settings by name. The name of a group or of an algorithm comes before it, with a dot."""
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -14,7 +14,7 @@ from ascpo.engines.actor import Decision
 from ascpo.experience.augmentation import Augmentation
 from ascpo.networks.normaliser import Units
 from ascpo.networks.policy import Policy
-from ascpo.networks.shield import Shield, shielded
+from ascpo.networks.shield import CostModel, Shield, shielded
 from ascpo.training.structure import Structure, structure_of
 
 
@@ -93,7 +93,7 @@ class AgentActor:
     def policy(self, theta: Float[Array, " p"]) -> Policy:
         return eqx.combine(self.networks.unravel_policy(theta), self.networks.policy)
 
-    def shield_network(self, params: PyTree) -> Any:
+    def shield_network(self, params: PyTree) -> CostModel:
         return eqx.combine(params, self.networks.shield)
 
     @property

@@ -7,7 +7,6 @@ else, and equal settings make equal agents, which share compiled programs.
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -31,6 +30,7 @@ from ascpo.networks.multiplier import Multiplier
 from ascpo.networks.normaliser import Normaliser, no_observations
 from ascpo.networks.policy import Policy
 from ascpo.networks.settings import FitSettings
+from ascpo.networks.shield import CostModel
 from ascpo.surrogates.evidence import Constraint
 from ascpo.surrogates.settings import SMOOTHING
 from ascpo.surrogates.timeouts import WithTimeouts
@@ -158,7 +158,7 @@ class Agent:
     def cost_critic(self, params: PyTree) -> Critic:
         return eqx.combine(params, self._critics[1])
 
-    def shield_network(self, params: PyTree) -> Any:
+    def shield_network(self, params: PyTree) -> CostModel:
         return self.actor.shield_network(params)
 
     def seen(self, normaliser: Normaliser | None, observation: Float[Array, "*axes obs"]) -> Float[Array, "*axes obs"]:

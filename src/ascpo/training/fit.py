@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -73,7 +72,7 @@ def _fit_shield(
 
 
 def _fitted(
-    network: Any, state: CriticState, batch: FitBatch, key: Key[Array, ""], settings: FitSettings
+    network: eqx.Module, state: CriticState, batch: FitBatch, key: Key[Array, ""], settings: FitSettings
 ) -> tuple[CriticState, Float[Array, ""]]:
     network, opt_state, loss = fit(network, state.opt_state, batch, key, settings)
     return CriticState(eqx.filter(network, eqx.is_inexact_array), opt_state), loss

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jax.typing import DTypeLike
+from jaxtyping import Array, Float, Int, PyTree
 
 from ascpo.engines.contract import Rollout
 from ascpo.engines.gathering import here
@@ -29,8 +30,12 @@ from ascpo.training.state import EpochMetrics, LearnerState
 from ascpo.training.update import update
 
 Tree = TypeVar("Tree")
-Program = tuple[Any, tuple[Any, ...]]
-"""A compiled function, and what it will be called with, or its shapes."""
+OfRuns: TypeAlias = Any
+"""Values of all runs, in the form that a `RunMap` gives them: a list of trees, or one tree of stacked arrays."""
+OfRun: TypeAlias = Callable[..., Any]
+"""A function of an agent and of values of one run."""
+Program = tuple[jax.stages.Wrapped, tuple[PyTree, ...]]
+"""A compiled function, and its arguments or their shapes."""
 Lap = Callable[[str], None]
 """Called at the end of each part of an epoch."""
 
@@ -50,20 +55,22 @@ def _nth(tree: Tree, i: Int[Array, ""]) -> Tree:
 
 @runtime_checkable
 class RunMap(Protocol):
-    """Applies a function of an agent and one run to all runs. What it maps over has the form that `stack` gives."""
+    """Applies a function of one run to all runs."""
 
-    def stack(self, runs: Sequence[Any]) -> Any: ...
+    def stack(self, runs: Sequence[PyTree]) -> OfRuns: ...
 
-    def split(self, rollout: Rollout, runs: int) -> Any:
-        """Rollouts, of which the runs are the first axis, in the same form."""
+    def split(self, rollout: Rollout, runs: int) -> OfRuns:
+        """The rollouts of a batch, whose first axis is the run."""
         ...
 
-    def __call__(self, function: Callable[..., Any], agent: Agent, *batches: Any) -> Any: ...
+    def __call__(self, function: OfRun, agent: Agent, *batches: OfRuns) -> OfRuns: ...
 
-    def nth(self, batch: Any, i: int) -> Any: ...
+    def nth(self, batch: OfRuns, i: int) -> PyTree:
+        """The value of one run."""
+        ...
 
-    def arrays(self, batch: Any) -> Array:
-        """Of one array for each run: all of them, runs first."""
+    def arrays(self, batch: OfRuns) -> Array:
+        """An array of each run, stacked along a first axis."""
         ...
 
 
@@ -76,7 +83,7 @@ class HostMap:
     def split(self, rollout: Rollout, runs: int) -> list[Rollout]:
         return [jax.tree.map(jnp.asarray, nth(rollout, i)) for i in range(runs)]
 
-    def __call__(self, function: Callable[..., Any], agent: Agent, *batches: Sequence[Any]) -> Any:
+    def __call__(self, function: OfRun, agent: Agent, *batches: Sequence[PyTree]) -> OfRuns:
         results = [function(agent, *each) for each in zip(*batches, strict=True)]
         return tuple(map(list, zip(*results, strict=True))) if isinstance(results[0], tuple) else results
 
@@ -96,7 +103,7 @@ class VectorMap:
     def split(self, rollout: Rollout, runs: int) -> Rollout:
         return rollout
 
-    def __call__(self, function: Callable[..., Any], agent: Agent, *batches: Any) -> Any:
+    def __call__(self, function: OfRun, agent: Agent, *batches: PyTree) -> OfRuns:
         return vectorised(function, agent)(*batches)
 
     def nth(self, batch: Tree, i: int) -> Tree:
@@ -107,7 +114,7 @@ class VectorMap:
 
 
 @lru_cache(maxsize=128)
-def vectorised(function: Callable[..., Any], agent: Agent) -> Any:
+def vectorised(function: OfRun, agent: Agent) -> jax.stages.Wrapped:
     """The function of all runs, as one program."""
     return jax.jit(jax.vmap(partial(function, agent)))
 
@@ -195,7 +202,7 @@ class RunGroup:
         """The shape of what will come."""
         sizes, horizon = self.agent.sizes, self.agent.settings.horizon
 
-        def shape(*rest: int, dtype: Any = jnp.float32) -> Any:
+        def shape(*rest: int, dtype: DTypeLike = jnp.float32) -> PyTree:
             return jax.ShapeDtypeStruct((self._count, horizon, sizes.num_envs, *rest), dtype)
 
         observation, action, flag = shape(self.agent.observation_size), shape(sizes.action), shape(dtype=bool)

@@ -1,13 +1,13 @@
 """Settings that every algorithm shares, as frozen data."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, is_dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
 
 from ascpo.engines.settings import ReplaySettings
 from ascpo.errors import BadSetting, InertSetting
 from ascpo.networks.settings import LOG_STD_BOUNDS, CostFitSettings, FitSettings
-from ascpo.ranges import Fraction, NonNegative, Probability, Range, check
+from ascpo.ranges import Dataclass, Fraction, NonNegative, Probability, Range, check
 from ascpo.seeding import MAX_ENVS
 from ascpo.trust_region.clipped import ClippedStep
 from ascpo.trust_region.projected import ProjectedStep
@@ -132,11 +132,11 @@ def inert_settings(settings: Settings, algorithm: "Algorithm") -> dict[str, Iner
     return {name: InertSetting(name, value, why) for name, value, why in found if why}
 
 
-def _changed(settings: Any, usual: Any, group: str = "") -> Iterator[tuple[str, object]]:
+def _changed(settings: Dataclass, usual: Dataclass, group: str = "") -> Iterator[tuple[str, object]]:
     """The settings that differ from the usual ones, by name."""
     for name in usual.__dataclass_fields__:
         value, default = getattr(settings, name), getattr(usual, name)
-        if is_dataclass(default):
+        if isinstance(default, Dataclass):
             yield from _changed(value, default, f"{name}.")
         elif value != default:
             yield group + name, value

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 from jax.flatten_util import ravel_pytree
@@ -12,18 +12,18 @@ from jaxtyping import Array, Float, PyTree
 class Networks(NamedTuple):
     """The networks of an agent, or parts of them."""
 
-    policy: Any
-    value: Any
-    cost: Any = None
-    shield: Any = None
+    policy: PyTree
+    value: PyTree
+    cost: PyTree = None
+    shield: PyTree = None
 
 
 @dataclass(frozen=True)
 class Structure:
     """Policy and shield without their parameters, and the way back from vectors of parameters to networks."""
 
-    policy: Any
-    shield: Any
+    policy: PyTree
+    shield: PyTree
     unravel_policy: Callable[[Float[Array, " p"]], PyTree]
     unravel_shield: Callable[[Float[Array, " s"]], PyTree]
     policy_size: int

@@ -5,16 +5,15 @@ distributions, G its Hessian in their parameters, F is the Hessian of the mean d
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 Vector = Float[Array, " p"]
 
 
 def gauss_newton(
-    outputs: Callable[[Vector], Any], metric: Callable[[Any, Any], Any], theta: Vector, damping: float
+    outputs: Callable[[Vector], PyTree], metric: Callable[[PyTree, PyTree], PyTree], theta: Vector, damping: float
 ) -> Callable[[Vector], Vector]:
     """v ↦ (F + damping·I) v.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -25,9 +25,9 @@ class Problem:
     theta: Vector
     evaluate: Callable[[Vector], Evaluation]
     """The loss, the constraints and the divergence from θ at a point."""
-    outputs: Callable[[Vector], Any]
+    outputs: Callable[[Vector], PyTree]
     """The model's outputs at a point, any pytree."""
-    metric: Callable[[Any, Any], Any]
+    metric: Callable[[PyTree, PyTree], PyTree]
     """(outputs, tangent) → G·tangent, G the Hessian of the mean divergence in the outputs."""
     offset: Float[Array, " m"]
     """c, in the constraints' own units."""

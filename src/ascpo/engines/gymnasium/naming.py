@@ -15,6 +15,7 @@ import gymnasium
 from ascpo.engines.gymnasium.errors import FAILURES, Unsuitable
 
 Info: TypeAlias = dict[str, Any]
+"""What an environment returns beside an observation or a step."""
 AnyEnv: TypeAlias = gymnasium.Env
 MakeEnv: TypeAlias = Callable[[], AnyEnv]
 

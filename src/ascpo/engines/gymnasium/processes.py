@@ -16,7 +16,7 @@ from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from gymnasium.vector.utils import CloudpickleWrapper
@@ -27,6 +27,7 @@ from ascpo.engines.gymnasium.inspection import EnvInspection, inspect
 from ascpo.engines.gymnasium.naming import MakeEnv
 from ascpo.engines.settings import STEP_TIMEOUT
 
+T = TypeVar("T")
 _SLOWER, _AT_LEAST = 10, 60.0
 """A reset, or making a copy, may take so many times as long, and at least so many seconds."""
 _GOODBYE = 5.0
@@ -227,7 +228,7 @@ def _serve(pipe: Connection, make: CloudpickleWrapper, expected: Expected) -> No
         attempt(env.close)
 
 
-def _attempt(work: Callable[[], object]) -> Any:
+def _attempt(work: Callable[[], T]) -> T | Fault:
     """As `attempt`, with the cause as text: not every exception can go through a pipe."""
     found = attempt(work)
     return replace(found, cause=_as_text(found.cause)) if isinstance(found, Fault) else found

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import filelock
 
@@ -26,7 +25,7 @@ _SENT_EVERY = 30.0
 class Assignment:
     """A batch as plain data."""
 
-    jobs: tuple[Any, ...]
+    jobs: tuple[list[object], ...]
     threads: int
     sign: str
     """A file of the driver that this machine sees if both share a file system. Empty if the runs' files are sent."""

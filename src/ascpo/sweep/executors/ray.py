@@ -10,9 +10,10 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeAlias
 
-from ascpo.runs.serialization import BadSetting
+from ascpo.runs.serialization import BadSetting, Plain
 from ascpo.sweep.executors.assignment import Assignment, train_here
 from ascpo.sweep.executors.contract import UNLIMITED, End, Resources, needs_gpu
 from ascpo.sweep.executors.packing import unpack
@@ -23,6 +24,10 @@ _NEWS_EVERY = 1.0
 _TIME_TO_SAVE = 120.0
 _TIME_TO_ANSWER = 10.0
 """Seconds that a machine may take to accept a connection. Ray itself would try for minutes."""
+
+
+Remote: TypeAlias = Any
+"""An actor or a function of Ray, or the reference to a result."""
 
 
 class Mailbox:
@@ -46,7 +51,7 @@ class Mailbox:
         return nodes, files
 
 
-def train_task(assignment: Assignment, task: int, mailbox: Any) -> End:
+def train_task(assignment: Assignment, task: int, mailbox: Remote) -> End:
     """What a worker of Ray does."""
     import ray
 
@@ -76,9 +81,9 @@ class OnRay:
         self._ray = connected(address)
         self._resources, self._sign = resources, sign
         self._threads = resources.cores or 1
-        self._mailbox: Any = self._ray.remote(Mailbox).options(num_cpus=0, max_restarts=-1).remote()
-        self._train: Any = self._ray.remote(train)
-        self._tasks: dict[int, tuple[Any, Path]] = {}
+        self._mailbox: Remote = self._ray.remote(Mailbox).options(num_cpus=0, max_restarts=-1).remote()
+        self._train: Remote = self._ray.remote(train)
+        self._tasks: dict[int, tuple[Remote, Path]] = {}
         self._nodes: dict[int, str] = {}
         self._count, self._asked, self._news = 0, 0.0, None
 
@@ -103,7 +108,7 @@ class OnRay:
     def poll(self) -> Mapping[int, End]:
         self._hear()
         tasks = {task: ref for task, (ref, _) in self._tasks.items()}
-        ready: set[Any] = set()
+        ready: set[Remote] = set()
         if tasks:
             ready |= set(self._ray.wait(list(tasks.values()), num_returns=len(tasks), timeout=0)[0])
         ended = {task: self._end(ref) for task, ref in tasks.items() if ref in ready}
@@ -142,7 +147,7 @@ class OnRay:
         self._tasks[self._count] = ref, batch[0].directory.parent
         return self._count
 
-    def _end(self, ref: Any) -> End:
+    def _end(self, ref: Remote) -> End:
         errors = self._ray.exceptions
         try:
             return self._ray.get(ref)
@@ -171,14 +176,14 @@ class OnRay:
                 unpack(content, self._tasks[task][1])
 
 
-def connected(address: str) -> Any:
+def connected(address: str) -> ModuleType:
     """Ray, connected to a cluster: the one at the address, that of this machine, or a new one of this machine alone."""
     try:
         import ray
     except ImportError:
         raise BadSetting("Ray is not installed: pip install 'ascpo[ray]'. Or use --on local.") from None
 
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    quiet: Plain = {"log_to_driver": False, "logging_level": "ERROR"}
     if ray.is_initialized():
         return ray
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")

@@ -11,10 +11,10 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ascpo.runs.files import write_whole
-from ascpo.runs.serialization import BadSetting
+from ascpo.runs.serialization import BadSetting, Plain
 from ascpo.sweep.executors.assignment import Assignment, train_here
 from ascpo.sweep.executors.contract import UNLIMITED, End, Resources, needs_gpu
 from ascpo.sweep.jobs import Batch, Job
@@ -29,13 +29,17 @@ _TIMEOUTS = 1000
 """Times that SLURM may end a job for its time limit. Each time it continues where it was."""
 
 
+SlurmJob: TypeAlias = Any
+"""A job of submitit, which is an optional package."""
+
+
 class Training:
     """What a job of SLURM does. When its time is over, it saves its runs, and SLURM queues it again."""
 
     def __call__(self, assignment: Assignment) -> End:
         return train_here(assignment)
 
-    def checkpoint(self, assignment: Assignment) -> Any:
+    def checkpoint(self, assignment: Assignment) -> object:
         """Called by submitit in the middle of `__call__`. The worker saves its runs when this process has ended."""
         import submitit
 
@@ -49,7 +53,7 @@ class OnSlurm:
     machines = "SLURM"
 
     def __init__(
-        self, folder: Path, resources: Resources, parameters: Mapping[str, Any], sign: Path, cluster: str = "slurm"
+        self, folder: Path, resources: Resources, parameters: Mapping[str, object], sign: Path, cluster: str = "slurm"
     ) -> None:
         """`folder` keeps the files of the jobs. `cluster` is `local` in tests, where submitit uses processes."""
         self._resources, self._parameters, self._sign = resources, dict(parameters), sign
@@ -58,7 +62,7 @@ class OnSlurm:
         self._executors = {gpu: self._executor(gpu) for gpu in (False, True)}
         self._left_file = self._folder / "jobs.json"
         self._end_left_jobs()
-        self._tasks: dict[int, tuple[Any, Batch]] = {}
+        self._tasks: dict[int, tuple[SlurmJob, Batch]] = {}
         self._ended_at: dict[int, float] = {}
         self._queue: Mapping[str, str] | None = None
         self._count, self._polled = 0, 0.0
@@ -125,7 +129,7 @@ class OnSlurm:
             executor = submitit.AutoExecutor(self._folder, self._cluster, slurm_max_num_timeout=_TIMEOUTS)
         except RuntimeError as error:
             raise BadSetting(f"SLURM is not here: {error} Use a machine of the cluster.") from error
-        wanted: dict[str, Any] = {"timeout_min": 60, "cpus_per_task": self._threads, "name": "ascpo"}
+        wanted: Plain = {"timeout_min": 60, "cpus_per_task": self._threads, "name": "ascpo"}
         if self._resources.memory:
             wanted["mem_gb"] = self._resources.memory
         if gpu:
@@ -136,7 +140,7 @@ class OnSlurm:
             raise BadSetting(f"--slurm: {str(error).splitlines()[0]}") from error
         return executor
 
-    def _end(self, task: int, job: Any) -> End | None:
+    def _end(self, task: int, job: SlurmJob) -> End | None:
         if job.paths.result_pickle.exists():
             error = job.exception()
             if error is None:
@@ -152,7 +156,7 @@ class OnSlurm:
             return None
         return End(f"its job {job.job_id} ended without a result", lost=True)
 
-    def _has_left(self, job: Any) -> bool:
+    def _has_left(self, job: SlurmJob) -> bool:
         """Whether a job waits and runs no more. SLURM's queue knows it at once, and on clusters without accounting."""
         if self._cluster != "slurm":
             return job.done()

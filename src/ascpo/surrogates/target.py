@@ -44,7 +44,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ascpo.surrogates.by_signal import worth
-from ascpo.surrogates.settings import SMOOTHING
 from ascpo.surrogates.timeouts import parked
 
 _CONFIDENCE = 1.0 - 0.05 * 6.0 / math.pi**2
@@ -93,13 +92,8 @@ class Target(Protocol):
     """What a step is to achieve, for a person."""
 
     @property
-    def smoothing(self) -> float:
-        """Weight of earlier epochs in what is measured."""
-        ...
-
-    @property
-    def timeout_limit(self) -> float | None:
-        """The share of episodes that may time out, where time-outs are a constraint of their own."""
+    def radius(self) -> "RadiusShare | None":
+        """The share of the trust region that the constraints get. None if there is no such share."""
         ...
 
     def init(self, m: int) -> Integral | None: ...
@@ -116,14 +110,7 @@ class OwnBound:
     """The algorithm's own bound, as published."""
 
     description: ClassVar[str] = "the bound itself"
-
-    @property
-    def smoothing(self) -> float:
-        return SMOOTHING
-
-    @property
-    def timeout_limit(self) -> None:
-        return None
+    radius: ClassVar[None] = None
 
     def init(self, m: int) -> None:
         return None
@@ -142,7 +129,9 @@ class RadiusShare:
     timeout_relief: float
     timeout_share: float
     smoothing: float
+    """Weight of earlier epochs in the measurements."""
     timeout_limit: float | None = None
+    """The share of episodes that may time out. If it is given, time-outs are a constraint of their own."""
 
     def beta(self, timeout_rate: Float[Array, ""]) -> Float[Array, ""]:
         allowed = self.timeout_limit or 0.0
@@ -160,21 +149,13 @@ class CappedBound:
     radius: RadiusShare
     description: ClassVar[str] = "the bound, capped at a share of the trust region"
 
-    @property
-    def smoothing(self) -> float:
-        return self.radius.smoothing
-
-    @property
-    def timeout_limit(self) -> float | None:
-        return self.radius.timeout_limit
-
     def init(self, m: int) -> None:
         return None
 
     def demand(
         self, integral: Integral | None, offset: Float[Array, " m"], measured: Measured
     ) -> tuple[Demand, Integral | None]:
-        if self.timeout_limit is not None:
+        if self.radius.timeout_limit is not None:
             m = len(measured.violation_rates)
             met = jnp.minimum(offset[m:], -1.0)
             offset = offset.at[m:].set(jnp.where(self.radius.bounds_timeouts(measured.timeout_rate), offset[m:], met))
@@ -192,14 +173,6 @@ class Feedback:
     half_signal: float = 0.0
     """s₀: the signal for which half is asked for (`by_signal.py`); 0 asks for all."""
     description: ClassVar[str] = "feedback from the measured episodes"
-
-    @property
-    def smoothing(self) -> float:
-        return self.radius.smoothing
-
-    @property
-    def timeout_limit(self) -> float | None:
-        return self.radius.timeout_limit
 
     def init(self, m: int) -> Integral:
         return jnp.zeros(m)
@@ -220,7 +193,7 @@ class Feedback:
         # v would settle above v*.
         after = jnp.clip(integral + self.gain * jnp.where(error < 1.0, error, 0.0), 0.0, 1.0)
         fraction = beta * jnp.clip(error + after, 0.0, 1.0) * worth(measured.signal, self.half_signal)
-        if self.timeout_limit is not None:
+        if self.radius.timeout_limit is not None:
             fraction = fraction.at[m:].multiply(self.radius.bounds_timeouts(measured.timeout_rate))
         return Demand(offset, fraction, cap=beta), after
 

@@ -33,6 +33,7 @@ from ascpo.networks.settings import FitSettings
 from ascpo.networks.shield import CostModel
 from ascpo.surrogates.evidence import Constraint
 from ascpo.surrogates.settings import SMOOTHING
+from ascpo.surrogates.target import RadiusShare
 from ascpo.surrogates.timeouts import WithTimeouts
 from ascpo.training.actor import AgentActor
 from ascpo.training.recent import no_policies
@@ -74,10 +75,10 @@ class Agent:
     @property
     def constraint(self) -> Constraint | None:
         """What every step keeps: the algorithm's constraints, and the time-outs', if they are bounded."""
-        constraint, target = self.algorithm.constraint, self.algorithm.target
-        if constraint is None or target is None or target.timeout_limit is None:
+        constraint, radius = self.algorithm.constraint, self._radius
+        if constraint is None or radius is None or radius.timeout_limit is None:
             return constraint
-        return WithTimeouts(constraint, target.timeout_limit)
+        return WithTimeouts(constraint, radius.timeout_limit)
 
     @property
     def bounds_timeouts(self) -> bool:
@@ -112,7 +113,11 @@ class Agent:
     @property
     def smoothing(self) -> float:
         """Weight of earlier epochs in what is measured of the episodes."""
-        return self.algorithm.target.smoothing if self.algorithm.target else SMOOTHING
+        return self._radius.smoothing if self._radius else SMOOTHING
+
+    @property
+    def _radius(self) -> RadiusShare | None:
+        return self.algorithm.target.radius if self.algorithm.target else None
 
     @cached_property
     def actor(self) -> AgentActor:

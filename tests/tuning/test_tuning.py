@@ -1,6 +1,7 @@
 """Searches: what is searched, how a trial is judged, and that a search which was killed goes on."""
 
 import importlib.util
+import json
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -59,7 +60,7 @@ def write(batch, returns, mean=0.0, safe=1.0, episodes=100):
     """The files of a trial's runs: a return for every epoch, and the figures of its held-out episodes."""
     for one in batch:
         one.directory.mkdir(parents=True, exist_ok=True)
-        one.run.config_file.write_text(one.config.to_json())
+        one.run.config_file.write_text(json.dumps(one.config.plain()))
         rows = "".join(f"{epoch},{value}\n" for epoch, value in enumerate(returns))
         one.run.metrics.write_text("Epoch,EpRet\n" + rows)
         figures = {"Episodes": episodes, "EpRet": mean, "SafeRate": safe}

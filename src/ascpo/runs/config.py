@@ -1,6 +1,5 @@
 """A run's configuration, as frozen data: the same configuration gives the same numbers."""
 
-import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Literal, Unpack, get_origin, get_type_hints
@@ -28,7 +27,6 @@ from ascpo.runs.serialization import (
     changed,
     differences,
     from_plain,
-    parse_json,
     to_plain,
     unflat,
     whole,
@@ -152,9 +150,6 @@ class Config:
         plain["settings"] = {name: value for name, value in shared if (name, value) not in _SETTINGS_BEFORE.items()}
         return {name: value for name, value in plain.items() if (name, value) not in _BEFORE.items()}
 
-    def to_json(self) -> str:
-        return to_json(self.plain())
-
     @staticmethod
     def from_plain(plain: Plain) -> "Config":
         """Read the plain data of this version or of an earlier one."""
@@ -167,10 +162,6 @@ class Config:
         settings = from_plain(Settings, plain.pop("settings"))
         return changed(Config("", settings=settings, method=method), plain)
 
-    @staticmethod
-    def from_json(text: str) -> "Config":
-        return Config.from_plain(parse_json(text))
-
 
 def _method(kind: type[Method], stored: Mapping[str, object]) -> Method:
     """The stored settings of an algorithm. Earlier versions allowed settings that change nothing: these are dropped."""
@@ -180,11 +171,6 @@ def _method(kind: type[Method], stored: Mapping[str, object]) -> Method:
         if inert.name not in stored:
             raise
         return _method(kind, {name: value for name, value in stored.items() if name != inert.name})
-
-
-def to_json(plain: Mapping[str, object]) -> str:
-    """The text of a config.json."""
-    return json.dumps(plain, indent=2) + "\n"
 
 
 def configure_each(env: str, algos: Sequence[str], seeds: Sequence[int], chosen: Plain) -> list[Config]:

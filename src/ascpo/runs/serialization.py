@@ -1,7 +1,6 @@
 """Settings as plain data for JSON, and back. Values are checked on the way in."""
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -23,16 +22,6 @@ def to_plain(settings: object) -> Any:
 def from_plain(kind: type[T], data: Mapping[str, object]) -> T:
     """A dataclass from a dictionary. Missing fields keep their defaults."""
     return changed(kind(), data)
-
-
-def parse_json(text: str) -> Any:
-    """Data from JSON. What a person can mend is answered with a sentence."""
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise BadSetting("it has lists or dictionaries within each other, thousands of them.") from None
-    except ValueError as error:
-        raise BadSetting(f"it is no JSON: {error}.") from None
 
 
 def only(chosen: Mapping[str, T], kind: type) -> dict[str, T]:

@@ -28,7 +28,7 @@ from ascpo.guard.layout import AnyArray
 from ascpo.ranges import Range, check, shown
 from ascpo.runs.config import Config
 from ascpo.runs.directory import NoRun, RunDirectory, find, stored_config
-from ascpo.runs.files import BadFile, reading, write_whole
+from ascpo.runs.files import BadFile, reading
 from ascpo.runs.sealed import fingerprint_of, policy_digest, read_arrays, sealed_arrays
 from ascpo.runs.serialization import BadSetting, Plain, from_plain, only
 from ascpo.runs.source import Source, source_of
@@ -98,11 +98,6 @@ def policy_content(
     }
     arrays = {"theta": np.array(theta), "low": np.array(low, np.float32), "high": np.array(high, np.float32)}
     return sealed_arrays(about, arrays)
-
-
-def save_policy(path: Path, plain_config: Plain, engine: Engine, theta: Float[AnyArray, " p"], epochs: int) -> None:
-    """Save a last policy."""
-    write_whole(path, policy_content(plain_config, engine, theta, epochs, Source("last", epochs, epochs)))
 
 
 def read_policy(path: Path) -> PolicyFile:

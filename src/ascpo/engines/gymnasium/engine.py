@@ -37,7 +37,7 @@ from ascpo.engines.gymnasium.program import policy_program
 from ascpo.engines.gymnasium.recovery import Recovery
 from ascpo.engines.gymnasium.seeding import DrawnSeeds, EpisodeSeeds, ListedSeeds
 from ascpo.engines.gymnasium.trial import NEGATIVE
-from ascpo.engines.gymnasium.vectorization import InTurn
+from ascpo.engines.gymnasium.vectorization import Copies, InTurn
 from ascpo.engines.inspection import refuse_limit
 from ascpo.engines.replay import Scene, SceneChoice, ScenePool
 from ascpo.engines.settings import STEP_TIMEOUT
@@ -90,7 +90,7 @@ class GymnasiumEngine:
         self._negative = NEGATIVE in found.notes
         self._recovery = Recovery(restart_limits, num_envs)
         expected = Expected(*found.spaces, len(found.cost_names), found.has_margins, max_episode_steps)
-        self._copies = (
+        self._copies: Copies = (
             InProcesses(make, num_envs, expected, step_timeout) if processes else InTurn(make, num_envs, expected)
         )
         for env, fault in self._copies.unmade.items():

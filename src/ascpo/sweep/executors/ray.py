@@ -88,13 +88,6 @@ class OnRay:
         self._count, self._asked, self._news = 0, 0.0, None
 
     @property
-    def machines(self) -> str:
-        """What the cluster has, in words."""
-        alive = [node for node in self._ray.nodes() if node["Alive"]]
-        cores, gpus = (sum(node["Resources"].get(name, 0) for node in alive) for name in ("CPU", "GPU"))
-        return f"{len(alive)} Ray node{'s' if len(alive) != 1 else ''} with {cores:.0f} cores and {gpus:.0f} GPUs"
-
-    @property
     def side_by_side(self) -> int:
         """Batches of the host that the cluster can train at the same time."""
         return max(1, int(self._ray.cluster_resources().get("CPU", 1)) // self._threads)

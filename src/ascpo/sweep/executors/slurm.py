@@ -50,7 +50,6 @@ class OnSlurm:
     """Trains batches as jobs of SLURM, those of one submission as one array."""
 
     slots = most_runs = UNLIMITED
-    machines = "SLURM"
 
     def __init__(
         self, folder: Path, resources: Resources, parameters: Mapping[str, object], sign: Path, cluster: str = "slurm"

@@ -8,9 +8,9 @@ import time
 import pytest
 
 from ascpo.runs.serialization import BadSetting
+from ascpo.sweep.directory import Record
 from ascpo.sweep.executors import InProcess
 from ascpo.sweep.executors.choose import Placement, open_executor
-from ascpo.sweep.record import Record
 from tests.sweep.helpers import job, write_run
 
 GRID = ("--env", "Point-1-Hazard", "--algo", "trpo", "--seeds", "0..2", "--total-steps", 6e4, "--evaluate", 0)

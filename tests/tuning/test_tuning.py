@@ -11,9 +11,9 @@ from ascpo.runs.config import configure
 from ascpo.runs.sealed import write_sealed
 from ascpo.runs.serialization import BadSetting
 from ascpo.sweep.executors import InProcess
-from ascpo.tuning.judgement import is_hopeless, judge, return_bounds
 from ascpo.tuning.loop import tune
 from ascpo.tuning.report import front, verdict, write_report
+from ascpo.tuning.scoring import is_hopeless, return_bounds, score
 from ascpo.tuning.space import Axis, axes_of
 from ascpo.tuning.study import EVALUATION_SEED, FIRST_SEED, Search, Setup
 
@@ -79,7 +79,7 @@ def test_a_trial_certifies_what_its_worst_seed_does(setup):
     batch = setup.batch(0, {})
     write(batch[:1], [0.0], mean=2.0, safe=1.0, episodes=100)
     write(batch[1:], [0.0], mean=5.0, safe=0.98, episodes=200)
-    found = judge(batch, 0.95)
+    found = score(batch, 0.95)
     assert (found.mean_return, found.violations, found.episodes) == (4.0, 4, 300)
     assert found.certified == pytest.approx(0.9548, abs=1e-4)  # Clopper and Pearson, 4 of 200; 0 of 100 has 0.9705
 

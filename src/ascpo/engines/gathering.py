@@ -8,7 +8,7 @@ from jax.experimental.multihost_utils import process_allgather
 Tree = TypeVar("Tree")
 
 
-def here(tree: Tree) -> Tree:
+def gather(tree: Tree) -> Tree:
     """Every array as a whole, on this host. Where it lies on this host alone, nothing is done.
 
     All hosts have to ask at the same time: each of them sends its parts to the others.

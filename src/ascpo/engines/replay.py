@@ -59,7 +59,7 @@ class Rule(NamedTuple):
         return Rule(words(replay_seeds(run, num_envs)), round(settings.share * 2**_BITS), settings.pool)
 
 
-def vacant_pool(settings: ReplaySettings) -> Int[np.ndarray, "slot 2"]:
+def empty_slots(settings: ReplaySettings) -> Int[np.ndarray, "slot 2"]:
     return np.full((settings.pool, 2), FRESH, np.int32)
 
 
@@ -83,7 +83,7 @@ class SceneChoice:
 
     def __init__(self, settings: ReplaySettings, run: int, num_envs: int) -> None:
         """Before the first episodes."""
-        self.pool: Int[np.ndarray, "slot 2"] = vacant_pool(settings)
+        self.pool: Int[np.ndarray, "slot 2"] = empty_slots(settings)
         self.begun: Int[np.ndarray, " env"] = np.zeros(num_envs, np.int32)
         """Episodes that have begun."""
         self.fresh: Int[np.ndarray, " env"] = np.full(num_envs, -1, np.int32)

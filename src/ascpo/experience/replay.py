@@ -40,7 +40,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ascpo.engines.replay import FRESH, Scene, vacant_pool
+from ascpo.engines.replay import FRESH, Scene, empty_slots
 from ascpo.engines.settings import ReplaySettings
 
 SOLVED = 10
@@ -172,10 +172,10 @@ class ReplayPool:
         )
 
 
-def vacant(settings: ReplaySettings) -> ReplayPool:
+def empty_pool(settings: ReplaySettings) -> ReplayPool:
     """Before the first violation."""
     none, nothing = jnp.zeros(settings.pool, jnp.int32), Tally(*[jnp.zeros(())] * 3)
-    return ReplayPool(jnp.asarray(vacant_pool(settings)), none, none, none, jnp.zeros((), jnp.int32), nothing, nothing)
+    return ReplayPool(jnp.asarray(empty_slots(settings)), none, none, none, jnp.zeros((), jnp.int32), nothing, nothing)
 
 
 def step_weights(

@@ -20,7 +20,7 @@ from ascpo.guard.layout import AnyArray
 
 Report = Callable[[int], object]
 """Hears how many episodes have ended."""
-PATIENCE = 30.0
+EXPLAIN_AFTER = 30.0
 """Seconds without a finished episode after which the wait is explained, again and again."""
 _log = logging.getLogger(__name__)
 _CHANGED = 1e-6
@@ -105,7 +105,7 @@ def play(
     score = _Score(len(origins), engine.envs_per_run, engine.action_size, np.array(limits, float), limits_on, keep)
     parameters = np.asarray(theta)[None]
     rng, chunk = np.random.default_rng(origins[0][0]), 25
-    waiting = _Waiting()
+    waiting = _StallWarning()
     while (finished := score.finished) < len(origins):
         report(finished)
         waiting.see(score, len(origins))
@@ -121,7 +121,7 @@ def _divergences(engine: EpisodePlayer) -> list[Divergence]:
     return list(engine.divergences) if isinstance(engine, Simulating) else []
 
 
-class _Waiting:
+class _StallWarning:
     """Says what it waits for when no episode ends for a while. Without a time limit, that may be forever."""
 
     def __init__(self) -> None:
@@ -131,13 +131,13 @@ class _Waiting:
         now = time.monotonic()
         if score.finished != self._finished:
             self._finished, self._since = score.finished, now
-        elif now - self._since >= PATIENCE:
+        elif now - self._since >= EXPLAIN_AFTER:
             self._since = now
             running, longest = score.running
             _log.warning(
                 "No episode has ended for %g s: %d of %d are finished, %d are running, and the longest has %d steps so "
                 "far. If your environment has no time limit, episodes may never end: use --max-episode-steps.",
-                *(PATIENCE, score.finished, wanted, running, longest),
+                *(EXPLAIN_AFTER, score.finished, wanted, running, longest),
             )
 
 

@@ -43,8 +43,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from ascpo.surrogates.by_signal import worth
-from ascpo.surrogates.timeouts import parked
+from ascpo.surrogates.signal_weight import signal_weight
+from ascpo.surrogates.timeouts import timeout_ramp
 
 _CONFIDENCE = 1.0 - 0.05 * 6.0 / math.pi**2
 """Of the certificate that shall succeed: a run's first one, which leaves 0.39 of its error of 0.05 to later ones."""
@@ -135,7 +135,7 @@ class RadiusShare:
 
     def beta(self, timeout_rate: Float[Array, ""]) -> Float[Array, ""]:
         allowed = self.timeout_limit or 0.0
-        return self.share * (1.0 - self.timeout_relief * parked(timeout_rate, allowed, self.timeout_share))
+        return self.share * (1.0 - self.timeout_relief * timeout_ramp(timeout_rate, allowed, self.timeout_share))
 
     def bounds_timeouts(self, timeout_rate: Float[Array, ""]) -> Bool[Array, ""]:
         """Whether enough episodes end in time for time-outs to be a constraint."""
@@ -171,7 +171,7 @@ class Feedback:
     """v*: the share of episodes that may violate some limit."""
     gain: float
     half_signal: float = 0.0
-    """s₀: the signal for which half is asked for (`by_signal.py`); 0 asks for all."""
+    """s₀: the signal for which half is asked for (`signal_weight.py`); 0 asks for all."""
     description: ClassVar[str] = "feedback from the measured episodes"
 
     def init(self, m: int) -> Integral:
@@ -192,7 +192,7 @@ class Feedback:
         # must not rest wherever their sum asks for all: errors above zero would then count less than those below, and
         # v would settle above v*.
         after = jnp.clip(integral + self.gain * jnp.where(error < 1.0, error, 0.0), 0.0, 1.0)
-        fraction = beta * jnp.clip(error + after, 0.0, 1.0) * worth(measured.signal, self.half_signal)
+        fraction = beta * jnp.clip(error + after, 0.0, 1.0) * signal_weight(measured.signal, self.half_signal)
         if self.radius.timeout_limit is not None:
             fraction = fraction.at[m:].multiply(self.radius.bounds_timeouts(measured.timeout_rate))
         return Demand(offset, fraction, cap=beta), after

@@ -19,14 +19,14 @@ _FEW, _MANY = 0.01, 0.1
 """Shares of episodes that time out: up to the first nothing is waived, and from the second on all that can be."""
 
 
-def parked(timeout_rate: Float[Array, ""], few: float, many: float) -> Float[Array, ""]:
+def timeout_ramp(timeout_rate: Float[Array, ""], few: float, many: float) -> Float[Array, ""]:
     """From 0, while no more than a few time out, to 1, when many do."""
     return jnp.clip((timeout_rate - few) / (many - few), 0.0, 1.0)
 
 
-def charged(timeout_rate: Float[Array, ""], waiver: float) -> Float[Array, ""]:
+def charged_part(timeout_rate: Float[Array, ""], waiver: float) -> Float[Array, ""]:
     """The part of the price of costs that is not waived."""
-    return 1.0 - waiver * parked(timeout_rate, _FEW, _MANY)
+    return 1.0 - waiver * timeout_ramp(timeout_rate, _FEW, _MANY)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from ascpo.runs.links import refuse_links
 _HEARTBEAT = 5.0
 STALE = 60.0
 """Seconds after which a claim that nobody touches is void."""
-_PATIENCE = 90.0
+_CLAIM_TIMEOUT = 90.0
 """Seconds that a worker waits for the claim of another one to become void."""
 LOST_CLAIM = 75
 """The exit status of a worker that has lost its claim."""
@@ -69,7 +69,7 @@ def claimed(directories: Sequence[Path]) -> Iterator[None]:
 
 
 def _take(directory: Path, mine: Claim) -> None:
-    end = time.monotonic() + _PATIENCE
+    end = time.monotonic() + _CLAIM_TIMEOUT
     while not _write(directory, mine):
         if (other := Claim.of(directory)) is None or other.host == mine.host:
             _replace(directory, mine)

@@ -39,7 +39,7 @@ class HostsRun:
     preset: str | None
     settings: Plain
 
-    def told(self, coordinator: str, processes: int, number: int, resume: bool) -> Plain:
+    def plan_for(self, coordinator: str, processes: int, number: int, resume: bool) -> Plain:
         return asdict(self) | {
             "coordinator": coordinator,
             "processes": processes,
@@ -74,10 +74,10 @@ def train_on_hosts(run: HostsRun, start: Start, say: Callable[[str], None]) -> N
         say(f"{errors[0].error}. All machines start again after epoch {now}.")
 
 
-def host_here(told: Plain, log: str) -> End:
+def host_here(plan: Plain, log: str) -> End:
     """Be one of the machines: start the process that trains, and wait for it."""
     Path(log).parent.mkdir(parents=True, exist_ok=True)
-    process = start_host(told, log)
+    process = start_host(plan, log)
     try:
         while process.poll() is None:
             time.sleep(0.1)
@@ -88,7 +88,7 @@ def host_here(told: Plain, log: str) -> End:
     return end_of_host(process.returncode, log)
 
 
-def start_host(told: Plain, log: str) -> "subprocess.Popen[bytes]":
+def start_host(plan: Plain, log: str) -> "subprocess.Popen[bytes]":
     with Path(log).open("ab") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "ascpo.sweep.host"],
@@ -98,7 +98,7 @@ def start_host(told: Plain, log: str) -> "subprocess.Popen[bytes]":
             process_group=0,
         )
     assert process.stdin is not None
-    process.stdin.write(json.dumps(told).encode() + b"\n")
+    process.stdin.write(json.dumps(plan).encode() + b"\n")
     process.stdin.flush()
     return process
 
@@ -121,7 +121,7 @@ class LocalHosts:
 
     def __call__(self, run: HostsRun, resume: bool) -> list[End]:
         address, logs = f"localhost:{_free_port()}", _logs(run, self.hosts)
-        processes = [start_host(run.told(address, self.hosts, i, resume), logs[i]) for i in range(self.hosts)]
+        processes = [start_host(run.plan_for(address, self.hosts, i, resume), logs[i]) for i in range(self.hosts)]
         try:
             while all(process.poll() is None for process in processes):
                 time.sleep(0.1)
@@ -165,8 +165,8 @@ class RayHosts:
                 return ray.remote(function).options(scheduling_strategy=where, **how).remote(*arguments)
 
             address, logs = ray.get(on(0, _address)), _logs(run, self.hosts)
-            told = [run.told(address, self.hosts, i, resume) for i in range(self.hosts)]
-            refs = [on(i, _ray_host, told[i], logs[i]) for i in range(self.hosts)]
+            plans = [run.plan_for(address, self.hosts, i, resume) for i in range(self.hosts)]
+            refs = [on(i, _ray_host, plans[i], logs[i]) for i in range(self.hosts)]
             return _ends(ray, refs)
         finally:
             remove_placement_group(group)
@@ -205,14 +205,14 @@ def _slurm_host(run: HostsRun, logs: list[str], resume: bool) -> End:
     job = submitit.JobEnvironment()
     # All machines know the number of the job, and so the port.
     address = f"{job.hostnames[0]}:{_FIRST_PORT + int(job.raw_job_id) % _PORTS}"
-    return host_here(run.told(address, job.num_tasks, job.global_rank, resume), logs[job.global_rank])
+    return host_here(run.plan_for(address, job.num_tasks, job.global_rank, resume), logs[job.global_rank])
 
 
-def _ray_host(told: Plain, log: str) -> End:
-    from ascpo.sweep.executors.ray import heed_cancellation
+def _ray_host(plan: Plain, log: str) -> End:
+    from ascpo.sweep.executors.ray import restore_interrupts
 
-    heed_cancellation()
-    return host_here(told, log)
+    restore_interrupts()
+    return host_here(plan, log)
 
 
 def _ends(ray: ModuleType, refs: list[Reference]) -> list[End]:

@@ -83,19 +83,19 @@ def run_sweep(
     progress: Progress,
     *,
     batches: BatchSizes = ALONE,
-    is_to_stop: Callable[[], bool] = lambda: False,
+    stop_requested: Callable[[], bool] = lambda: False,
     patience: float = 60.0,
     pause: float = 0.2,
 ) -> list[Outcome]:
     """Run all jobs. Those that can share an engine are trained in batches of these sizes.
 
-    It stops as soon as `is_to_stop`. When nothing else is left, it waits `patience` seconds for jobs that another
+    It stops as soon as `stop_requested`. When nothing else is left, it waits `patience` seconds for jobs that another
     process trains.
     """
     queue, tasks = _Queue(jobs, batches.at_most(executor), patience), Tasks(executor, progress.lose)
     try:
         while True:
-            if is_to_stop():
+            if stop_requested():
                 raise Stopped(signal.SIGTERM)
             chosen: list[Batch] = []
             while tasks.running + len(chosen) < executor.slots and (

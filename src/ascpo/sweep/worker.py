@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ascpo.sweep.jobs import Batch
 
-_PATIENCE = 60.0
+_LOCK_TIMEOUT = 60.0
 """Seconds that it waits for another worker to let go of its runs."""
 
 
@@ -65,7 +65,7 @@ def watch_lifeline() -> None:
 
 def _wait_for(batch: "Batch") -> None:
     """Another worker may still be saving these runs, because its machine or its driver was lost a moment ago."""
-    end = time.monotonic() + _PATIENCE
+    end = time.monotonic() + _LOCK_TIMEOUT
     while any(job.is_busy() for job in batch) and time.monotonic() < end:
         time.sleep(0.5)
 

@@ -20,7 +20,7 @@ from ascpo.errors import BadSetting, InertSetting
 from ascpo.experience.augmentation import Augmentation, RunningMaximum
 from ascpo.experience.episodes import no_totals
 from ascpo.experience.near_miss import NearMiss, begin_near_miss
-from ascpo.experience.replay import vacant
+from ascpo.experience.replay import empty_pool
 from ascpo.experience.signals import ChernoffWeights, UnionBound
 from ascpo.experience.trend import no_trend
 from ascpo.experience.window import empty_window
@@ -270,7 +270,7 @@ def _init(
         near_miss=near_miss,
         shield=shield,
         normaliser=no_observations(sizes.observation) if settings.normalise_observations else None,
-        pool=vacant(settings.replay) if settings.replay.share else None,
+        pool=empty_pool(settings.replay) if settings.replay.share else None,
         recent=no_policies(settings.kept_policies, theta.size) if settings.kept_policies else None,
     )
 

@@ -39,16 +39,16 @@ def estimate(agent: Agent, state: LearnerState, rollout: Rollout) -> Estimates:
     raw, seen = rollout.observation, partial(agent.seen, state.normaliser)
     rollout = replace(rollout, observation=seen(raw), next_observation=seen(rollout.next_observation))
     running, totals = accumulate_totals(state.running, rollout)
-    estimates = _of_reward(agent, state, rollout, totals, running)
+    estimates = _reward_estimates(agent, state, rollout, totals, running)
     shield, critics = agent.algorithm.shield, agent.algorithm.cost_critics
     if shield is not None and state.shield is not None:
         estimates = _with_shield(agent, shield, state.shield, rollout, estimates)
     if critics is not None:
-        nu, episode_nu = _nu(state, rollout)
+        nu, episode_nu = _nu_of_steps(state, rollout)
         costs = _costs(agent, state, rollout, nu)
         estimates = _with_trend(agent, state, rollout, totals, costs, replace(estimates, episode_nu=episode_nu))
         if state.near_miss is not None:
-            costs, near_miss = _near(agent, state.near_miss, rollout, nu)
+            costs, near_miss = _near_miss_costs(agent, state.near_miss, rollout, nu)
             estimates = replace(estimates, near_miss=near_miss)
         if state.pool is not None:
             estimates = _with_replay(agent, state.pool, rollout, costs, estimates)
@@ -56,7 +56,7 @@ def estimate(agent: Agent, state: LearnerState, rollout: Rollout) -> Estimates:
     return estimates
 
 
-def _of_reward(
+def _reward_estimates(
     agent: Agent, state: LearnerState, rollout: Rollout, totals: EpisodeTotals, running: EpisodeTotals
 ) -> Estimates:
     done = rollout.done
@@ -77,11 +77,13 @@ def _of_reward(
     episodes = of_finished(limits=jnp.array(agent.limits))
     learned_from = of_finished(limits=agent.learning_limits) if agent.settings.margin else episodes
     everything, no_costs, nothing = jnp.ones_like(done), jnp.zeros((*done.shape, 0)), jnp.zeros(0)
-    explained = explained_variance(V, reward.target, _only(fresh, ends_within(done)))
+    explained = explained_variance(V, reward.target, _in_fresh_scenes(fresh, ends_within(done)))
     advantage = normalised(reward.advantage, None if fresh is None else fresh.astype(jnp.float32))
     return Estimates(
         evidence=Evidence(advantage, no_costs, no_costs, learned_from),
-        value_batch=FitBatch(rollout.observation, reward.target[..., None], everything, done, _only(fresh, everything)),
+        value_batch=FitBatch(
+            rollout.observation, reward.target[..., None], everything, done, _in_fresh_scenes(fresh, everything)
+        ),
         running=running,
         quality=CriticQuality(explained, nothing, nothing),
         episodes=episodes,
@@ -93,14 +95,14 @@ def _with_trend(
 ) -> Estimates:
     """With what the last epochs measured, and with the number of episodes that the rollout's steps amount to."""
     sums = episode_sums(costs, rollout, agent.algorithm.limits_on)
-    trend = _known(state.trend).after(sums, totals, agent.smoothing)
+    trend = _required(state.trend).after(sums, totals, agent.smoothing)
     episodes = replace(estimates.evidence.episodes, count=rollout.done.size / trend.length)
     return replace(estimates, evidence=replace(estimates.evidence, episodes=episodes, trend=trend))
 
 
 def _with_replay(agent: Agent, pool: ReplayPool, rollout: Rollout, costs: Costs, estimates: Estimates) -> Estimates:
     """With what every step counts, and the scenes that the next epoch may play again."""
-    trend, scene = _known(estimates.evidence.trend), rollout.scene
+    trend, scene = _required(estimates.evidence.trend), rollout.scene
     if scene is None:
         raise ValueError("A rollout with replays must say which scenes it plays. Give the engine a batch with replay.")
     limited = costs.M_next if agent.algorithm.limits_on == "state" else costs.Z_next
@@ -116,7 +118,7 @@ def _costs(agent: Agent, state: LearnerState, rollout: Rollout, nu: Float[Array,
     return Costs(rollout.cost, *maxima, agent.learning_limits, *sums, nu)
 
 
-def _near(
+def _near_miss_costs(
     agent: Agent, near_miss: NearMiss, rollout: Rollout, nu: Float[Array, "time env m"]
 ) -> tuple[Costs, NearMiss]:
     """The costs that learning sees, and near misses after the epoch."""
@@ -128,7 +130,9 @@ def _near(
     return costs, near_miss.after(maxima[1][-1], sums[1][-1], rollout.done[-1])
 
 
-def _nu(state: LearnerState, rollout: Rollout) -> tuple[Float[Array, "time env m"], Float[Array, "env m"] | None]:
+def _nu_of_steps(
+    state: LearnerState, rollout: Rollout
+) -> tuple[Float[Array, "time env m"], Float[Array, "env m"] | None]:
     """ν in every step, and of the episodes that go on."""
     if state.policy.nu is None or state.episode_nu is None:
         return jnp.zeros_like(rollout.cost), None
@@ -150,27 +154,27 @@ def _with_costs(
     """
     done, cvar, fresh = rollout.done, agent.algorithm.cvar, rollout.fresh
     counts = estimates.evidence.step_weights
-    critic, signal = agent.cost_critic(_known(state.cost).params), critics.signal(accrued)
+    critic, signal = agent.cost_critic(_required(state.cost).params), critics.signal(accrued)
     if agent.bounds_timeouts:
         signal = jnp.append(signal, rollout.truncated[..., None].astype(jnp.float32), axis=-1)
     W = critic(rollout.observation)
     costs = _cost_advantages(agent, rollout, signal, W, critic(rollout.next_observation))
-    newest = Window(raw, signal, costs.next_value, done, _only(fresh, jnp.ones_like(done)))
+    newest = Window(raw, signal, costs.next_value, done, _in_fresh_scenes(fresh, jnp.ones_like(done)))
     evidence = replace(
         estimates.evidence,
         cost_advantage=centred(costs.advantage, counts and counts.cost),
         cost_td_error=costs.td_error,
         cost_signal=_measured_signal(signal, counts) if isinstance(agent.algorithm.constraint, ChernoffBound) else None,
         cost_to_go=costs.target if agent.multiplier is not None and agent.multiplier.state_dependent else None,
-        cost_tail=cost_tail(accrued.Z_next, _only(fresh, done), accrued.nu, cvar.alpha) if cvar else None,
+        cost_tail=cost_tail(accrued.Z_next, _in_fresh_scenes(fresh, done), accrued.nu, cvar.alpha) if cvar else None,
     )
-    known = _only(fresh, ends_within(done))
+    known = _in_fresh_scenes(fresh, ends_within(done))
     quality = replace(
         estimates.quality,
         cost=jax.vmap(explained_variance, in_axes=(-1, -1, None))(W, costs.target, known),
         cost_bias=relative_bias(W, costs.target, known),
     )
-    return replace(estimates, evidence=evidence, window=_known(state.window).push(newest), quality=quality)
+    return replace(estimates, evidence=evidence, window=_required(state.window).push(newest), quality=quality)
 
 
 def _cost_advantages(
@@ -219,12 +223,12 @@ def _measured_signal(signal: Float[Array, "time env k"], counts: StepWeights | N
     return signal if counts is None else signal * counts.reward[..., None]
 
 
-def _only(fresh: Bool[Array, "time env"] | None, which: Bool[Array, "time env"]) -> Bool[Array, "time env"]:
+def _in_fresh_scenes(fresh: Bool[Array, "time env"] | None, which: Bool[Array, "time env"]) -> Bool[Array, "time env"]:
     """Those of the steps that are in fresh scenes."""
     return which if fresh is None else which & fresh
 
 
-def _known(part: Part | None) -> Part:
+def _required(part: Part | None) -> Part:
     """A part of the state that an algorithm with cost critics has."""
     if part is None:
         raise ValueError("The state has no part for costs: begin with what `Agent.init` gives.")

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from ascpo.engines.contract import Engine, Rollout, RunBatch, SceneReplayer, Snapshot, check_replay
-from ascpo.engines.gathering import here
+from ascpo.engines.gathering import gather
 from ascpo.seeding import LATEST, Version
 from ascpo.training.agent import Agent
 from ascpo.training.metrics import Row, row_of
@@ -113,7 +113,7 @@ def _collect(engine: Engine, groups: Sequence[RunGroup]) -> list[Rollout]:
     scenes = [group.scenes() for group in groups]
     if any(each is not None for each in scenes) and isinstance(engine, SceneReplayer):
         engine.offer(scenes)
-    thetas, noises = zip(*(here(group.act()) for group in groups), strict=True)
+    thetas, noises = zip(*(gather(group.act()) for group in groups), strict=True)
     return jax.block_until_ready(engine.collect(thetas, noises))
 
 

@@ -20,7 +20,7 @@ from jax.typing import DTypeLike
 from jaxtyping import Array, Float, Int, PyTree
 
 from ascpo.engines.contract import Rollout
-from ascpo.engines.gathering import here
+from ascpo.engines.gathering import gather
 from ascpo.engines.replay import Scene
 from ascpo.training.agent import Agent
 from ascpo.training.estimate import estimate
@@ -146,7 +146,7 @@ class RunGroup:
         """Those that the next epoch may play again. None if it plays fresh ones alone."""
         if not self.agent.settings.replay.share:
             return None
-        return self._map.arrays(self._map(_offered, self.agent, self._states))
+        return self._map.arrays(self._map(_offered_scenes, self.agent, self._states))
 
     def learn(self, rollout: Rollout, lap: Lap) -> list[EpochMetrics]:
         """Learn from a rollout of each run. The metrics are on the host."""
@@ -158,10 +158,10 @@ class RunGroup:
         lap("TimePolicy")
         self._states, losses = jax.block_until_ready(over_runs(fit_critics, agent, states, estimates))
         if agent.settings.normalise_observations:
-            self._states = over_runs(_after, agent, self._states, rollouts)
+            self._states = over_runs(_update_normaliser, agent, self._states, rollouts)
         lap("TimeCritics")
         metrics = over_runs(measure, agent, before, self._states, rollouts, estimates, steps, caps, losses)
-        host = jax.device_get(here(metrics))
+        host = jax.device_get(gather(metrics))
         return [over_runs.nth(host, i) for i in range(len(self))]
 
     def cut(self) -> None:
@@ -170,7 +170,7 @@ class RunGroup:
 
     def state(self, i: int) -> Callable[[], LearnerState]:
         """Where a run stands now, to be had later."""
-        now = here(self._states)
+        now = gather(self._states)
         return lambda: self._map.nth(now, i)
 
     def acting_programs(self) -> list[Program]:
@@ -183,8 +183,8 @@ class RunGroup:
         """Those of the rest of an epoch."""
         if not isinstance(self._map, VectorMap):
             return []
-        before, rollouts = self._states, self._expected()
-        by_name = {f: vectorised(f, self.agent) for f in (estimate, update, fit_critics, _after, measure)}
+        before, rollouts = self._states, self._rollout_shapes()
+        by_name = {f: vectorised(f, self.agent) for f in (estimate, update, fit_critics, _update_normaliser, measure)}
         estimates = jax.eval_shape(by_name[estimate], before, rollouts)
         state, step, cap = jax.eval_shape(by_name[update], before, rollouts, estimates)
         after, losses = jax.eval_shape(by_name[fit_critics], state, estimates)
@@ -195,33 +195,33 @@ class RunGroup:
             (by_name[measure], (before, after, rollouts, estimates, step, cap, losses)),
         ]
         if self.agent.settings.normalise_observations:
-            called.append((by_name[_after], (after, rollouts)))
+            called.append((by_name[_update_normaliser], (after, rollouts)))
         return called
 
-    def _expected(self) -> Rollout:
+    def _rollout_shapes(self) -> Rollout:
         """The shape of what will come."""
         sizes, horizon = self.agent.sizes, self.agent.settings.horizon
 
-        def shape(*rest: int, dtype: DTypeLike = jnp.float32) -> PyTree:
+        def of_shape(*rest: int, dtype: DTypeLike = jnp.float32) -> PyTree:
             return jax.ShapeDtypeStruct((self._count, horizon, sizes.num_envs, *rest), dtype)
 
-        observation, action, flag = shape(self.agent.observation_size), shape(sizes.action), shape(dtype=bool)
+        observation, action, flag = of_shape(self.agent.observation_size), of_shape(sizes.action), of_shape(dtype=bool)
         taken = action if self.agent.algorithm.shield else None
-        cost, number = shape(sizes.m), shape(dtype=jnp.int32)
+        cost, number = of_shape(sizes.m), of_shape(dtype=jnp.int32)
         signed = cost if sizes.margins else None
         scene = Scene(number, number, number) if self.agent.settings.replay.share else None
-        return Rollout(observation, observation, action, shape(), cost, flag, flag, taken, signed, scene)
+        return Rollout(observation, observation, action, of_shape(), cost, flag, flag, taken, signed, scene)
 
 
 @partial(jax.jit, static_argnums=0)
-def _after(agent: Agent, state: LearnerState, rollout: Rollout) -> LearnerState:
+def _update_normaliser(agent: Agent, state: LearnerState, rollout: Rollout) -> LearnerState:
     """The state with the statistics of one more rollout."""
     if state.normaliser is None:
         return state
     return replace(state, normaliser=state.normaliser.after(rollout.observation[..., : agent.sizes.observation]))
 
 
-def _offered(agent: Agent, state: LearnerState) -> Int[Array, "slot 2"]:
+def _offered_scenes(agent: Agent, state: LearnerState) -> Int[Array, "slot 2"]:
     if state.pool is None:
         raise ValueError("The state has no pool of scenes: begin with what `Agent.init` gives.")
     return state.pool.offered

@@ -14,7 +14,7 @@ from ascpo.networks.normaliser import Normaliser
 from ascpo.surrogates.evidence import Constraint, Evidence
 from ascpo.surrogates.reward import reward_loss
 from ascpo.surrogates.target import Demand, Measured
-from ascpo.surrogates.timeouts import charged
+from ascpo.surrogates.timeouts import charged_part
 from ascpo.surrogates.weights import Weights
 from ascpo.training.agent import Agent
 from ascpo.training.recent import remember
@@ -85,7 +85,7 @@ def _problem(
     old_log_prob = old.log_prob(action)
     lam = None if agent.multiplier is None else agent.multiplier.value(state.multiplier, observation)
     some = observation[:: agent.settings.trust_region.fisher_stride]
-    part = _charged(agent, evidence)
+    part = _charged_part(agent, evidence)
 
     def surrogates(ratio: Float[Array, "time env"]) -> tuple[Float[Array, ""], Float[Array, " m"]]:
         loss = reward_loss(evidence, Weights(ratio, clip.reward if clip else None, scale=counts and counts.reward))
@@ -100,7 +100,7 @@ def _problem(
         ratio = jnp.exp(new.log_prob(action) - old_log_prob)
         return Evaluation(*surrogates(ratio), jnp.mean(old.divergence(new)))
 
-    def of_half(theta: Float[Array, " p"]) -> Float[Array, " m"]:
+    def constraints_of_half(theta: Float[Array, " p"]) -> Float[Array, " m"]:
         new = agent.policy(theta)(observation[:, ::2])
         ratio = jnp.exp(new.log_prob(action[:, ::2]) - old_log_prob[:, ::2])
         return surrogates(jnp.ones_like(old_log_prob).at[:, ::2].set(ratio))[1]
@@ -113,11 +113,11 @@ def _problem(
         offset=demand.offset,
         fraction=demand.fraction,
         cap=demand.cap,
-        part=_half(agent, state.signal, of_half),
+        part=_half_batch(agent, state.signal, constraints_of_half),
     )
 
 
-def _half(
+def _half_batch(
     agent: Agent, trend: SignalTrend | None, constraints: Callable[[Float[Array, " p"]], Float[Array, " m"]]
 ) -> Part | None:
     """Every second environment, where the signal is measured at all: other episodes, so independent noise."""
@@ -139,15 +139,15 @@ def _multiplier(
     cost_to_go = None if evidence.cost_to_go is None else evidence.cost_to_go - limits
     if cost_to_go is not None and evidence.step_weights is not None:
         cost_to_go = cost_to_go * evidence.step_weights.reward[..., None]
-    part = _charged(agent, evidence)
+    part = _charged_part(agent, evidence)
     cost_to_go = None if cost_to_go is None else part * cost_to_go
     return penalty.multiplier.ascend(multiplier, observation, part * violation, cost_to_go)
 
 
-def _charged(agent: Agent, evidence: Evidence) -> Float[Array, ""] | float:
+def _charged_part(agent: Agent, evidence: Evidence) -> Float[Array, ""] | float:
     """The part of the price of costs that is not waived for time-outs."""
     waiver = agent.settings.timeout_waiver
-    return charged(jnp.asarray(evidence.of_last_epochs().episodes.timeout_rate), waiver) if waiver else 1.0
+    return charged_part(jnp.asarray(evidence.of_last_epochs().episodes.timeout_rate), waiver) if waiver else 1.0
 
 
 def _value_at_risk(nu: Float[Array, " m"] | None, evidence: Evidence) -> Float[Array, " m"] | None:

@@ -9,7 +9,7 @@ from ascpo.trust_region import conjugate_gradient, dual
 from ascpo.trust_region.dual import Case
 from ascpo.trust_region.line_search import Evaluation, backtrack
 from ascpo.trust_region.settings import TrustRegion
-from ascpo.trust_region.step import Problem, StepReport, Vector, searched
+from ascpo.trust_region.step import Problem, StepReport, Vector, line_search_report
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ class ConstrainedStep:
             return near & better & jnp.all(at.constraints - start.constraints <= allowed)
 
         found = backtrack(problem.evaluate, accept, problem.theta, x, start, region.backtracking, region.backtracks)
-        report = searched(
+        report = line_search_report(
             found,
             start,
             case=solution.case,
             lam=solution.lam,
             nu=solution.nu,
             asked=solution.asked,
-            predicted=gradients[1:] @ found.taken(x, region.backtracking) if problem.m else jnp.zeros(0),
+            predicted=gradients[1:] @ found.step(x, region.backtracking) if problem.m else jnp.zeros(0),
             residual=jnp.max(solved.residual),
             signal=problem.signal(product, gradients, solved.x, region),
         )

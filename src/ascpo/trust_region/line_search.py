@@ -21,7 +21,7 @@ class Evaluation:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Found:
+class LineSearchResult:
     """Where the search ended: at the centre itself if no step was good."""
 
     theta: Float[Array, " p"]
@@ -30,7 +30,7 @@ class Found:
     """The step is ρ^exponent of the one proposed."""
     accepted: Bool[Array, ""]
 
-    def taken(self, x: Float[Array, " p"], factor: float) -> Float[Array, " p"]:
+    def step(self, x: Float[Array, " p"], factor: float) -> Float[Array, " p"]:
         """The step that was taken of the one proposed."""
         return jnp.where(self.accepted, factor**self.exponent * x, 0.0)
 
@@ -43,7 +43,7 @@ def backtrack(
     start: Evaluation,
     factor: float,
     trials: int,
-) -> Found:
+) -> LineSearchResult:
     """A step that is not finite is never accepted."""
 
     def unfinished(state: tuple[Array, Evaluation, Array]) -> Bool[Array, ""]:
@@ -60,7 +60,7 @@ def backtrack(
 
     i, at, accepted = jax.lax.while_loop(unfinished, attempt, (jnp.zeros((), jnp.int32), start, jnp.zeros((), bool)))
     exponent = jnp.maximum(i - 1, 0)
-    return Found(
+    return LineSearchResult(
         theta=jnp.where(accepted, theta + factor**exponent * x, theta),
         at=jax.tree.map(lambda new, old: jnp.where(accepted, new, old), at, start),
         exponent=exponent,

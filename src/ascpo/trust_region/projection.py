@@ -17,7 +17,7 @@ from ascpo.trust_region.dual import Case
 from ascpo.trust_region.line_search import Evaluation, backtrack
 from ascpo.trust_region.projected import ProjectedStep
 from ascpo.trust_region.settings import TrustRegion
-from ascpo.trust_region.step import Problem, StepReport, Vector, searched
+from ascpo.trust_region.step import Problem, StepReport, Vector, line_search_report
 
 _SMALL = 1e-12
 
@@ -45,14 +45,14 @@ def projected_step(
         return (at.divergence <= region.delta) | (not rule.within_region)
 
     found = backtrack(problem.evaluate, accept, problem.theta, x, start, region.backtracking, region.backtracks)
-    report = searched(
+    report = line_search_report(
         found,
         start,
         case=jnp.where(jnp.any(nu > 0.0), int(Case.BOUNDED), int(Case.FREE)),
         lam=jnp.where(length > 0.0, 1.0 / jnp.maximum(length, _SMALL), 0.0),
         nu=nu,
         asked=c,
-        predicted=b @ found.taken(x, region.backtracking),
+        predicted=b @ found.step(x, region.backtracking),
         residual=jnp.max(solved.residual),
         signal=problem.signal(product, gradients, solved.x, region),
     )

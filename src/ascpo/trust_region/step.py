@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from ascpo.trust_region.fisher import gauss_newton
-from ascpo.trust_region.line_search import Evaluation, Found
+from ascpo.trust_region.line_search import Evaluation, LineSearchResult
 from ascpo.trust_region.settings import TrustRegion
 from ascpo.trust_region.signal import Part, measure
 
@@ -108,8 +108,8 @@ class Step(Protocol):
         ...
 
 
-def searched(
-    found: Found,
+def line_search_report(
+    found: LineSearchResult,
     start: Evaluation,
     *,
     case: Int[Array, ""],

@@ -19,7 +19,7 @@ from ascpo.runs.serialization import Plain, flat, to_plain
 from ascpo.sweep.evaluation import HeldOutEpisodes
 from ascpo.sweep.jobs import Batch, Job
 from ascpo.sweep.overrides import nested
-from ascpo.tuning.judgement import Judgement, is_hopeless, judge
+from ascpo.tuning.scoring import TrialScore, is_hopeless, score
 from ascpo.tuning.space import Axis
 
 FIRST_SEED = 1_000_000
@@ -122,8 +122,8 @@ class Search:
             self.fail(trial.number)
             raise
 
-    def end(self, number: int, batch: Batch) -> Judgement:
-        found = judge(batch, self.setup.confidence)
+    def end(self, number: int, batch: Batch) -> TrialScore:
+        found = score(batch, self.setup.confidence)
         attributes = {name: getattr(found, name) for name in ("violations", "episodes", "certified")}
         self._set_attributes(number, attributes, self.setup.probability - found.certified)
         self.study.tell(number, found.mean_return)

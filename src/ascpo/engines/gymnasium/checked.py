@@ -189,8 +189,8 @@ def _call(work: Callable[[], T], name: str) -> T:
     try:
         return work()
     except FAILURES as error:
-        told = wrong_number_of_values(error) if name == "step" else ""
-        raise Faulty(told or f"{name} raises {described(error)}.") from error
+        sentence = wrong_number_of_values(error) if name == "step" else ""
+        raise Faulty(sentence or f"{name} raises {described(error)}.") from error
 
 
 def _rewarded(reward: object) -> float:

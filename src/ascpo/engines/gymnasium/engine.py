@@ -32,12 +32,12 @@ from ascpo.engines.gymnasium.checked import Expected, Fault, Moved, Step
 from ascpo.engines.gymnasium.errors import Faulty, Unsuitable
 from ascpo.engines.gymnasium.inspection import ENDLESS, inspect
 from ascpo.engines.gymnasium.naming import AnyEnv, MakeEnv, name_of, named
-from ascpo.engines.gymnasium.processes import InProcesses, inspect_apart
+from ascpo.engines.gymnasium.processes import SubprocessCopies, inspect_apart
 from ascpo.engines.gymnasium.program import policy_program
 from ascpo.engines.gymnasium.recovery import Recovery
 from ascpo.engines.gymnasium.seeding import DrawnSeeds, EpisodeSeeds, ListedSeeds
 from ascpo.engines.gymnasium.trial import NEGATIVE
-from ascpo.engines.gymnasium.vectorization import Copies, InTurn
+from ascpo.engines.gymnasium.vectorization import Copies, SyncCopies
 from ascpo.engines.inspection import refuse_limit
 from ascpo.engines.replay import Scene, SceneChoice, ScenePool
 from ascpo.engines.settings import STEP_TIMEOUT
@@ -91,7 +91,9 @@ class GymnasiumEngine:
         self._recovery = Recovery(restart_limits, num_envs)
         expected = Expected(*found.spaces, len(found.cost_names), found.has_margins, max_episode_steps)
         self._copies: Copies = (
-            InProcesses(make, num_envs, expected, step_timeout) if processes else InTurn(make, num_envs, expected)
+            SubprocessCopies(make, num_envs, expected, step_timeout)
+            if processes
+            else SyncCopies(make, num_envs, expected)
         )
         for env, fault in self._copies.unmade.items():
             self._copies.close()

@@ -59,18 +59,18 @@ def inspect_apart(make: MakeEnv) -> EnvInspection:
     raise Unsuitable(*faults) from cause
 
 
-class InProcesses:
+class SubprocessCopies:
     """Copies, each in a process of its own."""
 
     def __init__(self, make: MakeEnv, num_envs: int, expected: Expected, step_timeout: float = STEP_TIMEOUT) -> None:
-        self._seconds, self._patience = step_timeout, max(_SLOWER * step_timeout, _AT_LEAST)
+        self._step_timeout, self._reset_timeout = step_timeout, max(_SLOWER * step_timeout, _AT_LEAST)
         self._start = partial(_Copy, _serve, make, expected)
         self._copies: list[_Copy] = []
         try:
             # All start before the first has to be ready.
             for _ in range(num_envs):
                 self._copies.append(self._start())
-            made = {env: copy.receive(self._patience, "Making it") for env, copy in enumerate(self._copies)}
+            made = {env: copy.receive(self._reset_timeout, "Making it") for env, copy in enumerate(self._copies)}
         except BaseException:
             self.close()
             raise
@@ -78,15 +78,15 @@ class InProcesses:
         """Copies that could not be made."""
 
     def reset(self, seeds: Mapping[int, int]) -> dict[int, Observation | Fault]:
-        return self._ask("reset", seeds, self._patience)
+        return self._ask("reset", seeds, self._reset_timeout)
 
     def step(self, actions: Mapping[int, np.ndarray]) -> dict[int, Step | Fault]:
-        return self._ask("step", actions, self._seconds)
+        return self._ask("step", actions, self._step_timeout)
 
     def restart(self, env: int) -> Fault | None:
         self._copies[env].kill()
         self._copies[env] = self._start()
-        found = self._copies[env].receive(self._patience, "Making it")
+        found = self._copies[env].receive(self._reset_timeout, "Making it")
         return found if isinstance(found, Fault) else None
 
     def close(self) -> dict[int, Fault]:

@@ -32,7 +32,7 @@ class Copies(Protocol):
         ...
 
 
-class InTurn:
+class SyncCopies:
     """One copy after the other, in this process. What kills a copy kills all."""
 
     def __init__(self, make: MakeEnv, num_envs: int, expected: Expected) -> None:

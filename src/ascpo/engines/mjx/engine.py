@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ascpo.engines.contract import Noises, Rollout, RunBatch, Snapshot, Thetas, check_snapshots
 from ascpo.engines.divergence import NOT_FINITE, Divergence, Divergences
-from ascpo.engines.gathering import here
+from ascpo.engines.gathering import gather
 from ascpo.engines.mjx import program, scenes
 from ascpo.engines.mjx.physics import Implementation, Physics, Pose, Unserved
 from ascpo.engines.mjx.program import CHUNK, Carry, by_run, by_simulation
@@ -77,7 +77,7 @@ class MjxEngine(TaskSizes):
     def offer(self, pools: Sequence[ScenePool | None]) -> None:
         self._pool: scenes.Pool | None = None
         if self._rule is not None:
-            joined = self._everywhere(scenes.joined_pools(self._batches, here(list(pools))))
+            joined = self._everywhere(scenes.joined_pools(self._batches, gather(list(pools))))
             drawn = scenes.draw_pool(self.task, self._rule, self._words, joined)
             self._pool = scenes.Pool(self._rule, *map(self._everywhere, drawn[1:]))
 
@@ -96,7 +96,7 @@ class MjxEngine(TaskSizes):
 
     def snapshots(self) -> Callable[[int], Snapshot]:
         # What is on the device never changes: nothing has to be copied before it is wanted.
-        return functools.partial(self._snapshot, here(self._carry), self._seeds, self._pool)
+        return functools.partial(self._snapshot, gather(self._carry), self._seeds, self._pool)
 
     def restore(self, snapshots: Sequence[Snapshot]) -> None:
         check_snapshots(snapshots, self._seeds.shape[1], self.envs_per_run)
@@ -160,8 +160,8 @@ class MjxEngine(TaskSizes):
             self._carry, rollouts, diverged, (used, broken) = step(upcoming=self._upcoming)
         self._used = int(used)
         if broken:
-            told = here([(rollout.done, rollout.scene) for rollout in rollouts])
-            self._report(here(before), told, np.asarray(here(diverged)))
+            ended_and_scenes = gather([(rollout.done, rollout.scene) for rollout in rollouts])
+            self._report(gather(before), ended_and_scenes, np.asarray(gather(diverged)))
         return rollouts
 
     def _take_seeds(self, seeds: Int[np.ndarray, "env run"]) -> None:
@@ -195,11 +195,11 @@ class MjxEngine(TaskSizes):
     def _report(
         self,
         before: Carry,
-        told: list[tuple[Bool[Array, "time env _run"], Scene | None]],
+        ended_and_scenes: list[tuple[Bool[Array, "time env _run"], Scene | None]],
         diverged: Bool[np.ndarray, "time env run"],
     ) -> None:
         """Find out where simulations broke down, from where the chunk began, what ended and what was played."""
-        ended, played = zip(*told, strict=True)
+        ended, played = zip(*ended_and_scenes, strict=True)
         done = np.concatenate(ended, axis=-1)
         steps = np.asarray(packed_memory(self.task).unpack(before.rows).step)
         episodes = np.asarray(before.episodes) + np.cumsum(done, axis=0) - done

@@ -206,8 +206,8 @@ def _discreet(model: MjxModel) -> MjxModel:
     """Warp's model, which keeps to itself that a solver stopped at its last iteration: in single precision most do."""
     from mujoco.mjx.third_party.mujoco_warp import OverflowType
 
-    told = OverflowType.ALL & ~OverflowType.ITERATIONS & ~OverflowType.LS_ITERATIONS
-    return model.tree_replace({"opt._impl.warn_overflow": int(told)})
+    warned = OverflowType.ALL & ~OverflowType.ITERATIONS & ~OverflowType.LS_ITERATIONS
+    return model.tree_replace({"opt._impl.warn_overflow": int(warned)})
 
 
 def _may_align(model: mujoco.MjModel) -> list[int]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ascpo.runs.callbacks.callback import EpochRecord, TrainingPlan
-from ascpo.runs.callbacks.stopping import Metric, metric_of
+from ascpo.runs.callbacks.early_stopping import Metric, metric_of
 from ascpo.runs.tables import Row, as_written
 
 BEST = "policy-best.safetensors"

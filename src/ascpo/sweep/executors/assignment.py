@@ -27,18 +27,18 @@ class Assignment:
 
     jobs: tuple[list[object], ...]
     threads: int
-    sign: str
+    marker: str
     """A file of the driver that this machine sees if both share a file system. Empty if the runs' files are sent."""
     files: bytes = b""
     """The runs so far, if they are sent."""
     version: str = ""
 
     @staticmethod
-    def of(batch: Batch, threads: int, sign: Path | None) -> "Assignment":
+    def of(batch: Batch, threads: int, marker: Path | None) -> "Assignment":
         jobs = [replace(job, directory=job.directory.absolute()) for job in batch]
-        files = b"" if sign else pack([job.directory for job in batch])
+        files = b"" if marker else pack([job.directory for job in batch])
         data = tuple(job.to_data() for job in jobs)
-        return Assignment(data, threads, str(sign.absolute()) if sign else "", files, version("ascpo"))
+        return Assignment(data, threads, str(marker.absolute()) if marker else "", files, version("ascpo"))
 
     def batch(self) -> Batch:
         return tuple(map(Job.from_data, self.jobs))
@@ -50,10 +50,10 @@ def train_here(assignment: Assignment, send: Callable[[bytes], None] | None = No
         return End(f"this machine has ascpo {installed}, and the sweep has {assignment.version}. Install the same.")
     batch = assignment.batch()
     with contextlib.ExitStack() as stack:
-        if assignment.sign:
-            if not _appears(Path(assignment.sign)):
+        if assignment.marker:
+            if not _appears(Path(assignment.marker)):
                 return End(
-                    f"this machine does not see {assignment.sign}. Use a shared directory as --out, or --files sent"
+                    f"this machine does not see {assignment.marker}. Use a shared directory as --out, or --files sent"
                 )
         else:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ascpo-")))

@@ -19,7 +19,7 @@ from ascpo.sweep.executors.contract import UNLIMITED, End, Resources, needs_gpu
 from ascpo.sweep.executors.packing import unpack
 from ascpo.sweep.jobs import Batch, Job
 
-_NEWS_EVERY = 1.0
+_POLL_EVERY = 1.0
 """Seconds between two questions to the mailbox."""
 _TIME_TO_SAVE = 120.0
 _TIME_TO_ANSWER = 10.0
@@ -55,16 +55,16 @@ def train_task(assignment: Assignment, task: int, mailbox: Remote) -> End:
     """What a worker of Ray does."""
     import ray
 
-    heed_cancellation()
+    restore_interrupts()
     node = ray.get_runtime_context().get_node_id()
     mailbox.started.remote(task, f"{socket.gethostname()} ({node[:4]})")
-    if assignment.sign:
+    if assignment.marker:
         return train_here(assignment)
     # The runs have arrived before their end is told.
     return train_here(assignment, lambda files: ray.get(mailbox.send.remote(task, files)))
 
 
-def heed_cancellation() -> None:
+def restore_interrupts() -> None:
     """Ray cancels a task with an interruption, which all workers ignore if a shell started Ray in the background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -75,17 +75,17 @@ class OnRay:
     slots = most_runs = UNLIMITED
 
     def __init__(
-        self, address: str, resources: Resources, sign: Path | None, train: Callable[..., End] = train_task
+        self, address: str, resources: Resources, marker: Path | None, train: Callable[..., End] = train_task
     ) -> None:
-        """`sign` is a file that every machine sees, if they share a file system. `train` is what a worker does."""
+        """`marker` is a file that every machine sees, if they share a file system. `train` is what a worker does."""
         self._ray = connected(address)
-        self._resources, self._sign = resources, sign
+        self._resources, self._marker = resources, marker
         self._threads = resources.cores or 1
         self._mailbox: Remote = self._ray.remote(Mailbox).options(num_cpus=0, max_restarts=-1).remote()
         self._train: Remote = self._ray.remote(train)
         self._tasks: dict[int, tuple[Remote, Path]] = {}
         self._nodes: dict[int, str] = {}
-        self._count, self._asked, self._news = 0, 0.0, None
+        self._count, self._asked, self._pending_mail = 0, 0.0, None
 
     @property
     def side_by_side(self) -> int:
@@ -99,14 +99,14 @@ class OnRay:
         return [self._submit(batch) for batch in batches]
 
     def poll(self) -> Mapping[int, End]:
-        self._hear()
+        self._read_mailbox()
         tasks = {task: ref for task, (ref, _) in self._tasks.items()}
         ready: set[Remote] = set()
         if tasks:
             ready |= set(self._ray.wait(list(tasks.values()), num_returns=len(tasks), timeout=0)[0])
         ended = {task: self._end(ref) for task, ref in tasks.items() if ref in ready}
-        if ended and self._sign is None:
-            self._hear(wait=True)
+        if ended and self._marker is None:
+            self._read_mailbox(wait=True)
         for task in ended:
             del self._tasks[task]
             self._nodes.pop(task, None)
@@ -121,7 +121,7 @@ class OnRay:
             self._ray.cancel(ref)
         if refs:
             self._ray.wait(refs, num_returns=len(refs), timeout=_TIME_TO_SAVE)
-        self._hear(wait=True)
+        self._read_mailbox(wait=True)
         for task in tasks:
             del self._tasks[task]
 
@@ -135,7 +135,7 @@ class OnRay:
         wanted = {"num_cpus": self._threads, "num_gpus": gpus, "max_retries": 0}
         if self._resources.memory:
             wanted["memory"] = int(self._resources.memory * 1e9)
-        assignment = Assignment.of(batch, self._threads, self._sign)
+        assignment = Assignment.of(batch, self._threads, self._marker)
         ref = self._train.options(**wanted).remote(assignment, self._count, self._mailbox)
         self._tasks[self._count] = ref, batch[0].directory.parent
         return self._count
@@ -152,15 +152,15 @@ class OnRay:
         except errors.RayError as error:
             return End(f"Ray lost its worker ({type(error).__name__})", lost=True)
 
-    def _hear(self, wait: bool = False) -> None:
+    def _read_mailbox(self, wait: bool = False) -> None:
         """Take what the mailbox has. Nobody waits for a slow answer, unless runs are in it that have ended."""
-        if self._news is None and (wait or time.monotonic() - self._asked > _NEWS_EVERY):
-            self._news, self._asked = self._mailbox.take.remote(), time.monotonic()
-        if self._news is None or not (wait or self._ray.wait([self._news], timeout=0)[0]):
+        if self._pending_mail is None and (wait or time.monotonic() - self._asked > _POLL_EVERY):
+            self._pending_mail, self._asked = self._mailbox.take.remote(), time.monotonic()
+        if self._pending_mail is None or not (wait or self._ray.wait([self._pending_mail], timeout=0)[0]):
             return
-        news, self._news = self._news, None
+        mail, self._pending_mail = self._pending_mail, None
         try:
-            nodes, files = self._ray.get(news, timeout=_TIME_TO_SAVE)
+            nodes, files = self._ray.get(mail, timeout=_TIME_TO_SAVE)
         except self._ray.exceptions.RayError:
             return
         self._nodes |= {task: node for task, node in nodes.items() if task in self._tasks}
@@ -182,7 +182,7 @@ def connected(address: str) -> ModuleType:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if address != "ray":
         try:
-            _knock(address)
+            _check_reachable(address)
             ray.init(address, **quiet)
         except (ConnectionError, ImportError, OSError, RuntimeError, ValueError) as error:
             why = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
@@ -199,6 +199,6 @@ def connected(address: str) -> ModuleType:
     return ray
 
 
-def _knock(address: str) -> None:
+def _check_reachable(address: str) -> None:
     host, _, port = address.removeprefix("ray://").rpartition(":")
     socket.create_connection((host.strip("[]"), int(port)), _TIME_TO_ANSWER).close()

@@ -20,7 +20,7 @@ from ascpo.sweep.executors.contract import UNLIMITED, End, Resources, needs_gpu
 from ascpo.sweep.jobs import Batch, Job
 
 _POLL_EVERY = 2.0
-_PATIENCE = 60.0
+_QUEUE_TIMEOUT = 60.0
 """Seconds that SLURM may take to list its queue."""
 _SLOW_FILES = 15.0
 """Seconds until the result of a job that has ended must be seen."""
@@ -52,10 +52,10 @@ class OnSlurm:
     slots = most_runs = UNLIMITED
 
     def __init__(
-        self, folder: Path, resources: Resources, parameters: Mapping[str, object], sign: Path, cluster: str = "slurm"
+        self, folder: Path, resources: Resources, parameters: Mapping[str, object], marker: Path, cluster: str = "slurm"
     ) -> None:
         """`folder` keeps the files of the jobs. `cluster` is `local` in tests, where submitit uses processes."""
-        self._resources, self._parameters, self._sign = resources, dict(parameters), sign
+        self._resources, self._parameters, self._marker = resources, dict(parameters), marker
         self._folder, self._cluster = folder.absolute(), cluster
         self._threads = resources.cores or 1
         self._executors = {gpu: self._executor(gpu) for gpu in (False, True)}
@@ -75,7 +75,7 @@ class OnSlurm:
             mine = [i for i, batch in enumerate(batches) if needs_gpu(batch[0]) == gpu]
             if not mine:
                 continue
-            assignments = [Assignment.of(batches[i], self._threads, self._sign) for i in mine]
+            assignments = [Assignment.of(batches[i], self._threads, self._marker) for i in mine]
             jobs = executor.map_array(Training(), assignments) if len(mine) > 1 else []
             for i, job in zip(mine, jobs or [executor.submit(Training(), assignments[0])], strict=True):
                 self._count += 1
@@ -184,7 +184,7 @@ def _queue() -> dict[str, str] | None:
     """My jobs that wait or run, and the machines of those that run. None if SLURM does not answer."""
     words = ["squeue", "--noheader", "--array", "--user", str(os.getuid()), "--format", "%i %N"]
     try:
-        answer = subprocess.run(words, capture_output=True, text=True, timeout=_PATIENCE, check=True).stdout
+        answer = subprocess.run(words, capture_output=True, text=True, timeout=_QUEUE_TIMEOUT, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return None
     return {number: node for number, _, node in (line.partition(" ") for line in answer.splitlines())}

@@ -39,7 +39,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Standing:
+class SweepStatus:
     """How far a sweep is."""
 
     runs: int
@@ -70,7 +70,7 @@ class Standing:
         return Group(*parts, *_rest(len(self.failed), "failed"))
 
 
-def standing_of(jobs: Sequence[Job], estimate: Estimate, slots: int = 1) -> Standing:
+def status_of(jobs: Sequence[Job], estimate: Estimate, slots: int = 1) -> SweepStatus:
     """How far a sweep is, from the files of its runs."""
     left = [job for job in jobs if not job.is_done()]
     claims = {job: claim.host for job in left if (claim := Claim.of(job.directory)) is not None}
@@ -81,10 +81,10 @@ def standing_of(jobs: Sequence[Job], estimate: Estimate, slots: int = 1) -> Stan
     }
     running = [Row((job,), host) for job, host in claims.items()]
     seconds = sum(estimate.seconds(job.config, job.epochs_left) for job in left if job.name not in failed)
-    return Standing(len(jobs), len(jobs) - len(left), failed, running, seconds / max(1, slots))
+    return SweepStatus(len(jobs), len(jobs) - len(left), failed, running, seconds / max(1, slots))
 
 
-class LiveBoard:
+class LiveProgress:
     """Progress of a sweep as one board that changes, for a terminal."""
 
     def __init__(self, jobs: Sequence[Job], estimate: Estimate, slots: int, console: Console) -> None:
@@ -94,7 +94,7 @@ class LiveBoard:
         self._done, self._failed = len(jobs) - len(self._epochs), dict[str, str]()
         self._nodes: Mapping[Batch, str] = {}
         self._drawn = 0.0
-        self._live = Live(self._standing().picture(), console=console, auto_refresh=False)
+        self._live = Live(self._status().picture(), console=console, auto_refresh=False)
         self._live.start()
 
     def start(self, batch: Batch) -> None:
@@ -127,18 +127,18 @@ class LiveBoard:
         self._draw()
         self._live.stop()
 
-    def _standing(self) -> Standing:
+    def _status(self) -> SweepStatus:
         for batch in self._nodes:
             self._estimate.learn(batch[0].run)
             self._epochs |= {job: job.epochs_left for job in batch if job in self._epochs}
         running = [Row(batch, node) for batch, node in self._nodes.items()]
         seconds = sum(self._estimate.seconds(job.config, epochs) for job, epochs in self._epochs.items())
         beside = max(1, min(self._slots, len(self._epochs)))
-        return Standing(self._runs, self._done, self._failed, running, seconds / beside)
+        return SweepStatus(self._runs, self._done, self._failed, running, seconds / beside)
 
     def _draw(self) -> None:
         self._drawn = time.monotonic()
-        self._live.update(self._standing().picture(), refresh=True)
+        self._live.update(self._status().picture(), refresh=True)
 
     def _say(self, sentence: str) -> None:
         self._live.console.print(sentence, markup=False)

@@ -11,7 +11,7 @@ is proportional to s where there is little signal, and all of the fraction where
 from jaxtyping import Array, Float
 
 
-def worth(signal: Float[Array, " m"] | None, half: float) -> Float[Array, " m"] | float:
+def signal_weight(signal: Float[Array, " m"] | None, half: float) -> Float[Array, " m"] | float:
     """s / (s + s₀): the part of its demand that each constraint keeps. s₀ = 0 keeps all, whatever the signal."""
     if not half:
         return 1.0

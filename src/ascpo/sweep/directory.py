@@ -30,7 +30,7 @@ _LOOKED_AT = 1.0
 
 
 @dataclass(frozen=True)
-class Record:
+class SweepDirectory:
     """The files of a sweep about itself."""
 
     out: Path
@@ -85,8 +85,8 @@ class Record:
             found = read_json(file) if file.exists() else {}
             return f"process {found.get('process', '?')} on {found.get('host', '?')}"
 
-    def ask_to_stop(self) -> None:
+    def request_stop(self) -> None:
         (self.folder / "stop").touch()
 
-    def is_to_stop(self) -> bool:
+    def stop_requested(self) -> bool:
         return (self.folder / "stop").exists()

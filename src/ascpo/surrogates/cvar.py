@@ -19,7 +19,7 @@ class CVaR:
 
     @property
     def quantity(self) -> str:
-        """What is kept under the limit, for a person."""
+        """A description of the bounded quantity."""
         return f"the mean cost of the worst {100 * (1 - self.alpha):g} % of the episodes"
 
     def surrogate(self, evidence: Evidence, weights: Weights) -> Float[Array, " m"]:

@@ -1,18 +1,18 @@
-"""How much of a demand a noisy gradient is worth.
+"""The weight of a demand whose gradient is noisy.
 
-A step of length f along a gradient of signal s lowers the constraint by f·s times what it predicts, on average. What is
-noise in it does harm that grows with f²: it moves the policy without aim. The best f is then proportional to s.
+On average, a step of length f along a gradient with signal s lowers the constraint by f·s times the predicted change.
+The noise in it moves the policy at random, which does harm that grows with f². So the best f is proportional to s.
 
     asked = fraction · s / (s + s₀)
 
-is proportional to s where there is little signal, and all of the fraction where there is much; s₀ asks for half.
+is proportional to s for a weak signal, and tends to the whole fraction for a strong one. At s = s₀ it is half of it.
 """
 
 from jaxtyping import Array, Float
 
 
 def signal_weight(signal: Float[Array, " m"] | None, half: float) -> Float[Array, " m"] | float:
-    """s / (s + s₀): the part of its demand that each constraint keeps. s₀ = 0 keeps all, whatever the signal."""
+    """s / (s + s₀): the part of its demand that each constraint keeps. With s₀ = 0 it keeps all."""
     if not half:
         return 1.0
     if signal is None:

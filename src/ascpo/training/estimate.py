@@ -1,4 +1,4 @@
-"""Estimates: what a rollout says about the policy that acted in it, and what the critics are to be fitted to."""
+"""Estimates from a rollout: advantages, episode statistics, and the batches that the critics are fitted to."""
 
 from dataclasses import replace
 from functools import partial
@@ -29,13 +29,13 @@ from ascpo.training.state import CriticQuality, Estimates, LearnerState, ShieldS
 
 Part = TypeVar("Part")
 _CHANGED = 1e-6
-"""A shield has changed an action that it moved by more than this."""
+"""A shield counts as having changed an action that it moved by more than this."""
 
 
 @partial(jax.jit, static_argnums=0)
 @precise
 def estimate(agent: Agent, state: LearnerState, rollout: Rollout) -> Estimates:
-    """Advantages, episodes, and batches for the critics."""
+    """All estimates of an epoch."""
     raw, seen = rollout.observation, partial(agent.seen, state.normaliser)
     rollout = replace(rollout, observation=seen(raw), next_observation=seen(rollout.next_observation))
     running, totals = accumulate_totals(state.running, rollout)
@@ -93,7 +93,7 @@ def _reward_estimates(
 def _with_trend(
     agent: Agent, state: LearnerState, rollout: Rollout, totals: EpisodeTotals, costs: Costs, estimates: Estimates
 ) -> Estimates:
-    """With what the last epochs measured, and with the number of episodes that the rollout's steps amount to."""
+    """Add the statistics of the last epochs, and the number of episodes that the steps of the rollout amount to."""
     sums = episode_sums(costs, rollout, agent.algorithm.limits_on)
     trend = _required(state.trend).after(sums, totals, agent.smoothing)
     episodes = replace(estimates.evidence.episodes, count=rollout.done.size / trend.length)
@@ -101,7 +101,7 @@ def _with_trend(
 
 
 def _with_replay(agent: Agent, pool: ReplayPool, rollout: Rollout, costs: Costs, estimates: Estimates) -> Estimates:
-    """With what every step counts, and the scenes that the next epoch may play again."""
+    """Add the weight of every step, and the scenes that the next epoch may replay."""
     trend, scene = _required(estimates.evidence.trend), rollout.scene
     if scene is None:
         raise ValueError("A rollout with replays must say which scenes it plays. Give the engine a batch with replay.")
@@ -121,7 +121,7 @@ def _costs(agent: Agent, state: LearnerState, rollout: Rollout, nu: Float[Array,
 def _near_miss_costs(
     agent: Agent, near_miss: NearMiss, rollout: Rollout, nu: Float[Array, "time env m"]
 ) -> tuple[Costs, NearMiss]:
-    """The costs that learning sees, and near misses after the epoch."""
+    """The costs that include near misses, and the state of the near misses after the epoch."""
     if rollout.signed_cost is None:
         raise ValueError("The rollout does not say how near its costs are. Give the engine's margins.")
     seen = near_miss.seen(rollout.signed_cost)
@@ -133,7 +133,7 @@ def _near_miss_costs(
 def _nu_of_steps(
     state: LearnerState, rollout: Rollout
 ) -> tuple[Float[Array, "time env m"], Float[Array, "env m"] | None]:
-    """ν in every step, and of the episodes that go on."""
+    """ν of the episode of every step, and of the episodes that continue in the next rollout."""
     if state.policy.nu is None or state.episode_nu is None:
         return jnp.zeros_like(rollout.cost), None
     return nu_of_episodes(rollout.done, state.episode_nu, state.policy.nu)
@@ -148,9 +148,9 @@ def _with_costs(
     accrued: Costs,
     estimates: Estimates,
 ) -> Estimates:
-    """With the advantages of the cost signals, and the window that their critics are fitted to.
+    """Add the advantages of the cost signals, and the window that their critics are fitted to.
 
-    The window keeps raw observations: what the networks see of them changes with the units of every epoch.
+    The window keeps raw observations, because their units change after every epoch.
     """
     done, cvar, fresh = rollout.done, agent.algorithm.cvar, rollout.fresh
     counts = estimates.evidence.step_weights
@@ -184,7 +184,7 @@ def _cost_advantages(
     value: Float[Array, "time env k"],
     next_value: Float[Array, "time env k"],
 ) -> Advantages:
-    """Of every cost signal, each summed up in its own way."""
+    """The advantages of every cost signal, each with its own discount and λ."""
     chosen = agent.settings.cost_gae_lambda
     found = [
         gae(
@@ -203,7 +203,7 @@ def _cost_advantages(
 
 
 def _with_shield(agent: Agent, shield: Shield, state: ShieldState, rollout: Rollout, estimates: Estimates) -> Estimates:
-    """With what the shield did, and what it is to be fitted to."""
+    """Add the batch that the shield is fitted to, and how often and how far it changed actions."""
     taken = rollout.taken
     if taken is None:
         raise ValueError("A shielded policy's rollout must say which actions were taken. Give the engine its actor.")
@@ -219,17 +219,17 @@ def _with_shield(agent: Agent, shield: Shield, state: ShieldState, rollout: Roll
 
 
 def _measured_signal(signal: Float[Array, "time env k"], counts: StepWeights | None) -> Float[Array, "time env k"]:
-    """The signals of fresh scenes, scaled to all steps."""
+    """The signals, where steps of replayed scenes count 0 and those of fresh scenes make up for them."""
     return signal if counts is None else signal * counts.reward[..., None]
 
 
 def _in_fresh_scenes(fresh: Bool[Array, "time env"] | None, which: Bool[Array, "time env"]) -> Bool[Array, "time env"]:
-    """Those of the steps that are in fresh scenes."""
+    """Which of these steps are in fresh scenes."""
     return which if fresh is None else which & fresh
 
 
 def _required(part: Part | None) -> Part:
-    """A part of the state that an algorithm with cost critics has."""
+    """A part of the state that every algorithm with cost critics has."""
     if part is None:
         raise ValueError("The state has no part for costs: begin with what `Agent.init` gives.")
     return part

@@ -1,4 +1,4 @@
-"""Fitting the critics of an agent, each to its own batch."""
+"""Fitting the critics and the shield of an agent, each to its own batch."""
 
 from dataclasses import replace
 from functools import partial

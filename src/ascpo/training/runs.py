@@ -1,8 +1,8 @@
-"""The runs of one agent, along one axis, and how learning is mapped over it.
+"""The runs of one agent as one axis, and the maps that apply learning to all of them.
 
-On the host each run goes through the same programs as if it were alone, so the numbers are the same. On an accelerator
-the runs are an axis of one program, which takes little longer than one of them; sums are then taken in another order,
-and the numbers differ by rounding.
+On the host, each run goes through the same programs as if it were alone, and has the same numbers. On an accelerator,
+the runs are an axis of one program, which takes little longer than a single run. There sums have another order, so that
+numbers differ by rounding.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ Lap = Callable[[str], None]
 
 
 def nth(tree: Tree, i: int) -> Tree:
-    """One of a stack of records."""
+    """Element i of a tree of stacked arrays."""
     leaves = jax.tree.leaves(tree)
     if all(isinstance(leaf, np.ndarray) for leaf in leaves):
         return jax.tree.map(lambda leaf: leaf[i], tree)
@@ -75,7 +75,7 @@ class RunMap(Protocol):
 
 
 class HostMap:
-    """One run after the other. A batch is a list."""
+    """Applies functions to one run after the other. The form is a list."""
 
     def stack(self, runs: Sequence[Tree]) -> list[Tree]:
         return list(runs)
@@ -95,7 +95,7 @@ class HostMap:
 
 
 class VectorMap:
-    """All runs at once, as an axis of one program. A batch is a tree of stacked arrays."""
+    """Applies functions to all runs at once, as one program. The form is a tree of stacked arrays."""
 
     def stack(self, runs: Sequence[Tree]) -> Tree:
         return jax.tree.map(lambda *leaves: jnp.stack(leaves), *runs)
@@ -115,17 +115,17 @@ class VectorMap:
 
 @lru_cache(maxsize=128)
 def vectorised(function: OfRun, agent: Agent) -> jax.stages.Wrapped:
-    """The function of all runs, as one program."""
+    """The function for all runs, as one program."""
     return jax.jit(jax.vmap(partial(function, agent)))
 
 
 def fastest_map() -> RunMap:
-    """An accelerator has room for all runs at once, a host for one."""
+    """`VectorMap` on an accelerator, `HostMap` on the host."""
     return HostMap() if jax.default_backend() == "cpu" else VectorMap()
 
 
 class RunGroup:
-    """Runs of one agent, and where they stand."""
+    """Runs of one agent, and their states."""
 
     def __init__(self, agent: Agent, states: Sequence[LearnerState], over_runs: RunMap | None = None) -> None:
         self.agent = agent
@@ -137,13 +137,13 @@ class RunGroup:
         return self._count
 
     def act(self) -> tuple[Float[Array, "run q"], Float[Array, "run time env act"]]:
-        """What the actors go by in the next epoch: parameters and noise."""
+        """The parameters and the noise with which the actors act in the next epoch."""
         self._states, noise = self._map(Agent.noise, self.agent, self._states)
         theta = self._map(Agent.acting, self.agent, self._states)
         return self._map.arrays(theta), self._map.arrays(noise)
 
     def scenes(self) -> Int[Array, "run slot 2"] | None:
-        """Those that the next epoch may play again. None if it plays fresh ones alone."""
+        """The scenes that the next epoch may replay. None if it plays fresh scenes only."""
         if not self.agent.settings.replay.share:
             return None
         return self._map.arrays(self._map(_offered_scenes, self.agent, self._states))
@@ -165,22 +165,22 @@ class RunGroup:
         return [over_runs.nth(host, i) for i in range(len(self))]
 
     def cut(self) -> None:
-        """All episodes have been cut."""
+        """Update the states after all running episodes were cut off."""
         self._states = self._map(Agent.cut, self.agent, self._states)
 
     def state(self, i: int) -> Callable[[], LearnerState]:
-        """Where a run stands now, to be had later."""
+        """A function that returns the present state of a run, also after later epochs."""
         now = gather(self._states)
         return lambda: self._map.nth(now, i)
 
     def acting_programs(self) -> list[Program]:
-        """Those that an epoch begins with."""
+        """The programs that prepare the rollout."""
         if not isinstance(self._map, VectorMap):
             return []
         return [(vectorised(function, self.agent), (self._states,)) for function in (Agent.noise, Agent.acting)]
 
     def learning_programs(self) -> list[Program]:
-        """Those of the rest of an epoch."""
+        """The programs that learn from the rollout."""
         if not isinstance(self._map, VectorMap):
             return []
         before, rollouts = self._states, self._rollout_shapes()
@@ -199,7 +199,7 @@ class RunGroup:
         return called
 
     def _rollout_shapes(self) -> Rollout:
-        """The shape of what will come."""
+        """A rollout of shapes instead of arrays."""
         sizes, horizon = self.agent.sizes, self.agent.settings.horizon
 
         def of_shape(*rest: int, dtype: DTypeLike = jnp.float32) -> PyTree:
@@ -215,7 +215,7 @@ class RunGroup:
 
 @partial(jax.jit, static_argnums=0)
 def _update_normaliser(agent: Agent, state: LearnerState, rollout: Rollout) -> LearnerState:
-    """The state with the statistics of one more rollout."""
+    """Add the observations of a rollout to the statistics of the normaliser."""
     if state.normaliser is None:
         return state
     return replace(state, normaliser=state.normaliser.after(rollout.observation[..., : agent.sizes.observation]))
@@ -229,10 +229,10 @@ def _offered_scenes(agent: Agent, state: LearnerState) -> Int[Array, "slot 2"]:
 
 @contextlib.contextmanager
 def compiling(groups: Sequence[RunGroup]) -> Iterator[Callable[[], None]]:
-    """Compile all programs at the same time: those of an accelerator take a quarter of a minute each.
+    """Compile all programs in parallel. On an accelerator each takes a quarter of a minute.
 
-    Those that learn are compiled while the first rollout is collected, whose own programs take as long; the function
-    waits for them. All are found when they are first called. Where nothing is kept on disk, there is nothing to gain.
+    The programs that learn are compiled while the first rollout is collected. The function that this context manager
+    yields waits for them. Compiled programs are passed on by JAX's cache on disk, so that without one nothing is done.
     """
     if not jax.config.values["jax_compilation_cache_dir"]:
         yield lambda: None

@@ -21,7 +21,7 @@ KEPT_POLICIES = 20
 
 @dataclass(frozen=True)
 class Settings:
-    """What a training is made of, beside its environment and its algorithm."""
+    """The settings of a training that do not depend on the algorithm."""
 
     num_envs: Annotated[int, Range(at_least=1, at_most=MAX_ENVS)] = 30
     """Number of environments that run side by side."""
@@ -105,7 +105,7 @@ class Settings:
 
 
 def inert_settings(settings: Settings, algorithm: "Algorithm") -> dict[str, InertSetting]:
-    """The settings that were changed and change nothing for this algorithm, by name (`cost_fit.window`)."""
+    """The settings that differ from the defaults but change nothing for this algorithm, by name (`cost_fit.window`)."""
     critics, unused = algorithm.cost_critics, dict[str, str]()
     if critics is None:
         names = ("cost_fit", "cost_gae_lambda", "output_bias", "near_miss", "near_miss_end", "replay")
@@ -133,7 +133,7 @@ def inert_settings(settings: Settings, algorithm: "Algorithm") -> dict[str, Iner
 
 
 def _changed(settings: Dataclass, usual: Dataclass, group: str = "") -> Iterator[tuple[str, object]]:
-    """The settings that differ from the usual ones, by name."""
+    """The settings that differ from the defaults, by name."""
     for name in usual.__dataclass_fields__:
         value, default = getattr(settings, name), getattr(usual, name)
         if isinstance(default, Dataclass):
@@ -143,7 +143,7 @@ def _changed(settings: Dataclass, usual: Dataclass, group: str = "") -> Iterator
 
 
 def refuse_inert(settings: Settings, algorithm: "Algorithm") -> None:
-    """A setting that changes nothing is an error."""
+    """Raise an error for a setting that changes nothing."""
     from ascpo.surrogates.target import Feedback
 
     for inert in inert_settings(settings, algorithm).values():
@@ -161,7 +161,7 @@ def refuse_inert(settings: Settings, algorithm: "Algorithm") -> None:
 
 
 def refuse_unkeepable(settings: Settings, algorithm: "Algorithm") -> None:
-    """No cost is below zero, so every state breaks a limit below it: violations would tell nothing."""
+    """Raise an error for limits below zero: no cost is negative, so every state would count as a violation."""
     lowest = min(settings.limits) - settings.margin
     if algorithm.counts_violations and lowest < 0.0:
         raise BadSetting(

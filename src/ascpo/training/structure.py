@@ -1,4 +1,4 @@
-"""The networks of an agent, and what is left of those that act without their parameters."""
+"""The networks of an agent, and the structure of those that act: the networks without their parameters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PyTree
 
 
 class Networks(NamedTuple):
-    """The networks of an agent, or parts of them."""
+    """The networks of an agent, or one part of each, such as its parameters."""
 
     policy: PyTree
     value: PyTree
@@ -20,7 +20,7 @@ class Networks(NamedTuple):
 
 @dataclass(frozen=True)
 class Structure:
-    """Policy and shield without their parameters, and the way back from vectors of parameters to networks."""
+    """Policy and shield without their parameters, and functions that turn vectors into their parameters."""
 
     policy: PyTree
     shield: PyTree

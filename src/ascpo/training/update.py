@@ -1,4 +1,4 @@
-"""The update: one step of the policy, and of what decides the price of costs."""
+"""The update: one step of the policy, of the multiplier of a penalty, and of the value at risk."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,7 +27,7 @@ from ascpo.trust_region.step import Problem, StepReport
 def update(
     agent: Agent, state: LearnerState, rollout: Rollout, estimates: Estimates
 ) -> tuple[LearnerState, StepReport, Float[Array, ""]]:
-    """The state after the step, what the step did, and the share of the region that the constraints could get."""
+    """The state after the step, a report of the step, and the share of the region that the constraints may take."""
     observed = state.normaliser, rollout.observation
     policy, report, cap = _update(agent, state.policy, *observed, rollout.action, estimates.evidence)
     recent = None if state.recent is None else remember(state.recent, policy.theta)
@@ -120,7 +120,7 @@ def _problem(
 def _half_batch(
     agent: Agent, trend: SignalTrend | None, constraints: Callable[[Float[Array, " p"]], Float[Array, " m"]]
 ) -> Part | None:
-    """Every second environment, where the signal is measured at all: other episodes, so independent noise."""
+    """Every second environment, if the signal is measured. Its episodes differ from the others', so does its noise."""
     n = agent.sizes.num_envs
     if trend is None or n < 2:
         return None
@@ -134,7 +134,7 @@ def _multiplier(
     penalty, limits = agent.algorithm.penalty, agent.learning_limits
     if penalty is None or penalty.multiplier is None:
         return multiplier
-    # By the last epochs: the episodes that finished in this one are the quickest, where horizons are short.
+    # From the last epochs, since with short horizons only the quickest episodes finish within one epoch.
     violation = penalty.violation(evidence.of_last_epochs(), limits) if penalty.violation else limits
     cost_to_go = None if evidence.cost_to_go is None else evidence.cost_to_go - limits
     if cost_to_go is not None and evidence.step_weights is not None:
@@ -145,7 +145,7 @@ def _multiplier(
 
 
 def _charged_part(agent: Agent, evidence: Evidence) -> Float[Array, ""] | float:
-    """The part of the price of costs that is not waived for time-outs."""
+    """The part of the price of costs that is left after the waiver for time-outs."""
     waiver = agent.settings.timeout_waiver
     return charged_part(jnp.asarray(evidence.of_last_epochs().episodes.timeout_rate), waiver) if waiver else 1.0
 
@@ -154,6 +154,6 @@ def _value_at_risk(nu: Float[Array, " m"] | None, evidence: Evidence) -> Float[A
     """ν after the epoch."""
     if nu is None or evidence.cost_tail is None or evidence.trend is None:
         return nu
-    # An epoch counts by its episodes: the first one in full.
+    # Epochs are weighted by their numbers of episodes, so that the first one counts in full.
     weight = evidence.episodes.finished / jnp.maximum(evidence.trend.sums.ended, 1.0)
     return nu + weight * (evidence.cost_tail.quantile - nu)

@@ -1,4 +1,4 @@
-"""Products with the Gauss–Newton (Fisher) matrix F = mean of Jᵀ G J, without ever forming it.
+"""Products with the Gauss–Newton (Fisher) matrix F = mean of Jᵀ G J, without forming the matrix.
 
 J is the Jacobian of a model's outputs at one sample, G the metric of the outputs there. For a divergence between
 distributions, G its Hessian in their parameters, F is the Hessian of the mean divergence at the point itself.
@@ -17,8 +17,8 @@ def gauss_newton(
 ) -> Callable[[Vector], Vector]:
     """v ↦ (F + damping·I) v.
 
-    `outputs` gives all samples' outputs, any pytree; `metric(outputs, tangent)` is G·tangent, divided by the number
-    of samples.
+    `outputs` returns the outputs of all samples, as any pytree. `metric(outputs, tangent)` is G·tangent, divided by
+    the number of samples.
     """
     at_theta, pushforward = jax.linearize(outputs, theta)
     pullback = jax.linear_transpose(pushforward, theta)

@@ -1,4 +1,4 @@
-"""Backtracking: the first of x, ρx, ρ²x, … that keeps what the model promised."""
+"""Backtracking: the first of the steps x, ρx, ρ²x, … that is acceptable for the true functions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,16 +22,16 @@ class Evaluation:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class LineSearchResult:
-    """Where the search ended: at the centre itself if no step was good."""
+    """The result of a line search: the centre itself if no step was accepted."""
 
     theta: Float[Array, " p"]
     at: Evaluation
     exponent: Int[Array, ""]
-    """The step is ρ^exponent of the one proposed."""
+    """The step is ρ^exponent times the proposed one."""
     accepted: Bool[Array, ""]
 
     def step(self, x: Float[Array, " p"], factor: float) -> Float[Array, " p"]:
-        """The step that was taken of the one proposed."""
+        """The accepted step, from the proposed step x. 0 if none was accepted."""
         return jnp.where(self.accepted, factor**self.exponent * x, 0.0)
 
 
@@ -44,7 +44,7 @@ def backtrack(
     factor: float,
     trials: int,
 ) -> LineSearchResult:
-    """A step that is not finite is never accepted."""
+    """Search for an acceptable step. A step that is not finite is never accepted."""
 
     def unfinished(state: tuple[Array, Evaluation, Array]) -> Bool[Array, ""]:
         i, _, good = state

@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
-from numpy.typing import ArrayLike
 
 from ascpo.engines.functional.world import Transition, World
 from ascpo.engines.gymnasium.errors import FAILURES, Unsuitable, described
@@ -60,7 +59,7 @@ def _faults_of_attributes(world: World, limit: object) -> list[str]:
     plain = isinstance(names, tuple) and all(isinstance(x, str) and re.fullmatch(r"\w[\w.+-]*", x) for x in names)
     if not plain or not names or len(set(names)) < len(names):
         faults.append(f'cost_names is {names!r}. Give a tuple of different plain words, such as ("speed",).')
-    if not faults and any(np.shape(bound) != (world.action_size,) for bound in _given_bounds(world)):
+    if not faults and any(np.asarray(bound).shape != (world.action_size,) for bound in _given_bounds(world)):
         faults.append(
             f"action_bounds are not two arrays of {world.action_size} numbers. Give (low, high), one number for each "
             f"of the {world.action_size} actions."
@@ -76,7 +75,7 @@ def _is_count(number: object) -> bool:
     return isinstance(number, int) and not isinstance(number, bool) and number > 0
 
 
-def _given_bounds(world: World) -> tuple[ArrayLike, ...]:
+def _given_bounds(world: World) -> tuple[object, ...]:
     given = getattr(world, "action_bounds", None)
     return () if given is None else tuple(given) if len(given) == 2 else (given,)
 

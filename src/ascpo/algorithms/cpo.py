@@ -14,7 +14,7 @@ class CPO:
     """Settings of CPO."""
 
     target: TargetSettings = field(default_factory=TargetSettings)
-    """What every step is to achieve of the bound."""
+    """What every step aims at for the bound."""
 
     def build(self, probability: float) -> "Algorithm":
         from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm

@@ -14,7 +14,7 @@ class SCPO:
     """Settings of SCPO."""
 
     target: TargetSettings = field(default_factory=TargetSettings)
-    """What every step is to achieve of the bound."""
+    """What every step aims at for the bound."""
 
     def build(self, probability: float) -> "Algorithm":
         from ascpo.algorithms.algorithm import Algorithm, largest_cost

@@ -16,7 +16,7 @@ class TRPOFAC:
     multiplier_rate: LearningRate = 1e-3
     """Learning rate of the multiplier's network."""
     multiplier_steps: Iterations = 10
-    """Steps of Adam in an epoch. With one, at a rate of 0.0001, as published, the network stays near its start."""
+    """Steps of Adam in an epoch. With the published 1 step at a rate of 0.0001, the network stays near its start."""
 
     def build(self, probability: float) -> "Algorithm":
         from ascpo.algorithms.algorithm import EPISODE_COST, Algorithm

@@ -1,4 +1,4 @@
-"""Arrays whose parts lie on the devices of several hosts, brought to each of them."""
+"""Gathering: arrays whose parts are on the devices of several hosts become whole arrays on every host."""
 
 from typing import TypeVar
 
@@ -9,9 +9,9 @@ Tree = TypeVar("Tree")
 
 
 def gather(tree: Tree) -> Tree:
-    """Every array as a whole, on this host. Where it lies on this host alone, nothing is done.
+    """The tree with whole arrays on this host. Arrays that are on this host already are returned as they are.
 
-    All hosts have to ask at the same time: each of them sends its parts to the others.
+    This is a collective operation: all hosts must call it together, since each sends its parts to the others.
     """
     return jax.tree.map(_whole, tree)
 

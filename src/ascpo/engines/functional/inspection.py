@@ -1,4 +1,4 @@
-"""Is a world fit to train on? Its functions are traced, and nothing is computed."""
+"""The inspection of a world of JAX functions. Its functions are traced, and nothing is computed."""
 
 import re
 from collections.abc import Callable
@@ -22,7 +22,8 @@ UNBOUNDED = (
 
 
 def inspect_world(world: World, max_episode_steps: int | None = None) -> Inspection:
-    """Raises `Unsuitable` with all that is wrong with the world. A time limit that changes nothing is refused."""
+    """Inspect a world. Raises `Unsuitable` with all of its faults, and an error for a time limit that changes
+    nothing."""
     limit = getattr(world, "max_episode_steps", None)
     if faults := _faults_of_attributes(world, limit):
         raise Unsuitable(*faults)
@@ -91,7 +92,7 @@ def _traced(world: World) -> tuple[PyTree, PyTree, dict[str, PyTree]]:
     key, action = jax.random.key(0), jax.ShapeDtypeStruct((world.action_size,), jnp.float32)
     begun = _shape("begin", world.begin, key)
     observation = _shape("observe", world.observe, begun)
-    # As a dictionary: the fields of a transition are arrays, and these are shapes.
+    # As a dictionary, since the fields of a `Transition` must be arrays, and these are shapes.
     return begun, observation, _shape("step", lambda *step: _fields(world.step(*step)), begun, action, key)
 
 

@@ -1,6 +1,6 @@
-"""Copies of an environment, stepped side by side: one after the other, or each in a process of its own.
+"""Copies of an environment that step together: sequentially in this process, or each in a process of its own.
 
-A copy that fails gives a `Fault` in place of what was asked, and does no harm to the others.
+A copy that fails returns a `Fault` instead of a result, and does not affect the others.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ class Copies(Protocol):
 
 
 class SyncCopies:
-    """One copy after the other, in this process. What kills a copy kills all."""
+    """Copies that step sequentially in this process. A crash of one ends all of them."""
 
     def __init__(self, make: MakeEnv, num_envs: int, expected: Expected) -> None:
         self._envs: list[CheckedEnv] = []

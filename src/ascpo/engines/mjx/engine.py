@@ -1,8 +1,7 @@
 """The mjx engine: physics, task and policy of all environments in one compiled program, on one device or several.
 
-Environments of all runs lie side by side as [environment, run]; the first axis is the one that several devices share.
-A rollout is cut into chunks of a few steps. For each environment as many episodes are drawn ahead as such a chunk
-could end, so that none is ever missing.
+The environments of all runs have the axes [environment, run]. Several devices share the first axis. A rollout consists
+of chunks of a few steps. For each environment, as many episodes are drawn ahead as a chunk could end.
 """
 
 import functools
@@ -31,7 +30,7 @@ from ascpo.seeding import words
 
 
 class MjxEngine(TaskSizes):
-    """Environments of one task, stepped together: so many for each run."""
+    """Environments of one task that step together. Every run has `num_envs` of them."""
 
     max_runs: int | None = None
 
@@ -95,7 +94,7 @@ class MjxEngine(TaskSizes):
         return [rollout if batch.replay.share else replace(rollout, scene=None) for rollout, batch in batches]
 
     def snapshots(self) -> Callable[[int], Snapshot]:
-        # What is on the device never changes: nothing has to be copied before it is wanted.
+        # Arrays on the device are immutable, so they are copied only on demand.
         return functools.partial(self._snapshot, gather(self._carry), self._seeds, self._pool)
 
     def restore(self, snapshots: Sequence[Snapshot]) -> None:
@@ -117,15 +116,15 @@ class MjxEngine(TaskSizes):
         self._carry = jax.tree.map(self._shared, carry)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
     @property
     def _where(self) -> list[slice]:
-        """Where each batch lies among all runs."""
+        """The runs of each batch, as slices of all runs."""
         return consecutive(map(len, self._batches))
 
     def _pools_in(self, snapshots: Sequence[Snapshot]) -> ScenePool | None:
-        """Of the runs of one batch."""
+        """The pools in the snapshots of one batch."""
         pools = [np.asarray(snapshot["pool"]) for snapshot in snapshots if "pool" in snapshot]
         return np.stack(pools) if pools else None
 
@@ -149,7 +148,7 @@ class MjxEngine(TaskSizes):
     def _chunk(
         self, thetas: tuple[Float[Array, "_run _p"], ...], noises: tuple[Float[Array, "_time env _run act"], ...]
     ) -> list[Rollout]:
-        # Drawing anew takes about as long whatever was used: as seldom as it can be without a second try.
+        # Drawing takes the same time however many episodes were used, so draw only when half of them are.
         before = self._carry
         if self._used > CHUNK // 2:
             self._draw_upcoming(before.episodes)
@@ -168,7 +167,7 @@ class MjxEngine(TaskSizes):
         self._seeds, self._words = seeds, self._shared(words(seeds))
 
     def _begin_after(self, episodes: Int[Array, "env run"], played: scenes.Played | None) -> None:
-        """Begin the episodes after these everywhere."""
+        """Start the next episode of every environment."""
         self._draw_upcoming(episodes)
         following = program.next_episodes(self._upcoming, self._pool, episodes, played)
         initial = [jnp.tile(each.actor.initial(), (self.envs_per_run, len(each), 1)) for each in self._batches]
@@ -198,7 +197,7 @@ class MjxEngine(TaskSizes):
         ended_and_scenes: list[tuple[Bool[Array, "time env _run"], Scene | None]],
         diverged: Bool[np.ndarray, "time env run"],
     ) -> None:
-        """Find out where simulations broke down, from where the chunk began, what ended and what was played."""
+        """Report where simulations broke down, from the state before the chunk, and its ends and scenes."""
         ended, played = zip(*ended_and_scenes, strict=True)
         done = np.concatenate(ended, axis=-1)
         steps = np.asarray(packed_memory(self.task).unpack(before.rows).step)
@@ -215,5 +214,5 @@ class MjxEngine(TaskSizes):
 
 @functools.lru_cache(maxsize=8)
 def _physics(task: Task, implementation: Implementation | None) -> Physics:
-    """Models are put on the device once."""
+    """The physics of a task. Cached, so that models are copied to the device once."""
     return Physics(task, implementation)

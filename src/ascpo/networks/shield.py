@@ -23,12 +23,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
+from ascpo.guard.layout import AnyArray
 from ascpo.networks.critics import Critic
 from ascpo.networks.fit import FitBatch
 from ascpo.networks.policy import mlp, over_axes
 from ascpo.networks.settings import CostFitSettings, FitSettings
 
 _SMALL = 1e-8
+CHANGED = 1e-6
+"""A shield counts as having changed an action that it moved by more than this."""
 Action = Float[Array, " act"]
 Observation = Float[Array, " obs"]
 CostModel: TypeAlias = Any
@@ -164,6 +167,12 @@ def shield_batch(
     target = shield.target(network, x, cost, done)
     last = jnp.arange(len(done))[:, None] == len(done) - 1
     return FitBatch(x, target, jnp.any(cost > 0.0, axis=-1), done, ~last | done)
+
+
+def moved_by(drawn: Float[AnyArray, "*axes act"], taken: Float[AnyArray, "*axes act"]) -> Float[AnyArray, "*axes"]:
+    """How far a shield moved each action, within the bounds of actions and in the policy's units."""
+    array = drawn.__array_namespace__()
+    return array.linalg.norm(array.clip(taken, -1, 1) - array.clip(drawn, -1, 1), axis=-1)
 
 
 def shielded(

@@ -17,14 +17,13 @@ from ascpo.engines.divergence import Divergence, Simulating
 from ascpo.engines.playlist import Playlist
 from ascpo.experience.episodes import over_limit
 from ascpo.guard.layout import AnyArray
+from ascpo.networks.shield import CHANGED, moved_by
 
 Report = Callable[[int], object]
 """Hears how many episodes have ended."""
 EXPLAIN_AFTER = 30.0
 """Seconds without a finished episode after which the wait is explained, again and again."""
 _log = logging.getLogger(__name__)
-_CHANGED = 1e-6
-"""A shield counts as active where it moves an action by more than this."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +164,7 @@ class _Score:
 
     def add(self, rollout: Rollout) -> None:
         taken = rollout.action if rollout.taken is None else rollout.taken
-        changed = np.linalg.norm(np.clip(taken, -1, 1) - np.clip(rollout.action, -1, 1), axis=-1) > _CHANGED
+        changed = moved_by(rollout.action, taken) > CHANGED
         for t in range(len(rollout.reward)):
             self._step(rollout, t, np.asarray(taken[t]), np.asarray(changed[t]))
             if rollout.done[t].any():

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from ascpo.experience.cvar import CostTail
 from ascpo.experience.episodes import EpisodeStatistics
-from ascpo.experience.replay import StepWeights
+from ascpo.experience.scene_replay import StepWeights
 from ascpo.experience.trend import EpisodeTrend
 from ascpo.surrogates.weights import Weights
 

@@ -20,7 +20,7 @@ from ascpo.errors import BadSetting, InertSetting
 from ascpo.experience.augmentation import Augmentation, RunningMaximum
 from ascpo.experience.episodes import no_totals
 from ascpo.experience.near_miss import NearMiss, begin_near_miss
-from ascpo.experience.replay import empty_pool
+from ascpo.experience.scene_replay import empty_pool
 from ascpo.experience.signals import ChernoffWeights, UnionBound
 from ascpo.experience.trend import no_trend
 from ascpo.experience.window import empty_window

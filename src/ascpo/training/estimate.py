@@ -16,20 +16,18 @@ from ascpo.experience.cvar import cost_tail, nu_of_episodes
 from ascpo.experience.episodes import EpisodeTotals, accumulate_totals, episode_statistics, over_limit
 from ascpo.experience.gae import Advantages, ends_within, explained_variance, gae, relative_bias
 from ascpo.experience.near_miss import NearMiss
-from ascpo.experience.replay import ReplayPool, StepWeights, step_weights
+from ascpo.experience.scene_replay import ReplayPool, StepWeights, step_weights
 from ascpo.experience.signals import Costs
 from ascpo.experience.trend import episode_sums
 from ascpo.experience.window import Window
 from ascpo.networks.fit import FitBatch
-from ascpo.networks.shield import Shield, shield_batch
+from ascpo.networks.shield import CHANGED, Shield, moved_by, shield_batch
 from ascpo.surrogates.evidence import Evidence, centred, normalised
 from ascpo.surrogates.maximum import ChernoffBound
 from ascpo.training.agent import Agent
 from ascpo.training.state import CriticQuality, Estimates, LearnerState, ShieldState
 
 Part = TypeVar("Part")
-_CHANGED = 1e-6
-"""A shield counts as having changed an action that it moved by more than this."""
 
 
 @partial(jax.jit, static_argnums=0)
@@ -207,8 +205,8 @@ def _with_shield(agent: Agent, shield: Shield, state: ShieldState, rollout: Roll
     taken = rollout.taken
     if taken is None:
         raise ValueError("A shielded policy's rollout must say which actions were taken. Give the engine its actor.")
-    shift = jnp.linalg.norm(jnp.clip(taken, -1, 1) - jnp.clip(rollout.action, -1, 1), axis=-1)
-    changed = shift > _CHANGED
+    shift = moved_by(rollout.action, taken)
+    changed = shift > CHANGED
     mean_shift = jnp.sum(shift * changed) / jnp.maximum(jnp.sum(changed), 1)
     network = agent.shield_network(state.critic.params)
     return replace(

@@ -11,7 +11,7 @@ from ascpo.engines.contract import Rollout
 from ascpo.engines.precision import precise
 from ascpo.experience.cvar import CostTail
 from ascpo.experience.episodes import LEVELS
-from ascpo.experience.replay import ReplayPool
+from ascpo.experience.scene_replay import ReplayPool
 from ascpo.training.agent import Agent
 from ascpo.training.state import EpochMetrics, Estimates, LearnerState
 from ascpo.trust_region.step import StepReport

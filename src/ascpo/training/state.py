@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from ascpo.engines.contract import Snapshot
 from ascpo.experience.episodes import EpisodeStatistics, EpisodeTotals
 from ascpo.experience.near_miss import NearMiss
-from ascpo.experience.replay import ReplayPool
+from ascpo.experience.scene_replay import ReplayPool
 from ascpo.experience.trend import EpisodeTrend
 from ascpo.experience.window import Window
 from ascpo.guard.layout import AnyArray

@@ -1,5 +1,4 @@
-"""The inspection of a `gymnasium.Env` before a training: a few steps show all of its faults at once.
-"""
+"""The inspection of a `gymnasium.Env` before a training: a few steps show all of its faults at once."""
 
 import contextlib
 import re

@@ -40,8 +40,7 @@ class Unserved(ValueError):
 
 
 def best_implementation(task: Task) -> Implementation:
-    """Warp if it is installed, there is a GPU, and the robot can touch something. Otherwise JAX, which is then
-    faster."""
+    """Warp if it is installed, there is a GPU, and the robot can touch something. JAX is faster without contacts."""
     cuda = jax.default_backend() in ("gpu", "cuda")
     return "warp" if touches(task.model) and cuda and importlib.util.find_spec("warp") else "jax"
 

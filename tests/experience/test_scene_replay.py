@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.engines.replay import FRESH, Scene, SceneChoice
 from ascpo.engines.settings import ReplaySettings
-from ascpo.experience.replay import SOLVED, Tally, empty_pool, fresh_part, step_weights
+from ascpo.experience.scene_replay import SOLVED, Tally, empty_pool, fresh_part, step_weights
 from tests.slow import always, slow
 
 SETTINGS = ReplaySettings(share=0.4, pool=4)

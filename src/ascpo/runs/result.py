@@ -1,4 +1,4 @@
-"""What a run has left behind, read from its directory."""
+"""The results of a run, read from its directory."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +19,7 @@ _LAST = 5
 
 @dataclass(frozen=True)
 class Result:
-    """What a run has left behind."""
+    """The results of a run."""
 
     directory: Path
 

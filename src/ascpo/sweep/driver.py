@@ -1,4 +1,4 @@
-"""Drive a sweep from its plan to its end, on whatever machines."""
+"""The driver of a sweep: runs all jobs on an executor, with progress and a log of utilisation."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,7 @@
-"""One of several machines that train one policy: `python -m ascpo.sweep.host`.
+"""The process on one of several machines that train one policy: `python -m ascpo.sweep.host`.
 
-The first line of its standard input says as JSON which one it is. The rest is a lifeline, as of `ascpo.sweep.worker`.
+The first line of its standard input is its part of the training as JSON. The rest is a lifeline, as in
+`ascpo.sweep.worker`.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""Start one training on several machines, with Ray, with SLURM, or as processes of this machine.
+"""One training on several machines, with Ray, with SLURM, or as processes of this machine.
 
-All machines work in lock-step, so if one is lost the others are stopped. Then all of them start again from the last
-checkpoint, at most three times in a row without a new epoch.
+All machines work in lock-step. If one is lost, the others are stopped, and all start again from the last checkpoint, at
+most three times in a row without a new epoch.
 """
 
 import json
@@ -51,11 +51,11 @@ class HostsRun:
 Reference: TypeAlias = Any
 """The reference to a result of Ray."""
 Start = Callable[[HostsRun, bool], Sequence[End]]
-"""Trains on all machines until they have ended, and says how each of them did. The flag says whether to resume."""
+"""Trains on all machines, and returns the end of each. The flag says whether to resume."""
 
 
 def train_on_hosts(run: HostsRun, start: Start, say: Callable[[str], None]) -> None:
-    """Train to the end, whatever is lost on the way."""
+    """Train to the end, with new starts when machines are lost."""
     directory = RunDirectory(Path(run.out) / run.name)
     losses, before = 0, epochs_done(directory)
     while True:
@@ -63,7 +63,7 @@ def train_on_hosts(run: HostsRun, start: Start, say: Callable[[str], None]) -> N
         errors = [end for end in ends if end.error]
         if not errors:
             return
-        # Those that were stopped with the others say nothing new.
+        # Machines that were stopped because of another one are not the cause.
         failed = [end for end in errors if not end.lost]
         if failed:
             raise BadSetting(failed[0].error)
@@ -75,7 +75,7 @@ def train_on_hosts(run: HostsRun, start: Start, say: Callable[[str], None]) -> N
 
 
 def host_here(plan: Plain, log: str) -> End:
-    """Be one of the machines: start the process that trains, and wait for it."""
+    """Start the process for one of the machines here, and wait for it."""
     Path(log).parent.mkdir(parents=True, exist_ok=True)
     process = start_host(plan, log)
     try:
@@ -115,7 +115,7 @@ def end_of_host(code: int, log: str) -> End:
 
 @dataclass(frozen=True)
 class LocalHosts:
-    """Processes of this machine that stand for machines."""
+    """Uses processes of this machine in place of machines."""
 
     hosts: int
 
@@ -125,7 +125,7 @@ class LocalHosts:
         try:
             while all(process.poll() is None for process in processes):
                 time.sleep(0.1)
-            # One that has ended well waits for nobody, and the others are about to end as well.
+            # If one has ended well, the others are about to end, too.
             while all(process.poll() in (None, 0) for process in processes) and any(
                 process.poll() is None for process in processes
             ):
@@ -203,7 +203,7 @@ def _slurm_host(run: HostsRun, logs: list[str], resume: bool) -> End:
     import submitit
 
     job = submitit.JobEnvironment()
-    # All machines know the number of the job, and so the port.
+    # The port is derived from the number of the job, which all machines know.
     address = f"{job.hostnames[0]}:{_FIRST_PORT + int(job.raw_job_id) % _PORTS}"
     return host_here(run.plan_for(address, job.num_tasks, job.global_rank, resume), logs[job.global_rank])
 
@@ -216,7 +216,7 @@ def _ray_host(plan: Plain, log: str) -> End:
 
 
 def _ends(ray: ModuleType, refs: list[Reference]) -> list[End]:
-    """How tasks have ended. When one of them fails, the others are stopped."""
+    """The ends of the tasks. When one fails, the others are cancelled."""
     ends: dict[Reference, End] = {}
     while len(ends) < len(refs):
         ready, _ = ray.wait([ref for ref in refs if ref not in ends], num_returns=1)

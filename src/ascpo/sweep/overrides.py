@@ -8,7 +8,7 @@ from ascpo.ranges import shown
 from ascpo.runs.serialization import BadSetting, unflat
 
 Overrides = Mapping[str, object]
-"""Settings by name. The name of a group or of an algorithm comes before it, with a dot."""
+"""Settings by name, with the name of a group or of an algorithm as a prefix."""
 
 
 def read_overrides(typed: Iterable[str]) -> dict[str, object]:

@@ -1,6 +1,6 @@
-"""The board of a sweep: how many runs are done, running, failed and waiting, what is left, and which machine does what.
+"""The status of a sweep: the runs that are done, running, failed and waiting, the remaining time, and the machines.
 
-A terminal shows one board that changes. `ascpo sweep status` prints it once, from the files of the runs alone.
+A terminal shows a live status. `ascpo sweep status` prints it once, from the files of the runs.
 """
 
 import time
@@ -19,14 +19,14 @@ from ascpo.sweep.scheduler import Outcome
 from ascpo.sweep.store import failure_file
 
 _SHOWN = 12
-"""Rows of each kind that the board shows: a sweep may have thousands of runs."""
+"""Largest number of rows of each kind: a sweep may have thousands of runs."""
 _EVERY = 1.0
 """Seconds between two looks at the files of running batches."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A batch that runs."""
+    """A running batch."""
 
     batch: Batch
     node: str
@@ -40,7 +40,7 @@ class Row:
 
 @dataclass(frozen=True)
 class SweepStatus:
-    """How far a sweep is."""
+    """The status of a sweep."""
 
     runs: int
     done: int = 0
@@ -71,7 +71,7 @@ class SweepStatus:
 
 
 def status_of(jobs: Sequence[Job], estimate: Estimate, slots: int = 1) -> SweepStatus:
-    """How far a sweep is, from the files of its runs."""
+    """The status of a sweep, from the files of its runs."""
     left = [job for job in jobs if not job.is_done()]
     claims = {job: claim.host for job in left if (claim := Claim.of(job.directory)) is not None}
     failed = {
@@ -85,12 +85,12 @@ def status_of(jobs: Sequence[Job], estimate: Estimate, slots: int = 1) -> SweepS
 
 
 class LiveProgress:
-    """Progress of a sweep as one board that changes, for a terminal."""
+    """Progress of a sweep as a live status, for a terminal."""
 
     def __init__(self, jobs: Sequence[Job], estimate: Estimate, slots: int, console: Console) -> None:
         self._estimate, self._slots, self._runs = estimate, slots, len(jobs)
         self._epochs = {job: job.epochs_left for job in jobs if not job.is_done()}
-        """Of the jobs that have not ended."""
+        """Epochs that are left, of the jobs that have not ended."""
         self._done, self._failed = len(jobs) - len(self._epochs), dict[str, str]()
         self._nodes: Mapping[Batch, str] = {}
         self._drawn = 0.0

@@ -1,7 +1,7 @@
-"""Runs that go on elsewhere: a directory of runs in few files, each small enough to be carried.
+"""Transfer of runs to another machine: a directory of runs in few files of limited size.
 
-A finished run travels without checkpoints, an unfinished one with its last. Each file is a tar archive that holds, for
-every run, its files compressed, and an index. Files can be unpacked in any order, and again.
+Finished runs are packed without checkpoints, unfinished ones with their last. Each file is a tar archive with an index
+and a compressed archive of every run. Files can be unpacked in any order, and repeatedly.
 """
 
 import gzip
@@ -26,7 +26,7 @@ _LEVEL = 3
 
 @dataclass(frozen=True)
 class _PackedRun:
-    """A packed run, and how far it has come."""
+    """A packed run, and its progress."""
 
     place: str
     """Its directory, below the directory of all runs."""
@@ -35,11 +35,12 @@ class _PackedRun:
 
 
 Change = Literal["new", "further", "kept"]
-"""What happened to a run: it was not there, it replaced one with fewer epochs, or the one that was there stayed."""
+"""What unpacking did with a run: it is new, it replaced one with fewer epochs, or the existing one was kept."""
 
 
 def pack_runs(directory: Path, out: Path, largest: int = LARGEST) -> list[tuple[Path, int]]:
-    """Pack all runs below a directory into files OUT-1.tar, OUT-2.tar and so on. Returns them, each with its runs."""
+    """Pack all runs below a directory into files OUT-1.tar, OUT-2.tar and so on. Returns each with its number of
+    runs."""
     runs = runs_in(directory)
     if not runs:
         raise NoRun(f"{directory} holds no run.")
@@ -54,7 +55,7 @@ def pack_runs(directory: Path, out: Path, largest: int = LARGEST) -> list[tuple[
 
 
 def unpack_runs(files: Sequence[Path], directory: Path) -> dict[str, Change]:
-    """Unpack runs below a directory. A run that is there already is replaced only by one that has come further."""
+    """Unpack runs below a directory. An existing run is only replaced by one with more epochs."""
     changes: dict[str, Change] = {}
     for file in files:
         for one, content in _packed_runs(file):
@@ -75,7 +76,7 @@ def _groups(directory: Path, runs: Sequence[RunDirectory], largest: int) -> Iter
 
 
 def _excluded(run: Path) -> list[Path]:
-    """Reports can be made again, finished runs are not continued, and of the others the last checkpoint is enough."""
+    """Files that are not packed: reports, and all checkpoints that are not needed to resume."""
     checkpoints = sorted((path for path in (run / "checkpoints").glob("*") if path.name.isdigit()), key=_epoch)
     return [run / "report", *(checkpoints if is_finished(RunDirectory(run)) else checkpoints[:-1])]
 
@@ -106,7 +107,7 @@ def _install(one: _PackedRun, content: bytes, directory: Path) -> Change:
         return "kept"
     with writing(run.path):
         run.path.mkdir(parents=True, exist_ok=True)
-    # A training that goes on there would be lost.
+    # The lock protects a training that runs there.
     with run.locked():
         unpack(content, run.path.parent)
         if one.finished:

@@ -1,4 +1,4 @@
-"""Where a sweep is trained, as a person says it, and the executor for it."""
+"""The placement of a sweep: the options that say where it is trained, and the executor for them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class Placement:
         raise BadSetting(f"--on {shown(self.on)[1:-1]} is no place. Use local, ray, ray://host:port or slurm.")
 
     def check(self, jobs: Sequence[Job]) -> None:
-        """Refuse what changes nothing there."""
+        """Raise an error for options that change nothing for this kind of machines."""
         kind, usual = self.kind, Placement()
         inert = {
             "jobs": (kind != "local" and self.jobs != usual.jobs, f"{self.on} decides how many batches it trains"),
@@ -61,7 +61,7 @@ class Placement:
 
 
 def open_executor(placement: Placement, jobs: Sequence[Job], folder: Path) -> Executor:
-    """What trains these jobs. `folder` is for the files of the driver."""
+    """The executor for these jobs. `folder` is for files of the driver."""
     placement.check(jobs)
     marker = folder / "marker"
     match placement.kind:

@@ -1,7 +1,7 @@
-"""Train on a Ray cluster. Ray queues the batches, and finds machines with the cores, GPUs and memory that they need.
+"""An executor for Ray clusters. Ray queues the batches and finds machines with enough cores, GPUs and memory.
 
-A worker process of Ray starts the same process that trains on one machine, and waits for it. So a batch leaves the same
-files. When the driver is gone, Ray ends its workers and their trainings, which continue from their last checkpoints.
+A worker of Ray starts the same process as on a single machine, so a batch writes the same files. When the driver ends,
+Ray ends its workers. Their trainings can be resumed from their last checkpoints.
 """
 
 import os
@@ -20,10 +20,10 @@ from ascpo.sweep.executors.packing import unpack
 from ascpo.sweep.jobs import Batch, Job
 
 _POLL_EVERY = 1.0
-"""Seconds between two questions to the mailbox."""
+"""Seconds between two reads of the mailbox."""
 _TIME_TO_SAVE = 120.0
 _TIME_TO_ANSWER = 10.0
-"""Seconds that a machine may take to accept a connection. Ray itself would try for minutes."""
+"""Timeout of a connection, in seconds. Ray itself would try for minutes."""
 
 
 Remote: TypeAlias = Any
@@ -31,7 +31,7 @@ Remote: TypeAlias = Any
 
 
 class Mailbox:
-    """An actor to which workers tell where they are, and send their runs where no file system is shared."""
+    """An actor that collects the machines of the workers, and their runs if there is no shared file system."""
 
     def __init__(self) -> None:
         self._nodes: dict[int, str] = {}
@@ -45,14 +45,14 @@ class Mailbox:
         self._files[task] = files
 
     def take(self) -> tuple[dict[int, str], dict[int, bytes]]:
-        """What came since the last call."""
+        """Everything since the last call."""
         nodes, files = self._nodes, self._files
         self._nodes, self._files = {}, {}
         return nodes, files
 
 
 def train_task(assignment: Assignment, task: int, mailbox: Remote) -> End:
-    """What a worker of Ray does."""
+    """The task of a Ray worker: train a batch."""
     import ray
 
     restore_interrupts()
@@ -60,12 +60,13 @@ def train_task(assignment: Assignment, task: int, mailbox: Remote) -> End:
     mailbox.started.remote(task, f"{socket.gethostname()} ({node[:4]})")
     if assignment.marker:
         return train_here(assignment)
-    # The runs have arrived before their end is told.
+    # The files are received before the task ends.
     return train_here(assignment, lambda files: ray.get(mailbox.send.remote(task, files)))
 
 
 def restore_interrupts() -> None:
-    """Ray cancels a task with an interruption, which all workers ignore if a shell started Ray in the background."""
+    """Restore the handler of interrupts, with which Ray cancels tasks. Workers ignore them if Ray runs in a shell's
+    background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -89,7 +90,7 @@ class OnRay:
 
     @property
     def side_by_side(self) -> int:
-        """Batches of the host that the cluster can train at the same time."""
+        """Number of batches of the native engine that the cluster can train at the same time."""
         return max(1, int(self._ray.cluster_resources().get("CPU", 1)) // self._threads)
 
     def has_room(self, job: Job) -> bool:
@@ -131,7 +132,7 @@ class OnRay:
     def _submit(self, batch: Batch) -> int:
         self._count += 1
         gpus = (self._resources.gpus or 1) if needs_gpu(batch[0]) else 0
-        # Losses are counted by the sweep, for all kinds of machines in the same way.
+        # The sweep counts lost workers itself, for all executors in the same way.
         wanted = {"num_cpus": self._threads, "num_gpus": gpus, "max_retries": 0}
         if self._resources.memory:
             wanted["memory"] = int(self._resources.memory * 1e9)
@@ -153,7 +154,7 @@ class OnRay:
             return End(f"Ray lost its worker ({type(error).__name__})", lost=True)
 
     def _read_mailbox(self, wait: bool = False) -> None:
-        """Take what the mailbox has. Nobody waits for a slow answer, unless runs are in it that have ended."""
+        """Read the mailbox. Without `wait`, a slow answer is left for the next call."""
         if self._pending_mail is None and (wait or time.monotonic() - self._asked > _POLL_EVERY):
             self._pending_mail, self._asked = self._mailbox.take.remote(), time.monotonic()
         if self._pending_mail is None or not (wait or self._ray.wait([self._pending_mail], timeout=0)[0]):
@@ -194,7 +195,7 @@ def connected(address: str) -> ModuleType:
     try:
         ray.init("auto", **quiet)
     except ConnectionError:
-        # Nothing outside this machine can reach it.
+        # The new cluster is not reachable from other machines.
         ray.init(include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
     return ray
 

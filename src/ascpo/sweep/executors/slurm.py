@@ -1,6 +1,6 @@
-"""Train on a SLURM cluster, by submitit. SLURM queues the batches and finds their machines.
+"""An executor for SLURM clusters, by submitit. SLURM queues the batches and finds machines.
 
-Jobs of SLURM go on when the driver ends. A driver that starts again ends those that are left before it submits its own.
+Jobs of SLURM continue when the driver ends. A new driver cancels the jobs that are left before it submits its own.
 """
 
 import contextlib
@@ -34,13 +34,13 @@ SlurmJob: TypeAlias = Any
 
 
 class Training:
-    """What a job of SLURM does. When its time is over, it saves its runs, and SLURM queues it again."""
+    """The function of a SLURM job: train a batch. At its time limit, it saves its runs, and SLURM requeues it."""
 
     def __call__(self, assignment: Assignment) -> End:
         return train_here(assignment)
 
     def checkpoint(self, assignment: Assignment) -> object:
-        """Called by submitit in the middle of `__call__`. The worker saves its runs when this process has ended."""
+        """Called by submitit during `__call__`. The worker saves its runs when this process has ended."""
         import submitit
 
         return submitit.helpers.DelayedSubmission(self, assignment)
@@ -146,17 +146,17 @@ class OnSlurm:
                 return job.result()
             if not _requeued(str(error)):
                 return End(_last_line(str(error)))
-            # It did not fail. It asked SLURM to be queued again, and SLURM ended it before the answer came.
+            # It did not fail: it requeued itself, and SLURM ended it before the call returned.
             job.paths.result_pickle.unlink(missing_ok=True)
         if not self._has_left(job):
             return None
-        # The result of a job that was killed never comes. That of another one may come late by a slow file system.
+        # A killed job has no result. Those of others may appear late on a slow file system.
         if time.monotonic() - self._ended_at.setdefault(task, time.monotonic()) < self._wait_for_result:
             return None
         return End(f"its job {job.job_id} ended without a result", lost=True)
 
     def _has_left(self, job: SlurmJob) -> bool:
-        """Whether a job waits and runs no more. SLURM's queue knows it at once, and on clusters without accounting."""
+        """Whether a job has left the queue. This needs no accounting on the cluster, and is up to date."""
         if self._cluster != "slurm":
             return job.done()
         return self._queue is not None and job.job_id not in self._queue
@@ -169,19 +169,19 @@ class OnSlurm:
         write_whole(self._left_file, json.dumps([job.job_id for job, _ in self._tasks.values()]))
 
     def _end_left_jobs(self) -> None:
-        """End the jobs of a driver that was killed."""
+        """Cancel the jobs of an earlier driver."""
         self._folder.mkdir(parents=True, exist_ok=True)
         if not self._left_file.exists() or self._cluster == "local":
             return
         import submitit
 
         for number in json.loads(self._left_file.read_text()):
-            # Those that have ended are no concern of SLURM's.
+            # Jobs that have ended are ignored.
             submitit.SlurmJob(folder=self._folder, job_id=str(number), tasks=[0]).cancel(check=False)
 
 
 def _queue() -> dict[str, str] | None:
-    """My jobs that wait or run, and the machines of those that run. None if SLURM does not answer."""
+    """The user's jobs in the queue, with the machines of the running ones. None if SLURM does not answer."""
     words = ["squeue", "--noheader", "--array", "--user", str(os.getuid()), "--format", "%i %N"]
     try:
         answer = subprocess.run(words, capture_output=True, text=True, timeout=_QUEUE_TIMEOUT, check=True).stdout

@@ -123,7 +123,7 @@ def test_a_sweep_stops_when_another_process_asks_for_it(ascpo, tmp_path, monkeyp
         while time.monotonic() < end and not (record.folder.exists() and record.driver()):
             time.sleep(0.05)
         time.sleep(0.3)
-        record.ask_to_stop()
+        record.request_stop()
 
     asking = threading.Thread(target=ask)
     asking.start()

@@ -1,4 +1,5 @@
-"""Observation and action spaces, the check of an action, and the `info` of a step: what both faces share."""
+"""Observation and action spaces, the check of an action, and the `info` of a step: shared by single and vector
+environments."""
 
 from typing import get_args
 
@@ -15,7 +16,7 @@ _BOUNDS = {"goal_compass": (-1.0, 1.0), "magnetometer": (-0.5, 0.5)}
 
 
 class OfTask:
-    """What an environment can tell about its task, in single and in vector form."""
+    """Properties of an environment's task, for single and vector environments."""
 
     task: Task
 

@@ -1,4 +1,4 @@
-"""How good a trial is: its mean return, and the probability of keeping the limits that every seed certifies."""
+"""Scores of trials: the mean return, and the probability of keeping the limits that every seed certifies."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class TrialScore:
 
 
 def score(batch: Batch, confidence: float) -> TrialScore:
-    """Every seed has its own policy, and all play the same scenes: their episodes are no sample of one probability.
+    """The score of a trial. Every seed has its own policy, so that their episodes do not share one probability.
 
     So each has its own bound, and the smallest counts. It is too large only where the bound of the worst policy is, so
     that it has the same confidence.

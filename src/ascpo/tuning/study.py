@@ -2,7 +2,7 @@
 
 The return is maximised subject to a constraint: the probability of keeping the limits that every seed certifies must
 reach the one asked for. The two are never added up. The seeds of trials begin at a million, and their episodes are
-drawn with a seed of their own: what judges the settings at the end is not what chose them.
+drawn with a seed of their own: the final evaluation does not use what chose the settings.
 """
 
 import warnings

@@ -11,7 +11,7 @@ from jaxtyping import Float
 WIDTH, HEIGHT = 480, 250
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 10, 34
 _POINTS = 300
-"""The most points of a curve: more than that many pixels cannot be label apart."""
+"""The most points of a curve: more points than pixels cannot be seen."""
 
 
 @dataclass(frozen=True, eq=False)

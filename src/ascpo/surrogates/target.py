@@ -108,7 +108,10 @@ class OwnBound:
     """The algorithm's own bound, as published."""
 
     description: ClassVar[str] = "the bound itself"
-    radius: ClassVar[None] = None
+
+    @property
+    def radius(self) -> None:
+        return None
 
     def init(self, m: int) -> None:
         return None

@@ -21,12 +21,12 @@ import tyro
 from rich.console import Console
 
 from ascpo.runs.config import configure
-from ascpo.sweep.board import LiveBoard, standing_of
 from ascpo.sweep.estimate import Estimate
 from ascpo.sweep.executors import End, Resources
 from ascpo.sweep.executors.ray import OnRay
 from ascpo.sweep.jobs import Job
 from ascpo.sweep.scheduler import run_sweep
+from ascpo.sweep.status import LiveProgress, status_of
 
 
 def dry(jobs: int = 1000) -> None:
@@ -38,13 +38,13 @@ def dry(jobs: int = 1000) -> None:
         (out / "sign").touch()
         executor = OnRay("ray", Resources(), out / "sign", _nothing)
         before = _memory()
-        board = LiveBoard(todo, Estimate(out), executor.side_by_side, Console(file=nowhere, force_terminal=True))
+        board = LiveProgress(todo, Estimate(out), executor.side_by_side, Console(file=nowhere, force_terminal=True))
         began = time.perf_counter()
         outcomes = run_sweep(todo, executor, board)
         seconds = time.perf_counter() - began
         board.close()
         executor.close()
-        Console(width=100).print(standing_of(todo[:200], Estimate(out)).picture())
+        Console(width=100).print(status_of(todo[:200], Estimate(out)).picture())
     assert [one.status for one in outcomes] == ["trained"] * jobs
     print(f"{jobs} jobs in {seconds:.1f} s: {1000 * seconds / jobs:.1f} ms each.")
     print(f"Memory of the driver: {before:.0f} MB before, {_memory():.0f} MB at most.")

@@ -17,7 +17,7 @@ from ascpo.algorithms import ASCPO, CPO
 from ascpo.engines.native.engine import NativeEngine
 from ascpo.environments.spaces import make_task
 from ascpo.networks.settings import CostFitSettings, FitSettings
-from ascpo.runs.config import defaults_for
+from ascpo.runs.composition import defaults_for
 from ascpo.training.agent import agent_for
 from ascpo.training.loop import train
 from ascpo.training.settings import Settings

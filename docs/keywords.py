@@ -60,7 +60,7 @@ def keywords_file() -> str:
         _class("AlgorithmKeywords", "The settings of the algorithms. Each algorithm has some of them.", own),
         _class("SettingKeywords", "All settings of a training.", {}, "SharedKeywords, AlgorithmKeywords"),
         _class("ConfigKeywords", "All that decides the numbers of a run.", _RUN, "SettingKeywords"),
-        _class("TrainKeywords", "All that a training can be told by name.", {}, "ConfigKeywords, OptionKeywords"),
+        _class("TrainKeywords", "All settings and options of a training.", {}, "ConfigKeywords, OptionKeywords"),
     ]
     return _HEAD.format(imports=_joined(imports)) + "\n\n".join(parts)
 

@@ -2,6 +2,6 @@
 
 from ascpo.runs.callbacks.best import SaveBest
 from ascpo.runs.callbacks.callback import Callback, EpochRecord, TrainingPlan
-from ascpo.runs.callbacks.stopping import EarlyStopping, StopWhen
+from ascpo.runs.callbacks.early_stopping import EarlyStopping, StopWhen
 
 __all__ = ["Callback", "EarlyStopping", "EpochRecord", "SaveBest", "StopWhen", "TrainingPlan"]

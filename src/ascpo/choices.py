@@ -5,7 +5,7 @@ from typing import Literal
 LimitKind = Literal["state", "episode"]
 """What a limit bounds: the cost of every state, or the sum of an episode's costs."""
 Mechanism = Literal["constraint", "penalty", "shield", "none"]
-"""How costs come into training: by a constraint of every step, a price in the loss, a shield of actions, or not."""
+"""How costs affect training: by a constraint on every step, a price in the loss, a shield of actions, or not at all."""
 StepKind = Literal["constrained", "projected", "clipped"]
 """How the policy moves."""
 Head = Literal["linear", "softplus", "sigmoid"]

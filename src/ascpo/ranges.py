@@ -10,9 +10,21 @@ command. A number without a range must be finite.
 import dataclasses
 import types
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, Field, dataclass
 from functools import cache
-from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Protocol,
+    TypeGuard,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    runtime_checkable,
+)
 
 from ascpo.errors import BadSetting, nearest
 
@@ -24,6 +36,13 @@ _LARGEST = 1e30
 """Further numbers would overflow in single precision."""
 _SHOWN = 80
 """Letters of a value that a message shows."""
+
+
+@runtime_checkable
+class Dataclass(Protocol):
+    """Any dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
 
 @dataclass(frozen=True)
@@ -89,7 +108,7 @@ def declared(kind: type) -> Mapping[str, Declared]:
     return {name: dataclasses.replace(_declared(hints[name]), default=default) for name, default in defaults.items()}
 
 
-def check(settings: Any, name: str = "") -> None:
+def check(settings: Dataclass, name: str = "") -> None:
     """Refuse settings of which one is of the wrong type, or not in its range. Groups inside are checked too."""
     for key, field in declared(type(settings)).items():
         check_value(field, getattr(settings, key), name if key in UNNAMED else f"{name}.{key}".lstrip("."))

@@ -11,7 +11,7 @@ import pytest
 
 from ascpo.cli import main
 from ascpo.cli.train import parse
-from ascpo.runs.config import configure, to_json
+from ascpo.runs.config import configure
 from ascpo.runs.directory import runs_in
 from ascpo.runs.serialization import BadSetting
 from tests.runs.helpers import CART, EPOCH, POINT, words
@@ -90,7 +90,7 @@ def test_the_settings_of_another_run_can_be_taken_and_changed(ascpo, run, tmp_pa
 
 def test_a_resumed_run_keeps_its_seeding_and_a_new_one_with_its_settings_gets_the_latest(tmp_path):
     plain = configure(POINT, seeding=1).plain()
-    (tmp_path / "config.json").write_text(to_json(plain))
+    (tmp_path / "config.json").write_text(json.dumps(plain))
     resumed, _ = parse(["--resume", str(tmp_path)])
     new, _ = parse(["--config", str(tmp_path)])
     repeated, _ = parse(["--config", str(tmp_path), "--seeding", "1"])
@@ -103,7 +103,7 @@ def test_a_run_keeps_the_length_of_its_episodes_and_says_nothing_of_one_that_was
     asked, _ = parse(["--env", CART, "--max-episode-steps", "7"])
     (config,) = asked.as_configs()
     assert config.plain()["max_episode_steps"] == 7
-    (tmp_path / "config.json").write_text(config.to_json())
+    (tmp_path / "config.json").write_text(json.dumps(config.plain()))
     with pytest.raises(BadSetting, match="max_episode_steps is 7 in this run, and you asked for 8"):
         parse(["--resume", str(tmp_path), "--max-episode-steps", "8"])
     assert "max_episode_steps" not in configure(CART).plain()

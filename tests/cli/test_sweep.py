@@ -8,9 +8,9 @@ import time
 import pytest
 
 from ascpo.runs.serialization import BadSetting
+from ascpo.sweep.directory import SweepDirectory
 from ascpo.sweep.executors import InProcess
 from ascpo.sweep.executors.choose import Placement, open_executor
-from ascpo.sweep.record import Record
 from tests.sweep.helpers import job, write_run
 
 GRID = ("--env", "Point-1-Hazard", "--algo", "trpo", "--seeds", "0..2", "--total-steps", 6e4, "--evaluate", 0)
@@ -119,11 +119,11 @@ def test_a_sweep_stops_when_another_process_asks_for_it(ascpo, tmp_path, monkeyp
     monkeypatch.setattr("ascpo.cli.sweep.open_executor", lambda placement, jobs, folder: executor)
 
     def ask():
-        record, end = Record(tmp_path), time.monotonic() + 60
+        record, end = SweepDirectory(tmp_path), time.monotonic() + 60
         while time.monotonic() < end and not (record.folder.exists() and record.driver()):
             time.sleep(0.05)
         time.sleep(0.3)
-        record.ask_to_stop()
+        record.request_stop()
 
     asking = threading.Thread(target=ask)
     asking.start()
@@ -131,7 +131,7 @@ def test_a_sweep_stops_when_another_process_asks_for_it(ascpo, tmp_path, monkeyp
         ascpo("sweep", *GRID, "--out", tmp_path)
     asking.join()
     assert (end.value.code, executor.cancelled) == (143, 1)
-    assert Record(tmp_path).driver() == ""
+    assert SweepDirectory(tmp_path).driver() == ""
 
 
 def test_only_one_process_drives_a_sweep(tmp_path, ascpo, trained):
@@ -162,7 +162,7 @@ def test_a_place_refuses_what_changes_nothing_there(tmp_path, placement, why):
 
 def test_what_a_sweep_keeps_of_itself_is_plain_data(ascpo, tmp_path, trained):
     ascpo("sweep", *GRID, "--out", tmp_path)
-    jobs, placement, sizes = Record(tmp_path).read()
+    jobs, placement, sizes = SweepDirectory(tmp_path).read()
     assert [one.config.seed for one in jobs] == [0, 1, 2]
     assert (placement, sizes.host) == (Placement(), 1)
     assert set(json.loads((tmp_path / ".sweep" / "sweep.json").read_text())) == {"jobs", "placement", "batches"}

@@ -16,14 +16,14 @@ from ascpo.engines.gymnasium.engine import GymnasiumEngine
 from ascpo.engines.gymnasium.errors import Faulty, Unsuitable
 from ascpo.engines.gymnasium.inspection import inspect
 from ascpo.engines.gymnasium.recovery import MOST_RESTARTS
-from ascpo.engines.gymnasium.vectorization import InTurn
+from ascpo.engines.gymnasium.vectorization import SyncCopies
 from tests.engines.test_faults import ACTOR, THETA, engine_of, played
 from tests.misbehaving import Misbehaving, Scheduled
 from tests.own import Cart
 from tests.slow import always
 
 
-class Mortal(InTurn):
+class Mortal(SyncCopies):
     """Copies in this process that die, as if they had one of their own, in the calls that a list names."""
 
     def __init__(self, make, num_envs, expected, deaths):
@@ -49,7 +49,7 @@ class Mortal(InTurn):
 
 def mortal(deaths, monkeypatch, limits=(0.0,), num_envs=1, make=None):
     monkeypatch.setattr(
-        "ascpo.engines.gymnasium.engine.InProcesses",
+        "ascpo.engines.gymnasium.engine.SubprocessCopies",
         lambda make, num_envs, expected, timeout: Mortal(make, num_envs, expected, deaths),
     )
     monkeypatch.setattr("ascpo.engines.gymnasium.engine.inspect_apart", inspect)

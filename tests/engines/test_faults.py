@@ -150,7 +150,7 @@ def test_a_cut_beyond_the_environments_own_is_refused():
 
 def test_a_wait_for_episodes_that_do_not_end_is_explained(monkeypatch, caplog):
     """It would go on forever: the third message ends the test."""
-    monkeypatch.setattr("ascpo.runs.episodes.PATIENCE", 0.0)
+    monkeypatch.setattr("ascpo.runs.episodes.EXPLAIN_AFTER", 0.0)
 
     def count(record):
         if len(caplog.records) > 2:

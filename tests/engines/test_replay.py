@@ -13,7 +13,7 @@ from ascpo.engines.functional import FunctionalEngine
 from ascpo.engines.gymnasium.engine import GymnasiumEngine
 from ascpo.engines.mjx.engine import MjxEngine
 from ascpo.engines.native.engine import NativeEngine
-from ascpo.engines.replay import FRESH, Rule, SceneChoice, choose_slots, vacant_pool
+from ascpo.engines.replay import FRESH, Rule, SceneChoice, choose_slots, empty_slots
 from ascpo.engines.settings import ReplaySettings
 from ascpo.environments.spaces import make_task
 from ascpo.errors import InertSetting
@@ -107,7 +107,7 @@ def test_on_the_host_fresh_episodes_are_counted_and_replays_are_named():
 def test_a_pool_without_a_share_is_refused():
     with pytest.raises(InertSetting, match=r"replay\.pool=8 changes nothing"):
         ReplaySettings(pool=8)
-    assert vacant_pool(ReplaySettings(0.1, 8)).shape == (8, 2)
+    assert empty_slots(ReplaySettings(0.1, 8)).shape == (8, 2)
 
 
 def test_fresh_episodes_are_those_that_there_are_without_replay(played):

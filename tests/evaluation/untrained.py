@@ -7,7 +7,8 @@ from ascpo.runs.config import configure
 from ascpo.runs.directory import create
 from ascpo.runs.environment import open_engine
 from ascpo.runs.sealed import read_arrays, sealed_arrays
-from ascpo.runs.trained_policy import save_policy
+from ascpo.runs.source import Source
+from ascpo.runs.trained_policy import policy_content
 from ascpo.training.agent import agent_for
 from tests.runs.helpers import CART, tiny
 
@@ -22,7 +23,8 @@ def untrained(out, *, env=CART, factory=None, algo="trpo", seed=0, shift=0.0, **
     engine = open_engine(factory or env, 1)
     agent = agent_for(engine, config.algorithm(), config.settings)
     theta = agent.acting(agent.init(seed)) + shift
-    save_policy(directory.policy, config.plain(), engine, jnp.asarray(theta), 1)
+    content = policy_content(config.plain(), engine, jnp.asarray(theta), 1, Source("last", 1, 1))
+    directory.policy.write_bytes(content)
     engine.close()
     return directory.path
 

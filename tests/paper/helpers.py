@@ -1,5 +1,6 @@
 """Runs that nobody trained: directories with the files that a run would have left."""
 
+import json
 from pathlib import Path
 
 from ascpo.paper.experiments import Experiment, Training, Variant
@@ -13,7 +14,7 @@ def write_run(store, experiment, training, J_r=2.0, M_c=0.5, rho_c=0.001, epochs
     """A run whose every epoch has these numbers. With fewer epochs than its config asks for, it was stopped."""
     run, config = store.run(experiment, training), training.config(store.scale, settings)
     run.path.mkdir(parents=True, exist_ok=True)
-    run.config_file.write_text(config.to_json())
+    run.config_file.write_text(json.dumps(config.plain()))
     rows = range(config.epochs if epochs is None else epochs)
     lines = ["Epoch,TotalEnvInteracts,EpRet,EpCost,CostRate,EpLen"]
     lines += [f"{i},{(i + 1) * 30_000},{J_r},{M_c},{rho_c},100" for i in rows]

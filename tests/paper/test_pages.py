@@ -205,7 +205,7 @@ def test_a_page_names_the_engines_of_its_runs(store):
     write_run(store, Q1, pillars)
     run, config = store.run(Q1, free), free.config(0.01, {}, "mjx-jax")
     run.path.mkdir()
-    run.config_file.write_text(config.to_json())
+    run.config_file.write_text(json.dumps(config.plain()))
     notes = page_of(Q1, store, command="ascpo paper run q1").notes
     assert "Engines: mjx-jax: Point-1-Hazard; native: Point-8-Pillar." in notes
     assert any(note.endswith("ascpo paper run q1 --engine mjx") for note in notes)

@@ -1,7 +1,7 @@
 """One small training for all tests of runs, so that it is compiled once."""
 
 import tests.own  # noqa: F401 (it registers the cart)
-from ascpo.runs.config import acting_settings
+from ascpo.runs.composition import acting_settings
 
 TINY = {
     "num_envs": 4,

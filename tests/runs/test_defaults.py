@@ -6,7 +6,8 @@ from ascpo.algorithms import ALGORITHMS, ASCPO
 from ascpo.algorithms.suite_defaults import DECIDING, ROBOT_DEFAULTS, SUITE_DEFAULTS
 from ascpo.cli.train import parse
 from ascpo.guard.suites import PAPER_SUITES
-from ascpo.runs.config import based_on, configure, configure_each, defaults_for
+from ascpo.runs.composition import defaults_for
+from ascpo.runs.config import based_on, configure, configure_each
 from ascpo.runs.serialization import flat, to_plain
 from ascpo.training.settings import Settings
 from tests.runs.helpers import CART

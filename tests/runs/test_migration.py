@@ -64,7 +64,7 @@ def test_configs_of_earlier_versions_are_read(file):
     found = RunDirectory(file.parent).config()
     assert found.algo == plain["algo"]
     assert found.settings.num_envs == plain["settings"]["num_envs"]
-    assert Config.from_json(found.to_json()) == found
+    assert Config.from_plain(found.plain()) == found
 
 
 def test_a_config_of_today_is_left_alone():
@@ -145,7 +145,7 @@ def test_the_earlier_preset_reference_becomes_the_settings_that_it_stood_for(alg
     plain = config(algo) | {"method": stored | {"preset": "reference"}}
     found = Config.from_plain(plain)
     assert found.method == today
-    assert Config.from_json(found.to_json()) == found
+    assert Config.from_plain(found.plain()) == found
     assert plain["method"]["preset"] == "reference", "the stored config is not changed"
 
 

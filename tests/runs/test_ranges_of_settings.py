@@ -12,6 +12,7 @@ from ascpo.errors import BadSetting
 from ascpo.ranges import Declared, Range, declared
 from ascpo.runs.api import Options, train
 from ascpo.runs.config import Config, configure
+from ascpo.runs.directory import BadFile, RunDirectory
 from ascpo.runs.serialization import unflat
 from ascpo.training.settings import Settings
 
@@ -70,7 +71,7 @@ def test_a_value_that_makes_no_sense_is_refused_by_the_name_of_the_setting(algo,
         plain = configure("corridor", algo).plain()
         group = "settings" if name.split(".")[0] in Settings.__dataclass_fields__ else "method"
         with pytest.raises(BadSetting, match=rf"\b{name}\b"):
-            Config.from_json(json.dumps({**plain, group: given}))
+            Config.from_plain(json.loads(json.dumps({**plain, group: given})))
 
 
 def test_every_count_has_a_range():
@@ -122,8 +123,8 @@ def _read(plain):
         Config.from_plain(plain)
 
 
-def test_a_config_file_of_lists_within_lists_is_answered_with_a_sentence():
-    with pytest.raises(BadSetting, match="within each other"):
-        Config.from_json("[" * 100_000 + "]" * 100_000)
-    with pytest.raises(BadSetting, match="it is no JSON"):
-        Config.from_json("{")
+@pytest.mark.parametrize(("text", "why"), [("[" * 100_000 + "]" * 100_000, "nested too deeply"), ("{", "is damaged")])
+def test_a_config_file_that_is_no_json_is_answered_with_a_sentence(text, why, tmp_path):
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(BadFile, match=why):
+        RunDirectory(tmp_path).config()

@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 
 from ascpo.surrogates.evidence import Evidence
 from ascpo.surrogates.maximum import MomentBound, ViolationProbability
-from ascpo.surrogates.timeouts import WithTimeouts, charged
+from ascpo.surrogates.timeouts import WithTimeouts, charged_part
 from ascpo.surrogates.weights import Weights
 from tests.surrogates.helpers import statistics
 
@@ -36,4 +36,4 @@ def test_a_bound_of_two_signals_sees_its_own_two():
     [(0.0, 1.0, 1.0), (0.01, 1.0, 1.0), (0.055, 1.0, 0.5), (0.1, 1.0, 0.0), (0.9, 0.6, 0.4), (0.9, 0.0, 1.0)],
 )
 def test_the_more_episodes_time_out_the_less_is_charged(timeout_rate, waiver, part):
-    assert_allclose(charged(jnp.array(timeout_rate), waiver), part, atol=1e-6)
+    assert_allclose(charged_part(jnp.array(timeout_rate), waiver), part, atol=1e-6)

@@ -1,6 +1,9 @@
 """Jobs, and the files that a finished run would have left."""
 
-from ascpo.runs.config import acting_settings, configure
+import json
+
+from ascpo.runs.composition import acting_settings
+from ascpo.runs.config import configure
 from ascpo.seeding import LATEST
 from ascpo.sweep.jobs import Job
 
@@ -31,7 +34,7 @@ def short(jobs):
 def write_run(job, epochs=None):
     """A run whose episodes have a hundred steps. With fewer epochs than its config asks for, it was stopped."""
     job.directory.mkdir(parents=True, exist_ok=True)
-    job.run.config_file.write_text(job.config.to_json())
+    job.run.config_file.write_text(json.dumps(job.config.plain()))
     rows = range(job.config.epochs if epochs is None else epochs)
     job.run.metrics.write_text("Epoch,EpLen\n" + "".join(f"{i},100\n" for i in rows))
     return job.run

@@ -27,7 +27,7 @@ def test_a_claim_is_seen_while_a_run_is_trained_and_gone_afterwards(tmp_path):
 
 
 def test_a_run_that_another_machine_trains_is_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(claim, "_PATIENCE", 0.0)
+    monkeypatch.setattr(claim, "_CLAIM_TIMEOUT", 0.0)
     claim_by("elsewhere", tmp_path)
     with pytest.raises(NoRun, match="is being trained on elsewhere"), claimed([tmp_path]):
         pass

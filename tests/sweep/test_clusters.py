@@ -14,10 +14,10 @@ from dataclasses import replace
 import pytest
 
 from ascpo.runs.serialization import BadSetting
+from ascpo.sweep.directory import SweepDirectory
 from ascpo.sweep.executors import InProcess, Resources
 from ascpo.sweep.executors.choose import Placement
 from ascpo.sweep.jobs import run_batch
-from ascpo.sweep.record import Record
 from ascpo.sweep.scheduler import BatchSizes, run_sweep
 from ascpo.sweep.store import epochs_done
 from tests.slow import slow
@@ -165,7 +165,7 @@ def test_an_address_at_which_nothing_listens_is_refused_at_once(kind):
 @needs("ray")
 def test_a_ray_cluster_whose_driver_is_killed_stops_training_and_the_same_command_resumes(cluster, here, tmp_path):
     jobs, (ray, _, mark) = jobs_in(tmp_path)[:2], cluster
-    Record(tmp_path).write(jobs, Placement(on=ray.address), SIX)
+    SweepDirectory(tmp_path).write(jobs, Placement(on=ray.address), SIX)
     command = [sys.executable, "-m", "ascpo.cli.main", "sweep", "resume", str(tmp_path)]
     with subprocess.Popen(command) as driver:
         wait_until(lambda: any(epochs_done(one.run) for one in jobs))

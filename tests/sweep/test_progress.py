@@ -1,5 +1,6 @@
 """What a sweep prints, and how long it says it takes."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -45,7 +46,7 @@ def test_finished_runs_estimate_better_than_the_rule_of_thumb(tmp_path):
     trpo = full(tmp_path)
     assert Estimate(tmp_path).seconds(trpo) == pytest.approx(200 * (30_000 / 15e3 + 1.5))
     (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "config.json").write_text(trpo.to_json())
+    (tmp_path / "run" / "config.json").write_text(json.dumps(trpo.plain()))
     timing = "Epoch,TimeRollout,TimePolicy,TimeSaved\n0,9,9,9\n1,9,9,9\n2,1,2,9\n3,1,2,9\n4,8,8,9\n"
     (tmp_path / "run" / "timing.csv").write_text(timing)
     assert Estimate(tmp_path).seconds(trpo) == pytest.approx(200 * 3.0)
@@ -56,7 +57,7 @@ def test_an_estimate_that_was_wrong_for_one_suite_is_corrected_for_the_others(tm
     estimate, ant = Estimate(tmp_path), configure("Ant-8-Hazard", "trpo", total_steps=6e6)
     before = estimate.seconds(ant)
     (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "config.json").write_text(full(tmp_path).to_json())
+    (tmp_path / "run" / "config.json").write_text(json.dumps(full(tmp_path).plain()))
     (tmp_path / "run" / "timing.csv").write_text("Epoch,TimeRollout\n0,9\n1,9\n2,7\n")
     estimate.learn(RunDirectory(tmp_path / "run"))
     assert estimate.seconds(ant) == pytest.approx(2.0 * before)

@@ -220,7 +220,7 @@ def test_a_setting_that_acts_for_another_algorithm_alone_is_refused_with_the_rea
         ("trpo", "trust_region", {"signal_every": 5}, r"trust_region\.signal_every=5 .* constraints, and trpo has"),
         ("trpo", "trust_region", {"tolerance": 0.1}, r"trust_region\.tolerance=0\.1 .* constraints, and trpo has"),
         ("pcpo", "trust_region", {"tolerance": 0.1}, r"trust_region\.tolerance=0\.1 .* pcpo projects its steps"),
-        ("ascpo", "target", {"kind": "capped", "half_signal": 0.1}, "goes by the bound"),
+        ("ascpo", "target", {"kind": "capped", "half_signal": 0.1}, "aims at the bound"),
         ("ascpo", "k", 3.0, "mode chance does not use it"),
         ("pascpo", "ppo", {"clip_costs": False, "optimistic_costs": True}, "costs are not clipped"),
     ):

@@ -4,14 +4,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ascpo.trust_region.line_search import Evaluation, Found, backtrack
+from ascpo.trust_region.line_search import Evaluation, LineSearchResult, backtrack
 
 
 def evaluation(loss) -> Evaluation:
     return Evaluation(loss, jnp.zeros(1), jnp.zeros(()))
 
 
-def search(loss, accept, theta, x, *, factor=0.5, trials=10) -> Found:
+def search(loss, accept, theta, x, *, factor=0.5, trials=10) -> LineSearchResult:
     """Along a line, with a loss that is looked at and a divergence that is not."""
     theta, x = jnp.array([theta], jnp.float32), jnp.array([x], jnp.float32)
 

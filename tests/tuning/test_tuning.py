@@ -1,6 +1,7 @@
 """Searches: what is searched, how a trial is judged, and that a search which was killed goes on."""
 
 import importlib.util
+import json
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -10,9 +11,9 @@ from ascpo.runs.config import configure
 from ascpo.runs.sealed import write_sealed
 from ascpo.runs.serialization import BadSetting
 from ascpo.sweep.executors import InProcess
-from ascpo.tuning.judgement import is_hopeless, judge, return_bounds
 from ascpo.tuning.loop import tune
 from ascpo.tuning.report import front, verdict, write_report
+from ascpo.tuning.scoring import is_hopeless, return_bounds, score
 from ascpo.tuning.space import Axis, axes_of
 from ascpo.tuning.study import EVALUATION_SEED, FIRST_SEED, Search, Setup
 
@@ -59,7 +60,7 @@ def write(batch, returns, mean=0.0, safe=1.0, episodes=100):
     """The files of a trial's runs: a return for every epoch, and the figures of its held-out episodes."""
     for one in batch:
         one.directory.mkdir(parents=True, exist_ok=True)
-        one.run.config_file.write_text(one.config.to_json())
+        one.run.config_file.write_text(json.dumps(one.config.plain()))
         rows = "".join(f"{epoch},{value}\n" for epoch, value in enumerate(returns))
         one.run.metrics.write_text("Epoch,EpRet\n" + rows)
         figures = {"Episodes": episodes, "EpRet": mean, "SafeRate": safe}
@@ -78,7 +79,7 @@ def test_a_trial_certifies_what_its_worst_seed_does(setup):
     batch = setup.batch(0, {})
     write(batch[:1], [0.0], mean=2.0, safe=1.0, episodes=100)
     write(batch[1:], [0.0], mean=5.0, safe=0.98, episodes=200)
-    found = judge(batch, 0.95)
+    found = score(batch, 0.95)
     assert (found.mean_return, found.violations, found.episodes) == (4.0, 4, 300)
     assert found.certified == pytest.approx(0.9548, abs=1e-4)  # Clopper and Pearson, 4 of 200; 0 of 100 has 0.9705
 

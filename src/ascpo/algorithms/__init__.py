@@ -1,7 +1,7 @@
-"""The algorithms, one file each, none importing another.
+"""The algorithms, one file each. None imports another.
 
-A file has the settings of an algorithm, and its `build` imports the parts: settings are read, and wrong ones refused,
-before JAX is imported, which takes seconds.
+Each file is a dataclass of settings, whose `build` imports the parts. So settings are read and checked before JAX is
+imported, which takes seconds.
 """
 
 from typing import TYPE_CHECKING

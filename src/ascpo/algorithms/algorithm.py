@@ -1,4 +1,4 @@
-"""What an algorithm is: a choice of parts. The training loop is the same for all."""
+"""An algorithm is a choice of parts. The training loop is the same for all."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,7 +21,7 @@ from ascpo.trust_region.step import Step
 
 @dataclass(frozen=True)
 class CostCritics:
-    """What is predicted of the costs."""
+    """The cost critics: what they predict, and how."""
 
     signal: Signal
     per_constraint: int = 1
@@ -30,16 +30,17 @@ class CostCritics:
     gae_lambda: float = 0.97
     """λ of the generalised advantages."""
     bootstrap_on_timeout: bool = True
-    """Whether the signal would go on after the time limit."""
+    """Whether the signal would continue after the time limit."""
     head: Head = "linear"
 
 
 EPISODE_COST = CostCritics(expected_cost)
-"""Critics of the discounted cost still to come."""
+"""Critics of the discounted future cost."""
 largest_cost = partial(CostCritics, discount=1.0, gae_lambda=0.95, bootstrap_on_timeout=False, head="softplus")
-"""Critics of what is still to come of an episode's largest cost: final when the episode ends, however it does."""
+"""Critics of the future increase of an episode's largest cost. It is final when the episode ends, also by a
+time-out."""
 EXCESS_COST = largest_cost(excesses)
-"""Critics of by how much an episode's cost will be over ν: final, too."""
+"""Critics of the future increase of (Z − ν)₊, which is final when the episode ends, too."""
 
 
 @dataclass(frozen=True)
@@ -48,32 +49,32 @@ class Algorithm:
 
     name: str
     description: str
-    """What it does about costs, for a person."""
+    """What the algorithm does about costs, as a phrase for logs and reports."""
     limits_on: LimitKind = "state"
     """What a limit bounds: the cost of every state, or the sum of an episode's costs."""
     quantity: str = ""
-    """What is kept under the limit or paid for, for a person; empty where there is nothing."""
+    """The quantity that is bounded or paid for, as a phrase for logs and reports. Empty if there is none."""
     augmentation: Augmentation = field(default_factory=NoAugmentation)
-    """What the policy sees of its episode beside the observation."""
+    """What the policy observes of its episode in addition to the environment's observation."""
     cost_critics: CostCritics | None = None
     constraint: Constraint | None = None
-    """What every step keeps."""
+    """The constraint on every step."""
     target: Target | None = None
-    """What every step is to achieve of the constraint."""
+    """What every step aims at for the constraint."""
     penalty: Penalty | None = None
-    """What the objective pays for costs."""
+    """The price of costs in the loss."""
     step: Step = field(default_factory=ConstrainedStep)
-    """How the policy moves."""
+    """The step rule of the policy."""
     clip: RatioClip | None = None
-    """Clipping of the surrogates' ratios."""
+    """Clipping of the probability ratios in the surrogates."""
     shield: Shield | None = None
-    """What changes actions before they are taken."""
+    """The shield, which changes actions before they are taken."""
     cvar: CVaR | None = None
-    """The tail of the episodes' costs that is watched."""
+    """The tail of the episodes' costs whose value at risk is tracked."""
 
     def __post_init__(self) -> None:
         if (self.constraint is None) != (self.target is None):
-            raise ValueError(f"{self.name}: a constraint and the target of its steps go together. Give both, or none.")
+            raise ValueError(f"{self.name}: a constraint and a target belong together. Give both, or none.")
         if self.constraint is not None and isinstance(self.step, ClippedStep):
             raise ValueError(f"{self.name}: a clipped step keeps no constraint. Make it a penalty.")
         if (self.constraint or self.penalty) and self.cost_critics is None:
@@ -93,5 +94,5 @@ class Algorithm:
 
     @property
     def counts_violations(self) -> bool:
-        """Whether learning goes by the share of episodes that violate a limit."""
+        """Whether learning uses the share of episodes that violate a limit."""
         return isinstance(self.target, Feedback) or isinstance(self.constraint, ViolationProbability)

@@ -30,14 +30,14 @@ class ASCPO:
     omega2: NonNegative = 0.007
     """ω₂, the paper's |K|max (modes reference and paper)."""
     tau: Positive = 0.05
-    """τ: how fast the weight of a near miss falls with its distance (mode chernoff)."""
+    """τ: the distance over which the weight of a near miss falls by a factor e (mode chernoff)."""
     cap: Annotated[float, Range(at_least=1.0, at_most=1e6)] = 2.0
     """The largest weight of a violation (mode chernoff)."""
     union_bound: bool = False
-    """Add up the weights of an episode's states instead of taking that of its largest cost (mode chernoff): a less
-    tight bound of the same probability, with a gradient that is less noisy where many episodes violate for long."""
+    """Sum the weights of an episode's states instead of taking that of its largest cost (mode chernoff). The bound is
+    less tight, but its gradient is less noisy if many episodes violate a limit for long."""
     target: TargetSettings = field(default_factory=TargetSettings)
-    """What every step is to achieve of the bound."""
+    """What every step aims at for the bound."""
 
     def __post_init__(self) -> None:
         if self.mode not in ("reference", "paper"):

@@ -15,7 +15,7 @@ class CPO:
     """Settings of CPO."""
 
     target: TargetSettings = field(default_factory=TargetSettings)
-    """What every step is to achieve of the bound."""
+    """What every step aims at for the bound."""
 
     def outline(self, probability: float) -> Outline:
         return Outline(

@@ -16,9 +16,9 @@ class CPOCVaR:
     """Settings of CPO-CVaR."""
 
     alpha: Annotated[float, Range(at_least=0.0, below=1.0)] = 0.9
-    """α: the worst 1 − α of the episodes count."""
+    """α: the quantile above which episodes count. The constraint is about the worst 1 − α of them."""
     target: TargetSettings = field(default_factory=TargetSettings)
-    """What every step is to achieve of the bound."""
+    """What every step aims at for the bound."""
 
     def outline(self, probability: float) -> Outline:
         quantity = worst_episodes(self.alpha)

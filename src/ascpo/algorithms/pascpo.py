@@ -19,13 +19,13 @@ class PASCPO:
     """Settings of PASCPO."""
 
     mode: Literal["paper", "reference"] = "paper"
-    """The bound that is paid for: ASCPO's of the same name."""
+    """The bound that the penalty is for: that of the same mode of ASCPO."""
     signal: Literal["largest", "sum"] = "largest"
-    """What the bound is about: an episode's `largest` cost, or the `sum` of its costs, as in the released code, which
-    never forms the increments of the largest cost. The sum needs `ascent` cost."""
+    """The cost that the bound is about: the `largest` of an episode, or the `sum`. The released code uses the sum,
+    because it never forms the increments of the largest cost. `sum` needs ascent=cost."""
     ascent: Literal["bound", "cost"] = "bound"
-    """What the multiplier ascends on: the `bound` of an episode's largest cost, or the mean `cost` of an episode, over
-    the limit."""
+    """The quantity that the multiplier ascends on, minus the limit: the `bound` of an episode's largest cost, or the
+    mean `cost` of an episode."""
     k: NonNegative = PAPER_K
     """Weight of the spread of the largest cost."""
     omega1: NonNegative = 0.005
@@ -37,9 +37,9 @@ class PASCPO:
     strength: NonNegative = 1.0
     """ρ: factor of the multiplier in the objective."""
     rescaled: bool = True
-    """Divide the whole loss by 1 + λ: the steps stay as large when the multiplier grows."""
+    """Divide the whole loss by 1 + λ, so that steps do not grow with the multiplier."""
     ppo: PPOSettings = field(default_factory=PPOSettings)
-    """The clipped objective, and how the policy descends on it."""
+    """The clipped objective, and its optimisation."""
 
     def __post_init__(self) -> None:
         if self.signal == "sum" and self.ascent == "bound":

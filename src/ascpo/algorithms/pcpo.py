@@ -16,9 +16,9 @@ class PCPO:
     """Settings of PCPO."""
 
     target: TargetSettings = field(default_factory=TargetSettings)
-    """What every step is to achieve of the bound: feedback or own."""
+    """What every step aims at for the bound. PCPO has the kinds `feedback` and `own`."""
     projection: ProjectedStep = field(default_factory=ProjectedStep)
-    """How the step is brought back to where the constraint holds."""
+    """How the step is projected onto the constraint."""
 
     def __post_init__(self) -> None:
         if self.target.kind == "capped":

@@ -18,9 +18,9 @@ class PPOLagrangian:
     multiplier_rate: NonNegative = 1.0
     """Rise of the multiplier in an epoch, for each unit that the mean cost of an episode is over its limit."""
     rescaled: bool = True
-    """Divide the whole loss by 1 + λ, so that a large multiplier does not make the steps large."""
+    """Divide the whole loss by 1 + λ, so that steps do not grow with the multiplier."""
     ppo: PPOSettings = field(default_factory=PPOSettings)
-    """The clipped objective, and how the policy descends on it."""
+    """The clipped objective, and its optimisation."""
 
     def outline(self, probability: float) -> Outline:
         description = "pays for the mean cost of an episode, at a price that rises over the limit; clipped"

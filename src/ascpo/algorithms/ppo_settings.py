@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PPOSettings:
-    """The clipped objective of PPO, and how the policy descends on it."""
+    """The clipped objective of PPO, and its optimisation."""
 
     clip: Positive = 0.2
-    """ε: a step gains nothing by moving the ratio of new to old probability of an action beyond 1 ± ε."""
+    """ε: the objective does not improve further if the ratio of an action's new and old probability leaves 1 ± ε."""
     clip_costs: bool = True
-    """Clip what costs add to the loss as well."""
+    """Clip the costs' part of the loss, too."""
     optimistic_costs: bool = False
-    """Of the clipped and the unclipped cost, take the smaller one, as the released PASCPO does. Then the loss no
-    longer resists once a costly action has become much more likely."""
+    """Take the smaller of the clipped and the unclipped cost, as the released PASCPO does. Then the loss does not
+    resist once a costly action has become much more likely."""
     descent: ClippedStep = field(default_factory=ClippedStep)
-    """How the policy descends."""
+    """The steps of Adam on the objective."""
 
     def __post_init__(self) -> None:
         if self.optimistic_costs and not self.clip_costs:

@@ -1,11 +1,11 @@
-"""Presets: every algorithm as its authors have it, written down as settings.
+"""Presets: the settings of every algorithm as its authors have them.
 
-published   what the ASCPO paper says, for itself and for the baselines as it uses them. Where its text and its tables
-            disagree, the tables count. Where it is silent, the released code counts, unless that is a bug.
-released    what the authors' released code does, bugs included where a setting can bring them back.
+published   the settings of the ASCPO paper, also for the baselines. If its text and its tables disagree, the tables
+            count. If it says nothing, the released code counts, unless that is a bug.
+released    the settings of the authors' released code, with its bugs as far as settings can reproduce them.
 
-A preset is data: algorithm → setting → value, by the names on the command line. It has only what differs from our own
-defaults. docs/differences.md says what no setting brings back.
+A preset is data: algorithm → setting → value, by the names on the command line. It lists only what differs from our
+defaults. docs/differences.md lists what no setting reproduces.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ class Entry(NamedTuple):
 
     value: object
     reason: str
-    """Where it comes from, as a short sentence."""
+    """The source of the value, as a short sentence."""
 
 
 _Entries = dict[str, Entry]
@@ -93,7 +93,7 @@ _BOTH: dict[str, _Entries] = {
         "ppo.clip_costs": Entry(False, "The code leaves the costs' part of the loss unclipped."),
     },
 }
-"""What the two presets share."""
+"""The entries that both presets share."""
 
 _MONOTONE: _Entries = {
     "cost_fit.balance": _SUBSAMPLED,

@@ -15,7 +15,7 @@ class SCPO:
     """Settings of SCPO."""
 
     target: TargetSettings = field(default_factory=TargetSettings)
-    """What every step is to achieve of the bound."""
+    """What every step aims at for the bound."""
 
     def outline(self, probability: float) -> Outline:
         quantity = "the mean of an episode's largest cost"

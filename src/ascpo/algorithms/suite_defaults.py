@@ -1,9 +1,8 @@
-"""Our defaults for suites: what differs from the defaults for any environment, algorithm by algorithm.
+"""Our defaults for suites: the settings that differ from the general defaults, by algorithm and by robot.
 
-A suite says how near every cost is, so that near misses can be learned from, and an episode of it that runs into the
-time limit has failed. Of any other environment neither is known. What is here was measured to help; algorithms and
-settings that are not here were not helped, or not measured (benchmarks/RESULTS.md, "Eight obstacles", "What keeps the
-promise" and "Methods that park").
+Suites give margins, so that near misses can be learned from, and their episodes fail if they time out. Neither is known
+of other environments. All entries were measured to help (benchmarks/RESULTS.md, "Eight obstacles", "What keeps the
+promise" and "Methods that park"). Settings without an entry did not help, or were not measured.
 """
 
 from collections.abc import Mapping
@@ -31,17 +30,17 @@ SUITE_DEFAULTS: Mapping[str, Named] = {
 ROBOT_DEFAULTS: Mapping[str, Named] = {
     robot: {"normalise_observations": True} for robot in ("Point", "Swimmer", "Ant", "Walker", "Humanoid")
 }
-"""Robot → setting → value, for what is about a robot and not about an algorithm: all algorithms see the same."""
+"""Robot → setting → value, for all algorithms."""
 
 ALGORITHM_AND_ROBOT_DEFAULTS: Mapping[tuple[str, str], Named] = {("ascpo", "Swimmer"): {"union_bound": True}}
 """Algorithm and robot → setting → value (benchmarks/RESULTS.md, "A denser signal for Swimmer")."""
 
 DECIDING = ("mode", "near_miss", "target.kind")
-"""The settings that some of these defaults go with."""
+"""The settings on which some of these defaults depend."""
 
 
 def suite_defaults(algo: str, robot: str, given: Named) -> dict[str, object]:
-    """The defaults of an algorithm for a robot's suites, without those that would not go with the given settings."""
+    """The defaults of an algorithm for a robot's suites, without those that do not fit the given settings."""
     of_both = ALGORITHM_AND_ROBOT_DEFAULTS.get((algo, robot), {})
     out = {**SUITE_DEFAULTS.get(algo, {}), **ROBOT_DEFAULTS.get(robot, {}), **of_both}
     if given.get("mode", out.get("mode")) != out.get("mode"):

@@ -16,7 +16,7 @@ class TRPOCVaR:
     """Settings of TRPO-CVaR."""
 
     alpha: Annotated[float, Range(at_least=0.0, below=1.0)] = 0.9
-    """α: the worst 1 − α of the episodes count."""
+    """α: the quantile above which episodes count. The price is for the worst 1 − α of them."""
     strength: NonNegative = 0.005
     """ρ: factor of the multiplier in the objective."""
     multiplier_rate: NonNegative = 0.005

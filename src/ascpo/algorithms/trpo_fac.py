@@ -17,7 +17,7 @@ class TRPOFAC:
     multiplier_rate: LearningRate = 1e-3
     """Learning rate of the multiplier's network."""
     multiplier_steps: Iterations = 10
-    """Steps of Adam in an epoch. With one, at a rate of 0.0001, as published, the network stays near its start."""
+    """Steps of Adam in an epoch. With the published 1 step at a rate of 0.0001, the network stays near its start."""
 
     def outline(self, probability: float) -> Outline:
         words = ("trpo-fac", "pays for costs, at a price for every state that rises where they are over the limit")

@@ -15,9 +15,9 @@ class TRPOIPO:
     """Settings of TRPO-IPO."""
 
     t: Positive = 20.0
-    """Steepness of the barrier: the smaller, the further from the limit it is felt."""
+    """Steepness of the barrier. With a smaller t, the barrier acts further away from the limit."""
     slope: NonNegative = 0.1
-    """Price of a unit of cost beyond the limit, where there is no barrier any more."""
+    """Price of a unit of cost beyond the limit, where the barrier ends."""
 
     def outline(self, probability: float) -> Outline:
         words = ("trpo-ipo", "pays for the mean cost of an episode, steeply near the limit")

@@ -16,9 +16,9 @@ class TRPOSL:
     """Settings of TRPO-SL."""
 
     warm_up: Fraction = 1.0 / 3.0
-    """Part of the training in which the layer only learns."""
+    """Part of the training in which the layer learns but does not change actions."""
     shield_fit: FitSettings = field(default_factory=FitSettings)
-    """How the layer's model is fitted, to as many steps without cost as with one."""
+    """How the layer's model is fitted. Its minibatches have as many steps without cost as with it."""
 
     def outline(self, probability: float) -> Outline:
         words = ("trpo-sl", "changes actions whose next cost a linear model expects over the limit")

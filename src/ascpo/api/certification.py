@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ascpo.choices import Actions, LimitKind
 from ascpo.evaluation.certificate import Certificate
@@ -14,7 +13,7 @@ from ascpo.evaluation.request import Request
 from ascpo.runs.callbacks.display import counting
 from ascpo.runs.compilation import set_up_compilation
 from ascpo.runs.environment_name import Environment
-from ascpo.runs.notebook import data_frame, html_table
+from ascpo.runs.notebook import Columns, DataFrame, data_frame, html_table
 from ascpo.runs.run_like import path_of
 from ascpo.runs.serialization import BadSetting
 
@@ -37,7 +36,7 @@ class Certification:
         return all(one.certified for one in self.certificates)
 
     @property
-    def table(self) -> dict[str, list[Any]]:
+    def table(self) -> Columns:
         """A row for each policy."""
         found = self.certificates
         return {
@@ -51,7 +50,7 @@ class Certification:
             "look": [one.plan.look for one in found],
         }
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> DataFrame:
         """The table as a pandas.DataFrame."""
         return data_frame(self.table)
 

@@ -10,14 +10,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from ascpo.evaluation.intervals import LEVEL, Interval, of_difference, of_mean, of_shares
 from ascpo.report.data import RunData, search
 from ascpo.report.groups import Group, groups_of
-from ascpo.runs.notebook import Table, data_frame, html_table, shown
+from ascpo.runs.notebook import Columns, DataFrame, Table, data_frame, html_table, shown
 from ascpo.runs.run_like import RunLike, path_of
 from ascpo.runs.serialization import BadSetting
 
@@ -30,20 +29,20 @@ _SHARES = {"SafeRate": "Safe", "TimeoutRate": "Timeout"}
 class RunComparison:
     """Figures of several groups of runs, and their differences."""
 
-    table: dict[str, list[Any]]
+    table: Columns
     """A row for each group and metric: the value, its interval, the number of seeds, and what the interval is over."""
-    differences: dict[str, list[Any]]
+    differences: Columns
     """A row for each pair of groups and metric: first minus second, its interval, and whether that leaves out 0."""
     source: str
     """Where the figures come from."""
     warnings: tuple[str, ...] = field(default=(), repr=False)
     """Why some of the files cannot be believed."""
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> DataFrame:
         """The figures as a pandas.DataFrame."""
         return data_frame(self.table)
 
-    def differences_to_pandas(self) -> Any:
+    def differences_to_pandas(self) -> DataFrame:
         return data_frame(self.differences)
 
     def _repr_html_(self) -> str:
@@ -134,7 +133,7 @@ def _episodes(run: RunData, metric: str) -> np.ndarray | None:
     return run.episodes.get("sampled", {}).get(_SHARES.get(metric, metric))
 
 
-def _with_intervals(table: dict[str, list[Any]], name: str) -> Table:
+def _with_intervals(table: Columns, name: str) -> Table:
     """The value and its interval in one cell."""
     cells = [
         shown(value) if math.isnan(low) else f"{shown(value)} [{shown(low)}, {shown(high)}]"

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from ascpo.runs.compilation import set_up_compilation
 from ascpo.runs.directory import find
 from ascpo.runs.environment_name import Environment
 from ascpo.runs.hosting import Hosting
-from ascpo.runs.notebook import data_frame, html_table
+from ascpo.runs.notebook import Columns, DataFrame, data_frame, html_table
 from ascpo.runs.run_like import path_of
 from ascpo.runs.tables import read_table
 
@@ -45,7 +44,7 @@ class Evaluation:
         return read_table(self.directory / episodes_file(self.actions))
 
     @property
-    def summary(self) -> dict[str, list[Any]]:
+    def summary(self) -> Columns:
         """The figures as columns: name, value, the ends of the interval, and what it means."""
         low, high = zip(*(self.intervals.get(name, (None, None)) for name in self.figures), strict=True)
         return {
@@ -56,7 +55,7 @@ class Evaluation:
             "meaning": [MEANINGS.get(name, "") for name in self.figures],
         }
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> DataFrame:
         """The episodes as a pandas.DataFrame."""
         return data_frame(self.episodes)
 

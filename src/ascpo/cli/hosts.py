@@ -14,10 +14,10 @@ from ascpo.runs.config import configure
 from ascpo.runs.directory import RunDirectory
 from ascpo.runs.environment import engine_name, name_of
 from ascpo.runs.serialization import BadSetting, Plain
+from ascpo.sweep.directory import SweepDirectory
 from ascpo.sweep.executors.choose import Placement
 from ascpo.sweep.hosts import HostsRun, LocalHosts, RayHosts, SlurmHosts, Start, train_on_hosts
 from ascpo.sweep.overrides import nested, read_overrides
-from ascpo.sweep.record import Record
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,6 @@ class Hosts:
 def main(typed: list[str]) -> None:
     asked = parsed(Hosts, typed, "ascpo hosts")
     run = asked.run()
-    with Record(asked.out).driving():
+    with SweepDirectory(asked.out).driving():
         train_on_hosts(run, asked.start(), lambda sentence: print(sentence, flush=True))
     print(f"Policy: {asked.out / run.name / 'policy.safetensors'}")

@@ -31,7 +31,7 @@ from ascpo.sweep.executors import Executor, Resources
 from ascpo.sweep.executors.choose import Placement, open_executor
 from ascpo.sweep.executors.gpu_sharing import count_gpus, leave_gpu_to_workers
 from ascpo.sweep.jobs import Job
-from ascpo.sweep.moving import pack_runs, unpack_runs
+from ascpo.sweep.transfer import pack_runs, unpack_runs
 
 _VERBS = {
     "list": "list the experiments, the runs that they need, and how long these take",

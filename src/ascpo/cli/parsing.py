@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
-from ascpo.ranges import check
+from ascpo.ranges import Dataclass, check
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Dataclass)
 _RULES = ConstructorRegistry()
 
 

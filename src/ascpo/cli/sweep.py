@@ -17,7 +17,7 @@ from ascpo.ranges import Range
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.stopping import Stopped, Stopping
 from ascpo.runs.trust import trusted
-from ascpo.sweep.board import standing_of
+from ascpo.sweep.directory import SweepDirectory
 from ascpo.sweep.driver import drive
 from ascpo.sweep.estimate import Estimate, duration
 from ascpo.sweep.evaluation import HeldOutEpisodes
@@ -27,8 +27,8 @@ from ascpo.sweep.executors.gpu_sharing import leave_gpu_to_workers
 from ascpo.sweep.grid import Grid, grids_in
 from ascpo.sweep.jobs import Job
 from ascpo.sweep.plan import LONG, plan_of
-from ascpo.sweep.record import Record
 from ascpo.sweep.scheduler import BatchSizes, Outcome
+from ascpo.sweep.status import status_of
 from ascpo.sweep.utilisation import read_utilisation, sentences
 
 _STOP_TIME = 300.0
@@ -108,27 +108,33 @@ def main(typed: list[str]) -> None:
         case _:
             leave_gpu_to_workers()
             asked = parsed(Sweep, typed, "ascpo sweep")
-            _run(Record(asked.out), asked.jobs(), asked.placement, asked.sizes(), yes=asked.yes, dry=asked.dry)
+            _run(SweepDirectory(asked.out), asked.jobs(), asked.placement, asked.sizes(), yes=asked.yes, dry=asked.dry)
 
 
 def _resume(asked: Resume) -> None:
-    record = Record(asked.out)
-    jobs, placement, sizes = record.read()
+    directory = SweepDirectory(asked.out)
+    jobs, placement, sizes = directory.read()
     for env in {job.config.env for job in jobs}:
         trusted(env, trust_env=asked.trust_env)
     if asked.on:
         placement = Placement(asked.on, resources=placement.resources)
-    _run(record, jobs, placement, sizes, yes=asked.yes)
+    _run(directory, jobs, placement, sizes, yes=asked.yes)
 
 
 def _run(
-    record: Record, jobs: Sequence[Job], placement: Placement, sizes: BatchSizes, *, yes: bool, dry: bool = False
+    directory: SweepDirectory,
+    jobs: Sequence[Job],
+    placement: Placement,
+    sizes: BatchSizes,
+    *,
+    yes: bool,
+    dry: bool = False,
 ) -> None:
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
     placement.check(jobs)
-    with record.driving():
-        executor = open_executor(placement, jobs, record.folder)
-        plan = plan_of(jobs, executor, sizes, record.out)
+    with directory.driving():
+        executor = open_executor(placement, jobs, directory.folder)
+        plan = plan_of(jobs, executor, sizes, directory.out)
         for sentence in plan.sentences():
             console.print(sentence, markup=False)
         if dry:
@@ -136,21 +142,21 @@ def _run(
             return
         if plan.wall_clock > LONG and not yes:
             _ask(plan.wall_clock, console)
-        record.write(jobs, placement, sizes)
+        directory.write(jobs, placement, sizes)
         try:
             with Stopping() as stopping, stopping.work():
-                outcomes = drive(record, jobs, executor, sizes, plan.side_by_side, console)
+                outcomes = drive(directory, jobs, executor, sizes, plan.side_by_side, console)
         except Stopped as stopped:
-            command = shlex.join(["ascpo", "sweep", "resume", str(record.out)])
+            command = shlex.join(["ascpo", "sweep", "resume", str(directory.out)])
             console.print(f"Stopped by {stopped}. Finished epochs are saved. To continue: {command}", markup=False)
             sys.exit(128 + stopped.number)
-    _tell_utilisation(record, console)
-    _tell(outcomes, record.out, console)
+    _tell_utilisation(directory, console)
+    _tell(outcomes, directory.out, console)
 
 
-def _tell_utilisation(record: Record, console: Console) -> None:
+def _tell_utilisation(directory: SweepDirectory, console: Console) -> None:
     """How busy the machine of the driver was."""
-    for sentence in sentences(read_utilisation(record.folder)):
+    for sentence in sentences(read_utilisation(directory.folder)):
         console.print(sentence, markup=False)
 
 
@@ -173,29 +179,31 @@ def _tell(outcomes: Sequence[Outcome], out: Path, console: Console) -> None:
 
 
 def _status(out: Path) -> None:
-    record = Record(out)
-    jobs, placement, _ = record.read()
+    directory = SweepDirectory(out)
+    jobs, placement, _ = directory.read()
     console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=160)
-    driver = record.driver()
+    driver = directory.driver()
     state = f"driven by {driver}" if driver else "nobody drives it"
     console.print(f"{out} on {placement.on}: {state}.", markup=False)
-    console.print(standing_of(jobs, Estimate(out)).picture())
-    _tell_utilisation(record, console)
+    console.print(status_of(jobs, Estimate(out)).picture())
+    _tell_utilisation(directory, console)
 
 
 def _stop(out: Path) -> None:
-    record = Record(out)
-    _, placement, _ = record.read()
-    if record.driver():
-        record.ask_to_stop()
+    directory = SweepDirectory(out)
+    _, placement, _ = directory.read()
+    if directory.driver():
+        directory.request_stop()
         end = time.monotonic() + _STOP_TIME
-        while record.driver() and time.monotonic() < end:
+        while directory.driver() and time.monotonic() < end:
             time.sleep(0.5)
-        if record.driver():
-            raise BadSetting(f"{out} has not stopped within {duration(_STOP_TIME)}. Its driver is {record.driver()}.")
+        if directory.driver():
+            raise BadSetting(
+                f"{out} has not stopped within {duration(_STOP_TIME)}. Its driver is {directory.driver()}."
+            )
         print(f"Stopped. To continue: ascpo sweep resume {shlex.quote(str(out))}")
         return
     if placement.kind == "slurm":
         # It ends the jobs that a lost driver has left.
-        open_executor(placement, [], record.folder).close()
+        open_executor(placement, [], directory.folder).close()
     print(f"Nobody drives the sweep in {out}.")

@@ -16,7 +16,8 @@ from ascpo.cli.parsing import parsed, plain_number
 from ascpo.cli.settings import show_settings
 from ascpo.guard.suites import is_suite, suite
 from ascpo.ranges import EpisodeSteps, Range
-from ascpo.runs.config import HAND_OUT, VALIDATION_EPISODES, Config, based_on, defaults_for, preset_config
+from ascpo.runs.composition import defaults_for
+from ascpo.runs.config import HAND_OUT, VALIDATION_EPISODES, Config, based_on, preset_config
 from ascpo.runs.directory import NoRun, RunDirectory, config_in, find, free_directories
 from ascpo.runs.environment import check_host_options, engine_name, name_of
 from ascpo.runs.options import Options

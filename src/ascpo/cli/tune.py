@@ -16,10 +16,10 @@ from ascpo.runs.config import configure
 from ascpo.runs.environment import engine_name, name_of
 from ascpo.runs.serialization import Plain
 from ascpo.runs.stopping import Stopped, Stopping
+from ascpo.sweep.directory import SweepDirectory
 from ascpo.sweep.executors.choose import Placement, open_executor
 from ascpo.sweep.executors.contract import UNLIMITED
 from ascpo.sweep.overrides import nested, read_overrides
-from ascpo.sweep.record import Record
 from ascpo.tuning.loop import tune
 from ascpo.tuning.space import axes_of
 from ascpo.tuning.study import Search, Setup
@@ -84,7 +84,7 @@ def main(typed: list[str]) -> None:
     for axis in setup.axes:
         for value in axis.values or (int(axis.low) if axis.whole else axis.low,):
             setup.batch(0, {axis.name: value})
-    record = Record(setup.out)
+    record = SweepDirectory(setup.out)
     with record.driving():
         search = Search(setup)
         jobs = setup.batch(0, {})

@@ -3,12 +3,12 @@
 import base64
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ascpo.deploy import standalone
 from ascpo.deploy.parts import Parts
+from ascpo.runs.serialization import Plain
 
 _MARK = 'DATA = ""\n'
 
@@ -35,11 +35,11 @@ def plain_data(parts: Parts) -> str:
     )
 
 
-def _layers(parts: Parts) -> list[list[Any]]:
+def _layers(parts: Parts) -> list[list[Plain]]:
     assert parts.shield is not None
     return [[_array(weight), _array(bias)] for weight, bias in parts.shield["layers"]]
 
 
-def _array(array: np.ndarray) -> dict[str, Any]:
+def _array(array: np.ndarray) -> Plain:
     """Its 32-bit floats as text, least significant byte first."""
     return {"shape": array.shape, "data": base64.b64encode(np.asarray(array, "<f4").tobytes()).decode()}

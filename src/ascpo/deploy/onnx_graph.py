@@ -11,7 +11,7 @@ Outputs: `action`, and `state` for the next call.
 
 import json
 from importlib import import_module
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -27,19 +27,18 @@ _SMALL = 1e-8
 def onnx_content(parts: Parts) -> bytes:
     """The bytes of the file."""
     try:
-        onnx: Any = import_module("onnx")
+        onnx = import_module("onnx")
     except ImportError:
         raise BadSetting(f"ONNX files need the package onnx: {to_install('onnx')}.") from None
     graph = _Graph(onnx)
     _policy(graph, parts)
-    content: bytes = graph.model(parts).SerializeToString()
-    return content
+    return graph.content(parts)
 
 
 class _Graph:
     """Nodes and constants, added one by one. A value is known by its name."""
 
-    def __init__(self, onnx: Any) -> None:
+    def __init__(self, onnx: ModuleType) -> None:
         self._onnx, self._nodes, self._constants = onnx, [], []
         self.inputs: dict[str, tuple[str, int]] = {}
         self.outputs: dict[str, int] = {}
@@ -58,7 +57,7 @@ class _Graph:
         self._nodes.append(self._onnx.helper.make_node(operator, list(inputs), [name], **attributes))
         return name
 
-    def model(self, parts: Parts) -> Any:
+    def content(self, parts: Parts) -> bytes:
         helper, types = self._onnx.helper, self._onnx.TensorProto
         inputs = [helper.make_tensor_value_info(name, getattr(types, kind), ["robots", size])
                   for name, (kind, size) in self.inputs.items()]  # fmt: skip
@@ -68,7 +67,7 @@ class _Graph:
         made.ir_version = 8
         helper.set_model_props(made, {"ascpo": json.dumps(parts.about), "initial": json.dumps(parts.initial)})
         self._onnx.checker.check_model(made)
-        return made
+        return made.SerializeToString()
 
 
 def _policy(graph: _Graph, parts: Parts) -> None:

@@ -9,8 +9,9 @@ action   scaled to the environment's bounds
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -20,7 +21,7 @@ from ascpo.evaluation.certificate import read_certificate
 from ascpo.evaluation.looks import FILE
 from ascpo.experience.augmentation import LastCost, NoAugmentation, RunningMaximum, RunningSum
 from ascpo.networks.settings import LOG_STD_BOUNDS
-from ascpo.networks.shield import SafetyLayer, UnrollingSafetyLayer
+from ascpo.networks.shield import CostModel, SafetyLayer, UnrollingSafetyLayer
 from ascpo.runs.serialization import BadSetting, Plain
 from ascpo.runs.trained_policy import PolicyFile, read_policy
 from ascpo.training.actor import AgentActor
@@ -83,11 +84,11 @@ def parts_of(run: Path) -> Parts:
     )
 
 
-def _layers(mlp: Any) -> Layers:
+def _layers(mlp: eqx.nn.MLP) -> Layers:
     return [(np.asarray(layer.weight, np.float32), np.asarray(layer.bias, np.float32)) for layer in mlp.layers]
 
 
-def _shield(shield: object, network: Any, limits: Float[np.ndarray, " m"]) -> Shield:
+def _shield(shield: object, network: CostModel, limits: Float[np.ndarray, " m"]) -> Shield:
     if isinstance(shield, SafetyLayer):
         return {"kind": "linear", "layers": _layers(network.slopes), "limits": limits}
     if isinstance(shield, UnrollingSafetyLayer):

@@ -19,7 +19,8 @@ import numpy as np
 DATA = ""
 
 Layers = list[tuple[np.ndarray, np.ndarray]]
-Shield = dict[str, Any]
+Plain = dict[str, Any]
+Shield = Plain
 _SMALL = np.float32(1e-8)
 FAR = 10.0
 """Deviations beyond which an observation is no farther."""
@@ -30,7 +31,7 @@ class Policy:
 
     def __init__(self, data: str = "") -> None:
         plain = json.loads(data or DATA)
-        self.about: dict[str, Any] = plain["about"]
+        self.about: Plain = plain["about"]
         self.observation_size: int = plain["observation_size"]
         self._layers = _read(plain["layers"])
         self._std, self._low, self._high = (_array(plain[name]) for name in ("std", "low", "high"))
@@ -141,9 +142,9 @@ def _cost_to_come(shield: Shield, seen: np.ndarray, action: np.ndarray) -> tuple
     return excess[worst], slope[len(seen) :]
 
 
-def _array(plain: Any) -> np.ndarray:
+def _array(plain: Plain) -> np.ndarray:
     return np.frombuffer(base64.b64decode(plain["data"]), np.float32).reshape(plain["shape"])
 
 
-def _read(layers: Any) -> Layers:
+def _read(layers: list[list[Plain]]) -> Layers:
     return [(_array(weight), _array(bias)) for weight, bias in layers]

@@ -1,1 +1,1 @@
-"""How the world moves: simulators that turn actions into what the task sees."""
+"""Engines: they step many environments while policies act, and return rollouts."""

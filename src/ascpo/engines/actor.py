@@ -1,8 +1,8 @@
-"""How a policy acts in an environment: it observes, decides, remembers, and begins anew with every episode.
+"""The actor: how a policy acts in an environment.
 
-An `Actor` is a few pure functions of one environment, which engines batch and compile into their own step. What it
-remembers of an episode is its *augmentation*, such as the running maxima of the costs. The policy observes it beside
-the raw observation, the environment's own.
+An `Actor` is a few pure functions for one environment, which engines batch and compile into their own step. Its memory
+of an episode is the *augmentation*, such as the running maxima of the costs. The policy observes it together with the
+raw observation, which is the environment's own.
 """
 
 from dataclasses import dataclass
@@ -17,32 +17,32 @@ from ascpo.guard.layout import AnyArray
 Theta: TypeAlias = Float[Array, " p"]
 """A policy's parameters."""
 Observation: TypeAlias = Float[Array, " obs"]
-"""Augmented."""
+"""The augmented observation."""
 Remembered: TypeAlias = Float[Array, " augmentation"]
 Noise: TypeAlias = Float[Array, " act"]
 Costs: TypeAlias = Float[Array, " m"]
-"""Signed ones are the same, but below zero, where the environment says so, they tell how near a cost is."""
+"""Costs. Signed costs are the same, but may be negative where there is no cost, and then say how near one is."""
 Done: TypeAlias = Bool[Array, ""]
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Decision:
-    """What a policy does in one state."""
+    """The action of a policy in one state."""
 
     action: Float[Array, "*axes act"]
-    """As the policy drew it."""
+    """The action that the policy drew."""
     taken: Float[Array, "*axes act"]
-    """As the shield leaves it; without a shield, the same."""
+    """The action after the shield. Without a shield, the same."""
 
 
 @runtime_checkable
 class Actor(Protocol):
     """A policy's behaviour, without its parameters. Actors that behave alike are equal and have the same hash.
 
-    Engines keep the programs that they compile for an actor, and find them again by its value. It has
+    Engines cache the programs that they compile for an actor by its value. An actor has
         shielded    whether a shield may change the action
-        initial     the augmentation that an episode begins with
+        initial     the augmentation at the start of an episode
         decide      (parameters, augmented observation, standard normal noise) → decision
         remember    (augmentation, costs of a step, the same signed) → augmentation after the step
     """
@@ -56,7 +56,7 @@ class Actor(Protocol):
 
 @dataclass(frozen=True)
 class ScriptedActor:
-    """Takes its noise for actions, whatever it observes. So episodes are played again from their actions."""
+    """Uses its noise as actions. So recorded actions can be played again."""
 
     shielded = False
 
@@ -73,31 +73,31 @@ class ScriptedActor:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Acted:
-    """What a policy observed before a step, and did."""
+    """The observations and the actions of a policy in a step."""
 
     observation: Float[AnyArray, "*axes obs"]
-    """Augmented."""
+    """The augmented observation."""
     action: Float[AnyArray, "*axes act"]
     taken: Float[AnyArray, "*axes act"] | None
-    """None without a shield: the action is taken as it was drawn."""
+    """The action after the shield. None without a shield."""
 
     @property
     def executed(self) -> Float[AnyArray, "*axes act"]:
-        """The action that the environment is given."""
+        """The action that the environment gets."""
         return self.action if self.taken is None else self.taken
 
 
 def augment(
     raw_observation: Float[AnyArray, "*axes raw"], augmentation: Float[AnyArray, "*axes augmentation"]
 ) -> Float[AnyArray, "*axes obs"]:
-    """What the policy observes: the environment's observation, then the augmentation."""
+    """The policy's input: the raw observation, then the augmentation."""
     return raw_observation.__array_namespace__().concat([raw_observation, augmentation], axis=-1)
 
 
 def act(
     actor: Actor, theta: Theta, raw_observation: Float[Array, " raw"], augmentation: Remembered, noise: Noise
 ) -> Acted:
-    """What the policy observes and does in one environment."""
+    """Let the policy observe and act in one environment."""
     observation = augment(raw_observation, augmentation)
     decision = actor.decide(theta, observation, noise)
     return Acted(observation, decision.action, decision.taken if actor.shielded else None)
@@ -106,7 +106,7 @@ def act(
 def signed_cost(
     cost: Float[AnyArray, "*axes m"], margins: Float[AnyArray, "*axes m"] | None
 ) -> Float[AnyArray, "*axes m"]:
-    """The cost where there is one, and otherwise the margin, as far as it is below zero. Without margins, the cost."""
+    """The cost where it is positive, and otherwise min(margin, 0). Without margins, the cost."""
     if margins is None:
         return cost
     array = cost.__array_namespace__()
@@ -116,6 +116,6 @@ def signed_cost(
 def remember(
     actor: Actor, augmentation: Remembered, costs: Costs, margins: Costs | None, done: Done
 ) -> tuple[Remembered, Remembered]:
-    """The augmentation after a step, and the one for the next step: where the episode is done, the initial one."""
+    """The augmentation after a step, and the one for the next step, which is reset if the episode is done."""
     after = actor.remember(augmentation, costs, signed_cost(costs, margins))
     return after, jnp.where(done, actor.initial(), after)

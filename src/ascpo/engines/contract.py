@@ -1,4 +1,4 @@
-"""What every engine gives to the learner, and what the learner gives to an engine.
+"""The contract of engines: what the learner gives to an engine, and what it gets back.
 
 An engine steps many environments for a number of steps while policies act, and returns a `Rollout`. It serves several
 training runs at once: each has a policy and environments of its own, and its numbers do not depend on the other runs.
@@ -23,7 +23,7 @@ from ascpo.seeding import LATEST, SCHEMES, EnvSeeds, EpisodeId, Version
 
 @runtime_checkable
 class StepResult(Protocol):
-    """What an engine knows of a step after it, in one environment or in many."""
+    """The environment's part of a step, in one environment or in many."""
 
     @property
     def reward(self) -> Float[AnyArray, "*axes"]: ...
@@ -42,27 +42,27 @@ class StepResult(Protocol):
 class Rollout:
     """Steps of environments. The axes are time and environment, or run, time and environment.
 
-    A terminal state and a time limit are kept apart. The acting policy's distribution is not stored: it is a function
+    Terminal states and time limits are distinct. The distribution of the policy is not stored, because it is a function
     of its parameters and of `observation`.
     """
 
     observation: Float[AnyArray, "*axes obs"]
-    """What the policy observed: the raw observation, then its augmentation (the running maxima, say)."""
+    """The augmented observation: the raw one, then the augmentation, such as running maxima."""
     next_observation: Float[AnyArray, "*axes obs"]
-    """After the step, and before any reset."""
+    """The observation after the step, before any reset."""
     action: Float[AnyArray, "*axes act"]
-    """As the policy drew it. A shield may change it, and the environment clips it."""
+    """The action that the policy drew. A shield may change it, and the environment clips it."""
     reward: Float[AnyArray, "*axes"]
     cost: Float[AnyArray, "*axes m"]
     terminated: Bool[AnyArray, "*axes"]
     truncated: Bool[AnyArray, "*axes"]
     taken: Float[AnyArray, "*axes act"] | None = None
-    """The action that was taken. None without a shield."""
+    """The action after the shield. None without a shield."""
     signed_cost: Float[AnyArray, "*axes m"] | None = None
-    """The cost where there is one, and otherwise the margin: how near a cost is, as a number below zero. None where the
-    environment gives no margins."""
+    """The cost where it is positive, and otherwise the margin, a negative number that says how near a cost is. None if
+    the environment gives no margins."""
     scene: Scene | None = None
-    """Of every step's episode. None where all scenes are fresh."""
+    """The scene of every step's episode. None if no scene is replayed."""
 
     @property
     def done(self) -> Bool[AnyArray, "*axes"]:
@@ -70,12 +70,12 @@ class Rollout:
 
     @property
     def fresh(self) -> Bool[AnyArray, "*axes"] | None:
-        """Whether a step's scene is fresh. None where all are."""
+        """Whether a step is in a fresh scene. None if no scene is replayed."""
         return None if self.scene is None else self.scene.fresh
 
     @staticmethod
     def of(acted: Acted, result: StepResult, next_observation: Float[AnyArray, "*axes obs"]) -> "Rollout":
-        """From the policy's part of a step, or of many, and the environment's. A terminal state is no time limit."""
+        """Join the policy's and the environment's part of a step. A terminal state does not count as a time-out."""
         return Rollout(
             observation=acted.observation,
             next_observation=next_observation,
@@ -98,13 +98,13 @@ class RunBatch:
     seeding: Version = LATEST
     """The version of the rules by which scenes are drawn."""
     replay: ReplaySettings = NO_REPLAY
-    """Which scenes are played again."""
+    """Which scenes are replayed."""
 
     def __len__(self) -> int:
         return len(self.seeds)
 
     def env_seeds(self, num_envs: int) -> list[EnvSeeds]:
-        """By run, the seeds of its environments."""
+        """The seeds of the environments of each run."""
         return [SCHEMES[self.seeding].training(seed, num_envs) for seed in self.seeds]
 
 
@@ -113,16 +113,16 @@ Bounds: TypeAlias = tuple[Bound, Bound]
 """The lowest and the highest action."""
 
 Thetas: TypeAlias = Sequence[Float[AnyArray, "_run _p"]]
-"""Parameters of policies, by batch."""
+"""Parameters of the policies, for each batch."""
 Noises: TypeAlias = Sequence[Float[AnyArray, "_run _time _env _act"]]
 
 Snapshot = dict[str, AnyArray]
-"""All that decides how the environments of a run go on, as named arrays."""
+"""The complete state of the environments of a run, as named arrays."""
 
 
 @runtime_checkable
 class HasSizes(Protocol):
-    """What a learner has to know of an environment before it can build its networks. Observations are raw."""
+    """The sizes of an environment, from which a learner builds its networks. Observations are raw."""
 
     @property
     def observation_size(self) -> int: ...
@@ -134,13 +134,13 @@ class HasSizes(Protocol):
 
 @runtime_checkable
 class Engine(HasSizes, Protocol):
-    """Environments that run side by side, with episodes that go on from one `collect` to the next.
+    """Environments that run in parallel. Episodes continue from one `collect` to the next.
 
-    Runs are counted through all batches. An engine has
-        max_runs         how many runs it takes; None: any number
-        notes            what a person should know about the environment before training on it, a sentence each
-        action_bounds    the environment's own; what the policy draws is scaled to them
-        has_margins      whether every step says how near its costs are
+    Runs are numbered through all batches. An engine has
+        max_runs         the largest number of runs; None for any number
+        notes            warnings about the environment, a sentence each
+        action_bounds    the environment's bounds, to which the policy's actions are scaled
+        has_margins      whether every step has margins, which say how near its costs are
     """
 
     @property
@@ -155,60 +155,60 @@ class Engine(HasSizes, Protocol):
     def has_margins(self) -> bool: ...
 
     def start(self, batches: Sequence[RunBatch]) -> None:
-        """Begin the first episode everywhere. A ValueError says what to do about more runs than `max_runs`."""
+        """Start the first episode of every environment. More runs than `max_runs` raise a ValueError."""
 
     def collect(self, thetas: Thetas, noises: Noises) -> list[Rollout]:
-        """Let the policies act for as many steps as there is noise for. Episodes that end begin anew.
+        """Let the policies act for as many steps as the noise has. Finished episodes are followed by new ones.
 
-        Parameters, noise and rollouts are by batch, and have its runs as their first axis.
+        There is an element of parameters, noise and rollouts for each batch, and its first axis is the run.
         """
         ...
 
     def cut(self) -> None:
-        """Break all episodes off and begin new ones."""
+        """Cut off all episodes and start new ones."""
 
     def snapshots(self) -> Callable[[int], Snapshot]:
-        """Where each run stands now, to be asked for later by its number. In company and alone it is the same."""
+        """A function from the number of a run to its present snapshot. It does not depend on the other runs."""
         ...
 
     def restore(self, snapshots: Sequence[Snapshot]) -> None:
-        """Go on, bit for bit, as the runs that were copied: one snapshot for each run, after `start` with the same."""
+        """Continue bit for bit from one snapshot for each run, after `start` with the same runs."""
 
     def close(self) -> None:
-        """Let go of what the environments hold: windows, files, processes."""
+        """Release what the environments hold: windows, files, processes."""
 
 
 @runtime_checkable
 class EpisodePlayer(Engine, Protocol):
-    """An engine whose episodes can be played one by one, alone or side by side with any others."""
+    """An engine that plays given episodes. Each is the same alone and together with any others."""
 
     def start_at(self, actor: Actor, episodes: Sequence[EpisodeId]) -> None:
-        """Start one run that plays these episodes, as a `Playlist` deals them out. After the last, some play again."""
+        """Start one run that plays these episodes in the order of a `Playlist`. After the last, the list repeats."""
 
 
 @runtime_checkable
 class SceneReplayer(Engine, Protocol):
-    """An engine that plays scenes again, for runs whose batch asks for it. It begins with vacant pools."""
+    """An engine that replays scenes, for batches with replay. It starts with empty pools."""
 
     def offer(self, pools: Sequence[ScenePool | None]) -> None:
-        """The scenes that may be played again from now on, by batch; None for a batch that plays fresh ones alone."""
+        """The scenes that may be replayed from now on, for each batch. None for a batch without replay."""
 
 
 def check_replay(engine: Engine, batches: Sequence[RunBatch]) -> None:
-    """Refuse to play scenes again with an engine that cannot do it."""
+    """Raise an error if a batch has replay and the engine cannot replay scenes."""
     if any(batch.replay.share for batch in batches) and not isinstance(engine, SceneReplayer):
         raise ValueError(f"{type(engine).__name__} cannot play a scene again. Leave replay.share at 0.")
 
 
 def only_run(batches: Sequence[RunBatch]) -> RunBatch:
-    """The batch of the only run, for an engine that takes one."""
+    """The batch of the only run, for an engine that takes one run."""
     if (runs := sum(map(len, batches))) != 1:
         raise ValueError(f"This engine takes one run at a time, not {runs}. Start one run, then the next.")
     return next(batch for batch in batches if len(batch))
 
 
 def check_snapshots(snapshots: Sequence[Snapshot], runs: int, envs: int) -> None:
-    """There must be one for each run, of as many environments as each run has."""
+    """Raise an error unless there is one snapshot for each run, with the right number of environments."""
     if (count := len(snapshots)) != runs:
         raise ValueError(f"{count} snapshots are not one for each of {runs} runs. Start the runs that were copied.")
     for found in {len(snapshot["episodes"]) for snapshot in snapshots if "episodes" in snapshot} - {envs}:
@@ -216,9 +216,9 @@ def check_snapshots(snapshots: Sequence[Snapshot], runs: int, envs: int) -> None
 
 
 def scaled(action: Float[AnyArray, "*axes act"], low: Bound, high: Bound) -> Float[AnyArray, "*axes act"]:
-    """The policy's action in the environment's units: [-1, 1] becomes [low, high], and what is beyond is clipped.
+    """The policy's action in the environment's units: it is clipped to [-1, 1] and scaled to [low, high].
 
-    Where there are no bounds, the action stays as it was drawn.
+    Without finite bounds, the action stays as it was drawn.
     """
     array = action.__array_namespace__()
     bounded = np.isfinite(low) & np.isfinite(high)

@@ -15,7 +15,7 @@ class Divergence:
     """A simulation that broke down, and where to find it again."""
 
     env: int
-    """Counted within its run."""
+    """The number of the environment within its run."""
     seed: int
     episode: int
     step: int
@@ -33,7 +33,7 @@ class Divergences(deque[Divergence]):
         super().__init__(maxlen=1000)
 
     def report(self, found: Iterable[Divergence]) -> None:
-        """Log them and keep them."""
+        """Log simulations that broke down, and keep them."""
         for divergence in found:
             _log.warning("%s", divergence)
             self.append(divergence)

@@ -1,4 +1,4 @@
-"""Arrays whose parts lie on the devices of several hosts, brought to each of them."""
+"""Gathering: arrays whose parts are on the devices of several hosts become whole arrays on every host."""
 
 from typing import TypeVar
 
@@ -8,10 +8,10 @@ from jax.experimental.multihost_utils import process_allgather
 Tree = TypeVar("Tree")
 
 
-def here(tree: Tree) -> Tree:
-    """Every array as a whole, on this host. Where it lies on this host alone, nothing is done.
+def gather(tree: Tree) -> Tree:
+    """The tree with whole arrays on this host. Arrays that are on this host already are returned as they are.
 
-    All hosts have to ask at the same time: each of them sends its parts to the others.
+    This is a collective operation: all hosts must call it together, since each sends its parts to the others.
     """
     return jax.tree.map(_whole, tree)
 

@@ -1,4 +1,4 @@
-"""What an engine finds out about a user's environment before a training, and a time limit that changes nothing."""
+"""The inspection of a user's environment before a training: its sizes, bounds, costs and time limit."""
 
 from dataclasses import dataclass
 
@@ -7,24 +7,24 @@ from ascpo.errors import InertSetting
 
 @dataclass(frozen=True)
 class Inspection:
-    """What an environment says about itself, and what trying it out has shown."""
+    """The result of an inspection."""
 
     observation_size: int
     action_size: int
     low: tuple[float, ...]
-    """Bounds of the actions, flat; infinite where there are none."""
+    """Lowest actions, flat. Infinite if there is no bound."""
     high: tuple[float, ...]
     cost_names: tuple[str, ...]
     has_margins: bool
-    """Whether every step says how near its costs are."""
+    """Whether every step has margins, which say how near its costs are."""
     notes: tuple[str, ...]
     """Warnings, a sentence each."""
     time_limit: int | None
-    """The longest episode, as far as it is known."""
+    """The largest number of steps of an episode. None if it is unknown."""
 
 
 def refuse_limit(steps: int, own: int | None) -> None:
-    """Refuse a time limit of so many steps that would change nothing, where the environment has its own."""
+    """Raise an error for a time limit that changes nothing, because the environment has a shorter one."""
     if steps < 1:
         raise ValueError(f"max_episode_steps={steps}: an episode has at least one step.")
     if own is not None and steps >= own:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -18,16 +18,17 @@ Tree = TypeVar("Tree")
 
 @dataclass(frozen=True)
 class Packed(Generic[Tree]):
-    """How the arrays of a tree lie side by side in a row of single-precision numbers."""
+    """The layout of the arrays of a tree in a row of single-precision numbers."""
 
-    structure: Any
+    structure: object
+    """JAX's definition of the tree."""
     names: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]
     dtypes: tuple[np.dtype, ...]
 
     @staticmethod
     def like(example: Tree) -> "Packed[Tree]":
-        """For trees with the same fields, shapes and types as this one."""
+        """The layout of trees with the same fields, shapes and types as this one."""
         found, structure = jax.tree_util.tree_flatten_with_path(example)
         paths, leaves = zip(*found, strict=True)
         names = tuple(jax.tree_util.keystr(path, simple=True, separator=".") for path in paths)
@@ -35,7 +36,7 @@ class Packed(Generic[Tree]):
 
     @cached_property
     def at(self) -> dict[str, int | slice]:
-        """Where an array lies in the last axis of rows, by its name: `outcome.reward`, say."""
+        """The place of each array in the last axis of rows, by its name, such as `outcome.reward`."""
         parts = zip(self.names, self.shapes, consecutive(map(math.prod, self.shapes)), strict=True)
         return {name: part if shape else part.start for name, shape, part in parts}
 
@@ -52,7 +53,7 @@ class Packed(Generic[Tree]):
         return jnp.concatenate([jnp.ravel(leaf).astype(jnp.float32) for leaf in leaves])
 
     def unpack(self, rows: Float[AnyArray, "*axes packed"]) -> Tree:
-        """The tree of a row, or of many. Its numbers of single precision are views of NumPy's rows."""
+        """The tree of a row, or of many. From NumPy rows, single-precision arrays are views."""
         parts = []
         for place, shape, dtype in zip(self.at.values(), self.shapes, self.dtypes, strict=True):
             part = rows[..., place].reshape(*rows.shape[:-1], *shape)

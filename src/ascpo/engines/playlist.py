@@ -1,4 +1,4 @@
-"""Which episode of a list each environment plays."""
+"""Playlists: which episode of a list each environment plays."""
 
 import numpy as np
 from jaxtyping import Int

@@ -1,4 +1,4 @@
-"""Matrix products in full precision: a GPU rounds their factors to ten bits unless told otherwise.
+"""Matrix products in full precision: a GPU rounds their factors to ten bits by default.
 
 Conjugate gradients and a trust region's quadratic forms need the bits; what an engine simulates needs them too.
 """
@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 
 def precise(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """With every product that the function traces, and those of its derivatives, in full precision.
+    """The function with all matrix products, also those of its derivatives, in full precision.
 
     Beneath `jit` or around it: the setting is part of what `jit` compiles for.
     """

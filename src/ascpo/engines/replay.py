@@ -1,4 +1,4 @@
-"""Scene replay: some episodes of a training play a scene again instead of a fresh one.
+"""Scene replay: some episodes of a training replay a scene instead of playing a fresh one.
 
 A scene of a training is known by its environment and by its number among the fresh episodes of that environment. The
 learner offers a pool of scenes before each rollout. Whether an episode plays one of them, and which, is decided by the
@@ -21,9 +21,9 @@ from ascpo.guard.layout import AnyArray
 from ascpo.seeding import replay_seeds, words
 
 FRESH = -1
-"""The slot of a fresh scene. A vacant slot of a pool holds it, too."""
+"""The slot of a fresh scene. Empty slots of a pool hold it, too."""
 ScenePool: TypeAlias = Integer[AnyArray, "_run _slot 2"]
-"""Scenes that each run may play again: environment and number of each, or `FRESH` twice in a vacant slot."""
+"""The scenes that each run may replay: environment and number, or `FRESH` twice in an empty slot."""
 _BITS = 24
 _SNAPSHOT = ("begun", "fresh", "scenes", "pool")
 
@@ -31,7 +31,7 @@ _SNAPSHOT = ("begun", "fresh", "scenes", "pool")
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Scene:
-    """Where the scene of an episode comes from."""
+    """The origin of an episode's scene."""
 
     env: Int[AnyArray, "*axes"]
     """The environment that played it first."""
@@ -46,7 +46,7 @@ class Scene:
 
 
 class Rule(NamedTuple):
-    """By which the environments of a run decide what they play again."""
+    """The rule by which the environments of a run decide what they replay."""
 
     seeds: UInt32[AnyArray, "env 2"]
     threshold: int | Int[AnyArray, ""]
@@ -59,7 +59,7 @@ class Rule(NamedTuple):
         return Rule(words(replay_seeds(run, num_envs)), round(settings.share * 2**_BITS), settings.pool)
 
 
-def vacant_pool(settings: ReplaySettings) -> Int[np.ndarray, "slot 2"]:
+def empty_slots(settings: ReplaySettings) -> Int[np.ndarray, "slot 2"]:
     return np.full((settings.pool, 2), FRESH, np.int32)
 
 
@@ -79,15 +79,15 @@ def choose_slots(rule: Rule, begun: Int[Array, " env"], pool: Int[Array, "slot 2
 
 
 class SceneChoice:
-    """Which scene each environment of one run plays, and which comes next. On the host."""
+    """Chooses the scene of every episode of one run, on the host."""
 
     def __init__(self, settings: ReplaySettings, run: int, num_envs: int) -> None:
         """Before the first episodes."""
-        self.pool: Int[np.ndarray, "slot 2"] = vacant_pool(settings)
+        self.pool: Int[np.ndarray, "slot 2"] = empty_slots(settings)
         self.begun: Int[np.ndarray, " env"] = np.zeros(num_envs, np.int32)
-        """Episodes that have begun."""
+        """Number of episodes that have begun."""
         self.fresh: Int[np.ndarray, " env"] = np.full(num_envs, -1, np.int32)
-        """The number of the latest fresh one."""
+        """The number of the latest fresh episode."""
         self.scenes: Int[np.ndarray, "3 env"] = np.full((3, num_envs), FRESH, np.int32)
         """The fields of the running episodes' `Scene`."""
         self._rule = Rule.of(settings, run, num_envs)
@@ -98,7 +98,7 @@ class SceneChoice:
         self._choose()
 
     def begin(self, which: Int[np.ndarray, " n"]) -> None:
-        """The next episodes begin in these environments."""
+        """Choose the scenes of the episodes that begin in these environments."""
         slots = self.slots[which]
         self.fresh[which] += slots < 0
         own = np.stack([which, self.fresh[which]])
@@ -117,5 +117,5 @@ class SceneChoice:
 
     @on_host
     def _choose(self) -> None:
-        """The slots that the next episodes play."""
+        """The slots that the next episodes play, or `FRESH`."""
         self.slots: Int[np.ndarray, " env"] = np.asarray(choose_slots(self._rule, self.begun, self.pool))

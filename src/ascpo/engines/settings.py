@@ -1,4 +1,4 @@
-"""Settings of the engines. They are read without JAX."""
+"""Settings of the engines. This module does not import JAX."""
 
 from dataclasses import dataclass, fields
 from typing import Annotated
@@ -7,18 +7,18 @@ from ascpo.errors import InertSetting
 from ascpo.ranges import Range
 
 STEP_TIMEOUT = 60.0
-"""Seconds that a step may take."""
+"""Default timeout of a step, in seconds."""
 
 
 @dataclass(frozen=True)
 class ReplaySettings:
-    """Which scenes a training plays again."""
+    """Which scenes a training replays."""
 
     share: Annotated[float, Range(at_least=0.0, at_most=0.9)] = 0.0
-    """Share of the episodes that play a scene again in which a fresh episode violated a limit. Costs learn from them
-    with weights; all that is measured comes from fresh scenes. 0 plays fresh scenes alone."""
+    """Share of the episodes that replay a scene in which a fresh episode violated a limit. Costs are learned from them
+    with weights. Measurements come from fresh scenes only. 0 replays nothing."""
     pool: Annotated[int, Range(at_least=1, at_most=2**16)] = 64
-    """Number of violating scenes that are kept, the latest ones."""
+    """Number of violating scenes that are kept. New ones replace the oldest."""
 
     def __post_init__(self) -> None:
         if not self.share and self.pool != fields(self)[1].default:

@@ -1,4 +1,4 @@
-"""What every engine of a task tells a learner about it."""
+"""The sizes of a task, for its engines."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from ascpo.guard.task import Task
 
 
 class TaskSizes:
-    """Sizes, names and bounds, as the task has them."""
+    """Base of the engines of a task: sizes, cost names and action bounds come from the task."""
 
     task: Task
     has_margins: bool = True

@@ -23,7 +23,7 @@ Row: TypeAlias = Float[Array, " packed"]
 
 @functools.cache
 def packed_memory(task: Task) -> Packed[Memory]:
-    """How a task's memory is packed."""
+    """The layout of a task's memory in a row of numbers."""
     zeros = functools.partial(np.zeros, dtype=np.float32)
     layout = Layout(zeros(2), zeros(()), zeros(3), zeros((task.suite.count, 3)))
     return Packed.like(Memory(layout, zeros(()), np.zeros((), np.int32), zeros(task.observer.size)))
@@ -44,19 +44,19 @@ def begin_episodes(task: Task, layouts: Layout) -> Beginnings:
 
 
 class Settled(NamedTuple):
-    """What a step did."""
+    """The result of a step."""
 
     row: Float[Array, "*axes packed"]
     """The task's memory, with the next episode begun where one has ended."""
     augmentation: Float[Array, "*axes augmentation"]
-    """The same of the policy."""
+    """The policy's augmentation, reset if the episode has ended."""
     outcome: Outcome
     """Its observation is augmented."""
 
 
 @dataclass(frozen=True)
 class TaskStep:
-    """The two halves of a step: a policy acts before the physics, and the task settles what they did."""
+    """The two halves of a step: the policy acts before the physics, and the task computes the outcome after it."""
 
     task: Task
     actor: Actor
@@ -67,7 +67,7 @@ class TaskStep:
     def settle(
         self, row: Row, augmentation: Remembered, sensors: Float[Array, " sensors"], next_episode: Row
     ) -> Settled:
-        """After the physics. `next_episode` is the row of the episode that begins if this one has ended."""
+        """The half after the physics. `next_episode` is the row of the next episode, in case this one has ended."""
         row, outcome = settle_task(self.task, row, sensors, next_episode)
         return Settled(row, *settle_policy(self.actor, augmentation, outcome))
 

@@ -1,7 +1,6 @@
 """Processes that were forked after JAX had started its threads: there, JAX waits forever for them."""
 
 import os
-from typing import Any
 
 _forked: list[int] = []
 """The process in which JAX cannot run."""
@@ -25,7 +24,7 @@ def refuse_forked() -> None:
 def _after_fork() -> None:
     from jax._src import xla_bridge  # No public function says it without starting the threads.
 
-    started: Any = getattr(xla_bridge, "backends_are_initialized", None)
+    started = getattr(xla_bridge, "backends_are_initialized", None)
     if started is not None and started():
         _forked[:] = [os.getpid()]
 

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 from ascpo.engines.functional.world import RandomKey, Transition
 from ascpo.errors import BadSetting, nearest, to_install
 
+PlaygroundEnv = Any
 PlaygroundState = Any
 """Playground's `State`, with `data` (MJX's), `obs`, `info`, `reward`, `done` and `metrics`."""
 
@@ -31,7 +32,7 @@ class PlaygroundWorld:
         cost_names: tuple[str, ...] = ("cost",),
         *,
         observation: str = "state",
-        config: Mapping[str, Any] | None = None,
+        config: Mapping[str, object] | None = None,
     ) -> None:
         self._value = name, cost, cost_names, observation, repr(config)
         self._env = _load(name, {"impl": "jax"} | dict(config or {}))
@@ -82,7 +83,7 @@ class PlaygroundWorld:
         return int(np.prod(sizes[self._observation]))
 
 
-def _load(name: str, config: Mapping[str, Any]) -> Any:
+def _load(name: str, config: Mapping[str, object]) -> PlaygroundEnv:
     try:
         from mujoco_playground import registry
     except ModuleNotFoundError as error:

@@ -6,10 +6,11 @@ import gymnasium
 import jax
 import numpy as np
 
+from ascpo.engines.gymnasium.naming import Info
 from ascpo.engines.native.environments import NativeEnvironments
 from ascpo.environments.forking import refuse_forked
 from ascpo.environments.render import Painter
-from ascpo.environments.spaces import Info, OfTask, action_space, checked_actions, info_of, make_task, observation_space
+from ascpo.environments.spaces import OfTask, action_space, checked_actions, info_of, make_task, observation_space
 from ascpo.guard.costs import Overlap
 from ascpo.guard.layout import Layout
 from ascpo.guard.observation import Preset

@@ -1,6 +1,7 @@
-"""Observation and action spaces, the check of an action, and the `info` of a step: what both faces share."""
+"""Observation and action spaces, the check of an action, and the `info` of a step: shared by single and vector
+environments."""
 
-from typing import Any, TypeAlias, get_args
+from typing import get_args
 
 import gymnasium
 import numpy as np
@@ -10,14 +11,12 @@ from ascpo.guard.observation import Observer, Preset
 from ascpo.guard.suites import suite
 from ascpo.guard.task import Outcome, Task
 
-Info: TypeAlias = dict[str, Any]
-"""What Gymnasium passes on beside an observation or a step."""
 _ANY = float(np.finfo(np.float32).max)
 _BOUNDS = {"goal_compass": (-1.0, 1.0), "magnetometer": (-0.5, 0.5)}
 
 
 class OfTask:
-    """What an environment can tell about its task, in single and in vector form."""
+    """Properties of an environment's task, for single and vector environments."""
 
     task: Task
 

@@ -5,8 +5,9 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
+from ascpo.engines.gymnasium.naming import Info
 from ascpo.engines.native.environments import NativeEnvironments
-from ascpo.environments.spaces import Info, OfTask, action_space, checked_actions, info_of, make_task, observation_space
+from ascpo.environments.spaces import OfTask, action_space, checked_actions, info_of, make_task, observation_space
 from ascpo.guard.costs import Overlap
 from ascpo.guard.observation import Preset
 from ascpo.guard.scene import read_scene

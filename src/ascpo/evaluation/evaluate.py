@@ -1,10 +1,10 @@
-"""Evaluate a run: its policy on episodes that no training has seen.
+"""Evaluation of a run: its policy on held-out episodes.
 
 evaluation.json       figures, with intervals
 episodes-*.csv        a row per episode
 worst-*.safetensors   the worst episodes, for `ascpo replay`
 
-The star is `sampled` or `mean`: whether the policy's actions were sampled, or its mean actions taken. The files appear
+The star is `sampled` or `mean`, for sampled actions or mean actions. The files appear
 together or not at all.
 """
 
@@ -79,7 +79,7 @@ def evaluate_run(
 
 
 def _refuse_other_policies(run: Path, directory: RunDirectory) -> None:
-    """Refuse a file of the run that is not the policy that it hands out."""
+    """Raise an error for a policy's file in the run's directory that is not the one that the run hands out."""
     if run.name == BEST:
         raise BadSetting(
             f"{run} is not the policy that the run hands out, and an evaluation is about that one. Act with it in "
@@ -93,7 +93,7 @@ def _refuse_other_policies(run: Path, directory: RunDirectory) -> None:
 
 
 def fresh_episodes(scheme: Scheme, episodes: int, seed: int, keep: int) -> list[EpisodeId]:
-    """The episodes of an evaluation, which no training has seen."""
+    """The episodes of an evaluation. Trainings have others."""
     most = scheme.evaluation_episodes
     if not 1 <= episodes <= most or keep < 0:
         raise BadSetting(f"episodes={episodes}, keep={keep}: use 1 to {most} episodes, and keep at least 0 of them.")

@@ -1,6 +1,6 @@
-"""Evaluate and certify policies from elsewhere, as those of runs are.
+"""Evaluation and certification of policies from other libraries.
 
-What is found out about FILE on an environment is kept in the directory FILE.ENVIRONMENT: the list of looks, the last
+Results for FILE on an environment are kept in the directory FILE.ENVIRONMENT: the list of looks, the last
 certificate, an evaluation. For a function it lies in the current directory. A file or a function that was replaced by a
 better one is looked at again: that is another look.
 """
@@ -51,7 +51,7 @@ from ascpo.seeding import LATEST, SCHEMES
 
 @dataclass(frozen=True)
 class Where:
-    """The environments that policies from elsewhere act in."""
+    """The environments of a foreign policy."""
 
     env: Environment
     threads: int = 0
@@ -60,7 +60,7 @@ class Where:
 
     @cached_property
     def name(self) -> str:
-        """Of the environment."""
+        """The name of the environment."""
         return name_of(self.env)
 
     def opened(self, num_envs: int) -> EpisodePlayer:
@@ -83,7 +83,7 @@ def where_of(
     max_episode_steps: int | None = None,
     hosting: Hosting = PLAIN,
 ) -> Where:
-    """The environments that a user names for a policy from elsewhere, which names none itself."""
+    """The environments that a user names for a foreign policy, whose file names none."""
     if env is None:
         raise BadSetting(
             f"{policy_name(policy)} does not say its environment. Name it: --env Point-8-Hazard (in Python: "
@@ -98,23 +98,23 @@ def where_of(
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A policy in its environments, where it was tried out."""
+    """A foreign policy that was tried out in its environments."""
 
     policy: ForeignPolicy
     where: Where
     digest: str
-    """A checksum of its file. For a function, of what it does in the states where it was tried out."""
+    """A checksum of its file. For a function, of its actions in the states of the trial."""
     cost_names: tuple[str, ...]
 
     @property
     def directory(self) -> Path:
-        """Where is kept what is found out about the policy on the environment."""
+        """The directory of the results for this policy and environment."""
         place = self.policy.place
         return place.with_name(f"{place.name}.{re.sub(r'[^A-Za-z0-9+-]', '-', self.where.name)}")
 
     @property
     def fingerprint(self) -> str:
-        """Of what is looked at: the policy by its name, whatever it does."""
+        """A fingerprint of the name of the policy, whatever its actions are."""
         return fingerprint_of({"policy": self.policy.name, "env": self.where.name})
 
     def ledger(self) -> Ledger:
@@ -123,7 +123,7 @@ class _Candidate:
 
 
 def _candidate(policy: ForeignPolicy, where: Where) -> _Candidate:
-    """Try a policy out, so that one that does not fit is refused before a look is spent on it."""
+    """Try a policy out, so that one that does not fit is an error before a look is spent on it."""
     with closing(where.opened(1)) as engine:
         actions, cost_names = try_out(policy, engine), engine.cost_names
     return _Candidate(policy, where, policy.digest or hashlib.sha256(actions.tobytes()).hexdigest(), cost_names)
@@ -132,7 +132,7 @@ def _candidate(policy: ForeignPolicy, where: Where) -> _Candidate:
 def certify_foreign(
     policies: Sequence[PolicyLike], where: Where, request: Request, report: Report = say_nothing
 ) -> tuple[list[tuple[Path, Certificate]], list[Comparison]]:
-    """Certify policies on the same scenes. Returns the directories and what they hold now."""
+    """Certify policies on the same scenes. Returns their directories, certificates and comparisons."""
     candidates = [_candidate(read_foreign(policy), where) for policy in policies]
     _refuse_the_same(candidates)
     found, certificates = list[Episodes](), list[tuple[Path, Certificate]]()
@@ -161,7 +161,7 @@ def certify_foreign(
 def evaluate_foreign(
     policy: PolicyLike, where: Where, episodes: int, *, seed: int = 0, keep: int = 10, report: Report = say_nothing
 ) -> tuple[Path, Figures]:
-    """Figures of a policy on fresh episodes, with limits of zero. Returns the directory that keeps them, too."""
+    """Evaluate a policy on held-out episodes, with limits of zero. Returns the directory and the figures."""
     origins = fresh_episodes(SCHEMES[LATEST], episodes, seed, keep)
     candidate = _candidate(read_foreign(policy), where)
     names = candidate.cost_names

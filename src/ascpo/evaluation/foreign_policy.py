@@ -1,8 +1,8 @@
-"""Policies that were not trained here: a file of Stable-Baselines3, an ONNX graph, or a Python function.
+"""Foreign policies: a file of Stable-Baselines3, an ONNX graph, or a Python function.
 
-sb3:FILE.zip             loading it executes what it contains
-onnx:FILE.onnx           observations in, actions out; an input called `noise` is given zeros
-python:MODULE:FUNCTION   one observation in, one action out. Python passes the function itself, too
+sb3:FILE.zip             loading it executes the code that it contains
+onnx:FILE.onnx           from observations to actions; an input called `noise` gets zeros
+python:MODULE:FUNCTION   from one observation to one action. From Python, pass the function itself
 
 All of them act on the observation alone, in the environment's units.
 """
@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeAlias
+from types import ModuleType
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -39,34 +40,34 @@ from ascpo.seeding import LATEST, SCHEMES
 PolicyFunction: TypeAlias = Callable[[np.ndarray], ArrayLike]
 """One observation, flat → one action, in the environment's units."""
 PolicyLike: TypeAlias = "RunLike | PolicyFunction"
-"""A run, or a policy from elsewhere: its name, or a function."""
+"""A run, or a foreign policy by its name, or a function."""
 Act: TypeAlias = Callable[[np.ndarray], np.ndarray]
 """Observations of several environments → their actions."""
 STATES = 100
-"""A policy is tried out in so many states."""
+"""Number of states in which a policy is tried out."""
 
 
 @dataclass(frozen=True, eq=False)
 class ForeignPolicy:
-    """A policy from elsewhere. Each is equal to itself alone: different functions may have the same name."""
+    """A foreign policy. It equals only itself, since different functions may have the same name."""
 
     name: str
     digest: str
-    """A checksum of its file. Empty for a function, which is known by what it does."""
+    """A checksum of its file. Empty for a function, which is identified by its actions."""
     act: Act = field(repr=False)
     raised: list[BaseException] = field(default_factory=list, repr=False)
-    """What it has raised while it acted."""
+    """Exceptions that it has raised."""
 
     @property
     def place(self) -> Path:
-        """A path for what is found out about it: beside its file, or in the current directory."""
+        """A path for its results: beside its file, or in the current directory."""
         kind, _, rest = self.name.partition(":")
         return Path(re.sub(r"[^\w.-]+", "-", rest) if kind == "python" else rest)
 
 
 @dataclass(frozen=True)
 class ForeignActor:
-    """How a foreign policy acts in an engine, whose actions lie between -1 and 1."""
+    """The actor of a foreign policy, in the engine's units from -1 to 1."""
 
     policy: ForeignPolicy
     observation_size: int
@@ -90,7 +91,7 @@ class ForeignActor:
         return Decision(action, action)
 
     def act_in(self, observation: Float[AnyArray, "*axes obs"]) -> Float[np.ndarray, "*axes act"]:
-        """In the engine's units. Beyond its bounds, an action is cut by the engine."""
+        """The actions in the engine's units. The engine clips them to its bounds."""
         rows = np.array(observation, np.float32).reshape(-1, self.observation_size)  # A copy: functions may change it.
         try:
             found = self._checked(np.asarray(self.policy.act(rows), np.float32), len(rows))
@@ -104,7 +105,7 @@ class ForeignActor:
         return plain.astype(np.float32).reshape(*observation.shape[:-1], len(self.low))
 
     def _checked(self, found: np.ndarray, count: int) -> Float[np.ndarray, "count act"]:
-        """The actions, if they are so many and fit the environment."""
+        """The actions, or an error if their number or shape does not fit."""
         act, name = len(self.low), self.policy.name
         if found.shape != (count, act):
             shape = found.shape[1:] if found.shape[:1] == (count,) else found.shape
@@ -115,13 +116,13 @@ class ForeignActor:
 
 
 def actor_for(policy: ForeignPolicy, engine: EpisodePlayer) -> ForeignActor:
-    """The policy in this engine's environments."""
+    """The actor of a policy for this engine."""
     low, high = (tuple(np.asarray(bound, float).tolist()) for bound in engine.action_bounds)
     return ForeignActor(policy, engine.observation_size, low, high)
 
 
 def try_out(policy: ForeignPolicy, engine: EpisodePlayer) -> Float[np.ndarray, "state act"]:
-    """The policy's actions in states that random actions lead to. A policy that does not fit is refused here."""
+    """The policy's actions in states of random episodes. A policy that does not fit raises an error here."""
     actor, sizes = actor_for(policy, engine), (engine.envs_per_run, engine.action_size)
     engine.start_at(ScriptedActor(), SCHEMES[LATEST].evaluation(0, STATES))
     noise = np.random.default_rng(0).standard_normal((1, STATES // sizes[0], *sizes)).astype(np.float32)
@@ -133,7 +134,7 @@ def try_out(policy: ForeignPolicy, engine: EpisodePlayer) -> Float[np.ndarray, "
 
 @contextlib.contextmanager
 def failures_of(policy: ForeignPolicy) -> Iterator[None]:
-    """What a policy raises is said in a sentence. In the middle of an episode, it reaches us as an error of JAX."""
+    """Turn exceptions of a policy into a sentence. During an episode they are wrapped in an error of JAX."""
     try:
         yield
     except FAILURES:
@@ -146,12 +147,12 @@ def failures_of(policy: ForeignPolicy) -> Iterator[None]:
 
 
 def is_from_elsewhere(policy: PolicyLike) -> bool:
-    """Whether it is a function, or the name of a policy from elsewhere."""
+    """Whether it is a function, or the name of a foreign policy."""
     return callable(policy) or is_foreign(str(policy))
 
 
 def policy_name(policy: PolicyLike) -> str:
-    """As it is typed. For a function, its module and its name in there."""
+    """The name of a policy on the command line. For a function, its module and its name."""
     return f"python:{name_of(policy)}" if callable(policy) else str(policy)
 
 
@@ -169,9 +170,9 @@ def read_foreign(policy: PolicyLike) -> ForeignPolicy:
     return ForeignPolicy(name, digest, (_sb3 if kind == "sb3" else _onnx)(path))
 
 
-def _found(rest: str) -> Any:
+def _found(rest: str) -> PolicyFunction:
     module, _, called = rest.partition(":")
-    function = getattr(imported(module), called, None)
+    function: PolicyFunction | None = getattr(imported(module), called, None)
     if not callable(function):
         raise BadSetting(f"{rest} is no function. Write python:MODULE:FUNCTION, of one observation, for one action.")
     return function
@@ -222,21 +223,22 @@ def _sb3(path: Path) -> Act:
         raise BadSetting(f"{path} is no file of Stable-Baselines3: {type(error).__name__}: {error}") from error
     by_module = {"sac": ("SAC",), "td3": ("TD3", "DDPG")}
     names = next((found for word, found in by_module.items() if f".{word}." in kind), ("PPO", "A2C"))
-    model = _first_that_loads(path, [getattr(sb3, name) for name in names])
-    return lambda rows: model.predict(rows, deterministic=True)[0]
+    return _load_first(path, sb3, names)
 
 
-def _first_that_loads(path: Path, kinds: Sequence[Any]) -> Any:
+def _load_first(path: Path, sb3: ModuleType, names: Sequence[str]) -> Act:
+    """Load the file as the first class of Stable-Baselines3 that accepts it."""
     reasons: list[str] = []
-    for kind in kinds:
+    for name in names:
         try:
-            return kind.load(path, device="cpu")
+            model = getattr(sb3, name).load(path, device="cpu")
+            return lambda rows: model.predict(rows, deterministic=True)[0]
         except Exception as error:  # Another class may fit.
-            reasons.append(f"{kind.__name__}: {type(error).__name__}: {error}")
+            reasons.append(f"{name}: {type(error).__name__}: {error}")
     raise BadSetting(f"Stable-Baselines3 cannot load {path}: {'; '.join(reasons)}")
 
 
-def _needed(module: str, package: str) -> Any:
+def _needed(module: str, package: str) -> ModuleType:
     try:
         return import_module(module)
     except ImportError:

@@ -1,4 +1,4 @@
-"""What an evaluation keeps in a run's directory, and whether it belongs together.
+"""The files of an evaluation in a run's directory, and whether they belong together.
 
 evaluation.json is written last. It has a checksum of its own, names the checksums of the other files and the digest of
 the policy that was evaluated. Readers believe only what it names.
@@ -14,7 +14,7 @@ from ascpo.runs.serialization import Plain
 
 FILE = "evaluation.json"
 KINDS = ("sampled", "mean")
-"""Of actions."""
+"""Kinds of actions."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,12 @@ class Kept:
     files: Mapping[str, str]
     """The other files by name, with their checksums."""
     verified: bool
-    """Whether it has checksums. Earlier versions wrote none."""
+    """Whether the file has checksums. Earlier versions wrote none."""
     run: str = ""
     """The fingerprint of the run that was evaluated."""
 
     def trouble(self, directory: Path, name: str) -> str:
-        """What is wrong with one of the files; empty if it is as the evaluation wrote it, or if nobody can tell."""
+        """What is wrong with one of the files. Empty if its checksum matches, or is unknown."""
         file = directory / name
         if not self.verified:
             return ""
@@ -56,7 +56,7 @@ def worst_file(kind: str) -> str:
 
 
 def read_kept(directory: Path) -> Kept:
-    """Read evaluation.json, and refuse it if it is damaged."""
+    """Read evaluation.json. A damaged file is an error."""
     found = read_sealed(directory / FILE, "evaluation")
     with reading(directory / FILE):
         figures = dict(found.content)
@@ -74,7 +74,7 @@ def kept_text(figures: Plain, files: Mapping[str, bytes | str], run: str) -> str
 
 
 def check_kept(directory: Path, name: str) -> None:
-    """Refuse a file that no evaluation of this run wrote. Without evaluation.json nobody can tell."""
+    """Raise an error for a file that no evaluation of this run wrote, as far as evaluation.json can tell."""
     if not (directory / FILE).exists():
         return
     kept = read_kept(directory)

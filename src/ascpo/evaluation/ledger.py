@@ -24,7 +24,7 @@ from ascpo.runs.serialization import Plain
 
 FILE = "certificates.jsonl"
 _FORMAT = "ascpo certificates 1"
-_PATIENCE = 60.0
+_LOCK_TIMEOUT = 60.0
 """Seconds to wait for another process. Each holds the lock for some milliseconds."""
 
 
@@ -97,11 +97,11 @@ def locked(directory: Path) -> Iterator[None]:
     """Keep other processes and threads from taking a look at the same time. A process that dies lets go."""
     lock = filelock.FileLock(directory / ".certificates.lock")
     try:
-        lock.acquire(timeout=_PATIENCE)
+        lock.acquire(timeout=_LOCK_TIMEOUT)
     except filelock.Timeout:
         raise BadLedger(
-            f"Another process has held {directory / '.certificates.lock'} for {_PATIENCE:g} seconds. Wait for it, or "
-            f"end it."
+            f"Another process has held {directory / '.certificates.lock'} for {_LOCK_TIMEOUT:g} seconds. Wait for it, "
+            f"or end it."
         ) from None
     try:
         yield

@@ -1,6 +1,6 @@
 """Figures of episodes, under the names of the log, with intervals of 95 %.
 
-Means, quantiles and rates have a bootstrap interval, shares an exact one. The worst cost has none: a sample does not
+Means, quantiles and rates have bootstrap intervals, shares exact ones. The worst cost has none: a sample does not
 say how much worse it may get.
 """
 
@@ -83,7 +83,7 @@ def measure(episodes: Episodes, names: tuple[str, ...]) -> Figures:
 
 
 def table(episodes: Episodes, names: tuple[str, ...], origins: Sequence[EpisodeId]) -> list[Row]:
-    """A row per episode, for `episodes-*.csv`."""
+    """The rows of `episodes-*.csv`, one for each episode."""
     columns = {
         "EpRet": episodes.reward,
         "EpLen": episodes.length,
@@ -127,5 +127,5 @@ def _rate(amount: np.ndarray, steps: np.ndarray, axis: int = -1) -> np.ndarray:
 
 
 def _quantile(share: float) -> Statistic:
-    # A value of the sample: no episode had a value between two of them.
+    # A quantile is always an observed value, without interpolation.
     return lambda sample, axis=-1: np.quantile(sample, share, axis=axis, method="inverted_cdf")

@@ -1,1 +1,1 @@
-"""What happened: episodes, what a policy remembers of them, returns and advantages."""
+"""Processing of rollouts: episode statistics, augmentation, returns, advantages, and scenes to replay."""

@@ -2,9 +2,9 @@
 
     CVaR_α(Z) = min over ν of ν + E[(Z − ν)₊] / (1 − α)
 
-Z is an episode's cost, and the best ν its α-quantile (the value at risk). (Z − ν)₊ accumulates over an episode: with Zₜ
-its cost so far, a step adds (Zₜ₊₁ − ν)₊ − (Zₜ − ν)₊. That sums to (Z − ν)₊ if ν is the same in all steps, so an episode
-keeps the ν that it began with.
+Z is the cost of an episode, and the optimal ν its α-quantile (the value at risk). (Z − ν)₊ is a sum over the steps of
+an episode: with Zₜ the cost so far, a step adds (Zₜ₊₁ − ν)₊ − (Zₜ − ν)₊. These add up only if ν is the same in all
+steps, so an episode keeps the ν with which it started.
 """
 
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ class CostTail:
     """The upper tail of the episodes' costs, for each constraint."""
 
     nu: Float[Array, " m"]
-    """ν, the mean of those that the episodes began with."""
+    """The mean of the episodes' ν."""
     excess: Float[Array, " m"]
     """E[(Z − ν)₊]."""
     quantile: Float[Array, " m"]
-    """The α-quantile of the episodes' costs; ν where no episode finished."""
+    """The α-quantile of the episodes' costs, or ν if no episode finished."""
 
     def cvar(self, alpha: float) -> Float[Array, " m"]:
         return self.nu + self.excess / (1.0 - alpha)
@@ -33,7 +33,8 @@ class CostTail:
 def nu_of_episodes(
     done: Bool[Array, "time env"], running: Float[Array, "env m"], now: Float[Array, " m"]
 ) -> tuple[Float[Array, "time env m"], Float[Array, "env m"]]:
-    """ν in every step, and of the episodes that go on: `running` until an episode ends, `now` for those that begin."""
+    """ν of every step, and of the episodes that still run. `running` is ν of the first episodes, `now` of later
+    ones."""
     ended = jnp.cumsum(done, axis=0) > 0
     begun = jnp.concatenate([jnp.zeros_like(ended[:1]), ended[:-1]])
     return jnp.where(begun[..., None], now, running), jnp.where(ended[-1][:, None], now, running)
@@ -42,8 +43,8 @@ def nu_of_episodes(
 def cost_tail(
     Z: Float[Array, "time env m"], done: Bool[Array, "time env"], nu: Float[Array, "*steps m"], alpha: float
 ) -> CostTail:
-    """From the costs so far, after every step; an episode's own is that of its last step. ν is every step's own, or one
-    for all."""
+    """The tail of the finished episodes' costs. Z is the cost so far after every step, and ν is given for every step,
+    or once for all."""
     nu = jnp.broadcast_to(nu, Z.shape)
     N = jnp.sum(done)
     ended = done[..., None]
@@ -53,6 +54,6 @@ def cost_tail(
 
     typical = jnp.where(N > 0, mean(nu), jnp.mean(nu, axis=(0, 1)))
     in_order = jnp.sort(jnp.where(ended, Z, jnp.inf).reshape(-1, Z.shape[-1]), axis=0)
-    # The least cost that a share α of the episodes does not exceed: between costs no ν is better.
+    # The smallest cost that a share α of the episodes does not exceed.
     enough = jnp.maximum(jnp.ceil(alpha * N).astype(int) - 1, 0)
     return CostTail(typical, mean(jnp.maximum(Z - nu, 0.0)), quantile=jnp.where(N > 0, in_order[enough], typical))

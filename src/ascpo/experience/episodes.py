@@ -1,4 +1,4 @@
-"""Episodes: their sums and maxima, over the borders of rollouts, and what the finished ones say."""
+"""Episodes: sums and maxima across rollouts, and statistics of the finished ones."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from ascpo.guard.layout import AnyArray
 
 
 def over_limit(cost: Float[AnyArray, "*axes m"], limits: Float[AnyArray, " m"]) -> Bool[AnyArray, "*axes m"]:
-    """Where a cost is over its limit. What is not a number keeps no limit: `cost > limits` would call it safe."""
+    """Where a cost is over its limit. NaN counts as over the limit, which `cost > limits` would not see."""
     return ~(cost <= limits)
 
 
@@ -29,19 +29,19 @@ class EpisodeTotals:
     length: Int[Array, "*axes"]
 
     def limited(self, kind: LimitKind) -> Float[Array, "*axes m"]:
-        """What limits of a kind bound."""
+        """The quantity that limits of this kind bound."""
         return self.max_cost if kind == "state" else self.cost
 
 
 def no_totals(num_envs: int, m: int) -> EpisodeTotals:
-    """Totals of episodes about to begin."""
+    """Totals at the start of episodes."""
     return EpisodeTotals(
         jnp.zeros(num_envs), jnp.zeros((num_envs, m)), jnp.zeros((num_envs, m)), jnp.zeros(num_envs, jnp.int32)
     )
 
 
 def accumulate_totals(running: EpisodeTotals, rollout: Rollout) -> tuple[EpisodeTotals, EpisodeTotals]:
-    """(totals of the episodes now running, totals after every step), from those running when the rollout began."""
+    """(totals of the episodes that still run, totals after every step). `running` are those before the rollout."""
     each = EpisodeTotals(
         rollout.reward, rollout.cost, rollout.cost, length=jnp.ones_like(rollout.done, dtype=jnp.int32)
     )
@@ -54,17 +54,17 @@ def _join_totals(a: EpisodeTotals, b: EpisodeTotals) -> EpisodeTotals:
 
 
 LEVELS = (50, 75, 90, 95, 99)
-"""Percents of the episodes whose largest cost is at most the quantile."""
+"""Quantiles of the largest cost, in percent of the episodes."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class EpisodeStatistics:
-    """What the episodes that finished within a rollout say. Where none did, the running ones stand in for them."""
+    """Statistics of the episodes that finished within a rollout, or of the running ones if none did."""
 
     finished: Int[AnyArray, "*runs"]
     count: Float[AnyArray, "*runs"]
-    """N: of the episodes averaged over, never zero."""
+    """N: the number of episodes in the averages, never zero."""
     reward: Float[AnyArray, "*runs"]
     cost: Float[AnyArray, "*runs m"]
     max_cost: Float[AnyArray, "*runs m"]
@@ -75,11 +75,11 @@ class EpisodeStatistics:
     violation_rates: Float[AnyArray, "*runs m"]
     """Share of episodes in which each cost went over its limit."""
     violation_rate: Float[AnyArray, "*runs"]
-    """Share of episodes in which some cost did."""
+    """Share of episodes in which at least one cost went over its limit."""
     timeout_rate: Float[AnyArray, "*runs"]
     """Share of episodes that the time limit ended."""
     quantiles: Float[AnyArray, "*runs levels m"]
-    """Of the largest costs, at `LEVELS`."""
+    """Quantiles of the episodes' largest costs, at `LEVELS`."""
 
     @property
     def variance(self) -> Float[AnyArray, "*runs m"]:
@@ -95,7 +95,7 @@ def episode_statistics(
     kind: LimitKind = "state",
     fresh: Bool[Array, "time env"] | None = None,
 ) -> EpisodeStatistics:
-    """Episodes in scenes that are played again do not count; None for `fresh` if there are none."""
+    """The statistics, without episodes in replayed scenes. `fresh` is None if no scene is replayed."""
     standing_in, instead = jnp.ones(done.shape[1], bool), done.shape[1]
     if fresh is not None:
         done, truncated = done & fresh, truncated & fresh
@@ -139,7 +139,7 @@ def episode_statistics(
 def _quantiles(
     max_cost: Float[Array, "time env m"], which: Bool[Array, "time env"], count: Int[Array, ""] | int
 ) -> Float[Array, "levels m"]:
-    """The smallest value that the share of the level does not exceed: always one that occurred."""
+    """For each level, the smallest observed value that this share of the episodes does not exceed."""
     ordered = jnp.sort(jnp.where(which[..., None], max_cost, jnp.inf).reshape(-1, max_cost.shape[-1]), axis=0)
     place = jnp.ceil(jnp.array(LEVELS) / 100 * count).astype(jnp.int32) - 1
     return ordered[jnp.maximum(place, 0)]

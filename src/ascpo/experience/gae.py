@@ -2,11 +2,11 @@
 
     δₜ = xₜ + γ V(ŝₜ₊₁) − V(ŝₜ)        Aₜ = δₜ + γλ Aₜ₊₁        Rₜ = xₜ + γ Rₜ₊₁
 
-An episode can end in three ways, and each continues in its own way:
-goal         nothing follows: V(ŝₜ₊₁) counts as zero.
-time limit   the critic says what would have followed, if the signal goes on beyond the limit (reward, expected cost);
-             the largest cost of an episode does not.
-cut          the episode goes on in the next rollout, and the critic stands in for what it will bring.
+A rollout contains three ends of episodes:
+goal         a terminal state, where V(ŝₜ₊₁) = 0.
+time limit   V(ŝₜ₊₁) is the critic's prediction if the signal would go on after the limit (reward, expected cost), and
+             zero otherwise (the largest cost of an episode).
+cut          the end of the rollout: the episode continues in the next one, and the critic predicts the rest.
 """
 
 from dataclasses import dataclass
@@ -18,22 +18,22 @@ from jaxtyping import Array, Bool, Float
 from ascpo.experience.scans import backwards
 
 _LARGEST_BIAS = 1000.0
-"""Of a critic, as a multiple of the truth. Beyond that the truth is next to nothing."""
+"""A larger bias, as a multiple of the truth, means that the truth is close to zero."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Advantages:
-    """What a critic makes of a signal's steps."""
+    """Advantages and targets of a signal."""
 
     next_value: Float[Array, "time env *k"]
-    """What the critic says of the state after each step, and 0 where nothing follows."""
+    """The critic's value of the state after each step, or 0 where nothing follows."""
     td_error: Float[Array, "time env *k"]
     """δ."""
     advantage: Float[Array, "time env *k"]
     """A."""
     target: Float[Array, "time env *k"]
-    """R: what the critic should have said."""
+    """R: the target of the critic."""
 
 
 def gae(
@@ -61,19 +61,19 @@ def returns(
     done: Bool[Array, "time env"],
     discount: float,
 ) -> Float[Array, "time env"]:
-    """R: the signal's sum to the end of the episode, and `next_value` from there (or from the last step) on."""
+    """R: the discounted sum of the signal to the end of the episode or rollout, plus `next_value` there."""
     return backwards(signal, next_value, done, discount)
 
 
 def ends_within(done: Bool[Array, "time env"]) -> Bool[Array, "time env"]:
-    """Whether a step's episode ends within the rollout, so that its returns are known and not guessed."""
+    """Whether a step's episode ends within the rollout, so that its return needs no critic."""
     return jnp.flip(jax.lax.cummax(jnp.flip(done.astype(jnp.int8), 0), axis=0), 0) > 0
 
 
 def explained_variance(
     prediction: Float[Array, "time env"], target: Float[Array, "time env"], where: Bool[Array, "time env"]
 ) -> Float[Array, ""]:
-    """1 − Var[R − V] / Var[R]: 1 is perfect, 0 is a constant; NaN if there is nothing to explain."""
+    """1 − Var[R − V] / Var[R]. 1 is perfect, and a constant has 0. NaN if R is constant."""
     n = jnp.sum(where)
 
     def variance(x: Float[Array, "time env"]) -> Float[Array, ""]:
@@ -87,9 +87,9 @@ def explained_variance(
 def relative_bias(
     prediction: Float[Array, "time env k"], target: Float[Array, "time env k"], where: Bool[Array, "time env"]
 ) -> Float[Array, " k"]:
-    """By how much predictions are too large in the mean, as a multiple of the truth.
+    """The mean overestimate, as a multiple of the true mean.
 
-    NaN where the truth is 0, or next to nothing beside the predictions: such a multiple says nothing.
+    NaN if the truth is 0 or close to 0, where the ratio means nothing.
     """
 
     def total(x: Float[Array, "time env k"]) -> Float[Array, " k"]:

@@ -1,8 +1,8 @@
-"""What accumulates over the steps of an episode and begins anew with the next, in time or against it.
+"""Scans over time, forwards or backwards, that restart with every episode.
 
-A CPU takes the steps in turn. On an accelerator a turn of a loop costs as much as all its arithmetic, so there the
-steps are joined at once: neighbours, then pairs of them, then fours, in log₂(time) rounds. Maxima and lengths are the
-same in both ways; sums are, up to rounding.
+A CPU goes through the steps sequentially. On an accelerator an iteration costs as much as all its arithmetic, so there
+an associative scan takes log₂(time) rounds instead. Both give the same maxima and lengths, and the same sums up to
+rounding.
 """
 
 from collections.abc import Callable
@@ -16,13 +16,14 @@ from jaxtyping import Array, Bool, Float, Shaped
 Steps = TypeVar("Steps")
 """A tree of arrays. Those of all steps begin with the axes time and env, those of one step with env."""
 Join = Callable[[Steps, Steps], Steps]
-"""Of what came first with what came next: associative and elementwise."""
+"""An associative, elementwise function of an earlier and a later value."""
 
 
 def accumulate(join: Join[Steps], x: Steps, done: Bool[Array, "time env"], start: Steps) -> tuple[Steps, Steps, Steps]:
     """yₜ₊₁ = join(yₜ, xₜ), with y₀ = `start`, and with 0 for yₜ where an episode begins.
 
-    Returns yₜ of every step, yₜ₊₁ of every step (after an episode's last one, still its own), and y for the next step.
+    Returns yₜ of every step, yₜ₊₁ of every step (after the last step of an episode, that of this episode), and y for
+    the step after the last.
     """
     after: Steps = jax.lax.platform_dependent(
         x, done, start, cpu=partial(accumulate_in_turn, join), default=partial(accumulate_at_once, join)
@@ -33,7 +34,7 @@ def accumulate(join: Join[Steps], x: Steps, done: Bool[Array, "time env"], start
 
 
 def accumulate_in_turn(join: Join[Steps], x: Steps, done: Bool[Array, "time env"], start: Steps) -> Steps:
-    """yₜ₊₁ of every step, one by one."""
+    """yₜ₊₁ of every step, sequentially."""
 
     def step(before: Steps, now: tuple[Steps, Bool[Array, " env"]]) -> tuple[Steps, Steps]:
         x, ended = now
@@ -43,10 +44,10 @@ def accumulate_in_turn(join: Join[Steps], x: Steps, done: Bool[Array, "time env"
     return jax.lax.scan(step, start, (x, done))[1]
 
 
-# A CPU traces the rounds as well, though it never takes them. `jit` remembers them, for all factors and calls.
+# Also a CPU traces this function, which it never runs. `jit` caches the trace for all calls.
 @partial(jax.jit, static_argnums=0)
 def accumulate_at_once(join: Join[Steps], x: Steps, done: Bool[Array, "time env"], start: Steps) -> Steps:
-    """yₜ₊₁ of every step, in rounds."""
+    """yₜ₊₁ of every step, by an associative scan."""
     first = jnp.concatenate([jnp.ones_like(done[:1]), done[:-1]])
     begun = jax.tree.map(lambda y, x: jnp.zeros_like(x).at[0].set(y), start, x)
     return _joined(join, _where(first, join(begun, x), x), first)
@@ -55,7 +56,7 @@ def accumulate_at_once(join: Join[Steps], x: Steps, done: Bool[Array, "time env"
 def backwards(
     x: Float[Array, "time env"], follows: Float[Array, "time env"], done: Bool[Array, "time env"], factor: float
 ) -> Float[Array, "time env"]:
-    """yₜ = xₜ + factor·yₜ₊₁, with `follows` for yₜ₊₁ where an episode ends and after the last step."""
+    """yₜ = xₜ + factor·yₜ₊₁, with `follows` in place of yₜ₊₁ where an episode ends, and after the last step."""
     return jax.lax.platform_dependent(
         x,
         follows,
@@ -68,7 +69,7 @@ def backwards(
 def backwards_in_turn(
     x: Float[Array, "time env"], follows: Float[Array, "time env"], done: Bool[Array, "time env"], factor: float
 ) -> Float[Array, "time env"]:
-    """`backwards`, one by one."""
+    """`backwards`, sequentially."""
 
     def step(y: Float[Array, " env"], now: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         x, follows, ended = now
@@ -85,7 +86,7 @@ def backwards_at_once(
     done: Bool[Array, "time env"],
     factor: float | Float[Array, ""],
 ) -> Float[Array, "time env"]:
-    """`backwards`, in rounds: every stretch of steps is a line y ↦ a·y + b, and lines join into lines."""
+    """`backwards`, by an associative scan: the steps are maps y ↦ a·y + b, and so are their compositions."""
     last = done.at[-1].set(True)
     lines = jnp.full_like(x, factor), jnp.where(last, x + factor * follows, x)
 
@@ -97,7 +98,7 @@ def backwards_at_once(
 
 
 def _joined(join: Join[Steps], x: Steps, first: Bool[Array, "time env"], *, reverse: bool = False) -> Steps:
-    """All of x since the last `first`, of every step."""
+    """For every step, all of x joined since the last step with `first`."""
 
     def both(
         left: tuple[Bool[Array, "part env"], Steps], right: tuple[Bool[Array, "part env"], Steps]
@@ -118,5 +119,5 @@ def _where(which: Bool[Array, "*axes"], x: Steps, y: Steps) -> Steps:
 
 
 def _over(which: Bool[Array, "*axes"], x: Shaped[Array, "*axes_of_x"]) -> Bool[Array, "*more"]:
-    """With axes of length 1 for those that only x has."""
+    """Add axes of length 1 until it broadcasts with x."""
     return which.reshape(which.shape + (1,) * (x.ndim - which.ndim))

@@ -1,4 +1,4 @@
-"""Cost signals: what a step adds to the sums that cost critics predict.
+"""Cost signals: the summands, one for each step, of the sums that cost critics predict.
 
 expected cost      Cₜ                    sums to the episode's cost
 increments         Dₜ = Mₜ₊₁ − Mₜ        sums to its largest cost 𝒟
@@ -23,20 +23,20 @@ from ascpo.experience.episodes import over_limit
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Costs:
-    """What the steps of a rollout cost."""
+    """The costs of a rollout, and their running maxima and sums."""
 
     C: Float[Array, "time env m"]
     M: Float[Array, "time env m"]
-    """Maxima before each step."""
+    """Running maxima before each step."""
     M_next: Float[Array, "time env m"]
-    """And after it."""
+    """Running maxima after each step."""
     w: Float[Array, " m"]
     """Limits."""
     Z: Float[Array, "time env m"]
-    """Sums before each step."""
+    """Running sums before each step."""
     Z_next: Float[Array, "time env m"]
     nu: Float[Array, "*steps m"]
-    """ν, the value at risk; every step's own, or one for all."""
+    """ν, the value at risk: for every step, or once for all."""
     h: Float[Array, ""] | float = 0.0
     """How far before its limit a cost begins."""
 
@@ -65,13 +65,13 @@ def crossings(costs: Costs) -> Float[Array, "time env k"]:
 def passes(
     before: Float[Array, "time env m"], after: Float[Array, "time env m"], limits: Float[Array, " m"]
 ) -> Float[Array, "time env m"]:
-    """1 where what only rises over an episode passes its limit, or is no number any more."""
+    """1 where a quantity that only rises over an episode passes its limit or becomes NaN."""
     return (~over_limit(before, limits) & over_limit(after, limits)).astype(jnp.float32)
 
 
 @dataclass(frozen=True)
 class ChernoffWeights:
-    """Increments of φ(M). They need near misses, which begin h before the limit: so 𝒟 − h is the signed cost."""
+    """Increments of φ(M). They need near misses: these begin h before the limit, so that 𝒟 − h is the signed cost."""
 
     tau: float
     cap: float
@@ -86,7 +86,7 @@ class ChernoffWeights:
 
 @dataclass(frozen=True)
 class UnionBound:
-    """φ of every state. A step that leaves what costs is worth something, also after the limit has been passed."""
+    """φ of every state. So leaving a costly region pays even after the limit was passed."""
 
     weights: ChernoffWeights
 

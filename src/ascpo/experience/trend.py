@@ -1,14 +1,14 @@
-"""Means of episodes from all steps, finished or not, over the last epochs.
+"""Episode means over the last epochs, from all steps, whether their episodes finished or not.
 
-An episode's cost, its largest cost, whether it violates a limit and whether it runs into the time limit are sums over
-its steps (`signals.py`). So the mean of such a sum over episodes is its mean over all steps, times the mean length of
-an episode (renewal–reward theorem):
+The cost of an episode, its largest cost, whether it violates a limit and whether it times out are all sums over its
+steps (`signals.py`). So the mean of such a sum over episodes is its mean over all steps, times the mean length of an
+episode (renewal–reward theorem):
 
     mean = Σ over steps / N        N = steps / L        L = min(steps / episodes that ended, longest episode seen)
 
-The mean of those episodes alone that end within an epoch differs from it where horizons are short: at first only the
-quickest episodes end, and their number varies from epoch to epoch. All sums decay by the factor `smoothing` from epoch
-to epoch, so that an epoch counts by its episodes.
+With short horizons, the mean over the episodes that end within an epoch is biased: at first only the quickest episodes
+end, and their number varies. All sums decay by the factor `smoothing` per epoch, so that epochs are weighted by their
+numbers of episodes.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class EpisodeSums:
     """Episodes that went over a limit."""
     timeouts: Float[Array, ""]
     excess: Float[Array, " m"]
-    """By how much episodes went over ν, the value at risk."""
+    """Excess of the episodes over ν, the value at risk."""
     nu: Float[Array, " m"]
     """ν of the steps' episodes."""
 
@@ -48,14 +48,14 @@ class EpisodeSums:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class EpisodeTrend:
-    """What the last epochs measured, the latest weighing most."""
+    """Decayed sums over the last epochs, from which the means follow."""
 
     sums: EpisodeSums
     longest: Float[Array, ""]
     """Steps of the longest episode so far, ended or not."""
 
     def after(self, epoch: EpisodeSums, totals: EpisodeTotals, smoothing: float) -> "EpisodeTrend":
-        """After an epoch with these sums, and these totals after every step."""
+        """The trend after an epoch. `totals` are those after every step."""
         sums = jax.tree.map(lambda before, now: smoothing * before + now, self.sums, epoch)
         return EpisodeTrend(sums, jnp.maximum(self.longest, jnp.max(totals.length).astype(jnp.float32)))
 
@@ -107,6 +107,6 @@ def episode_sums(costs: Costs, rollout: Rollout, kind: LimitKind) -> EpisodeSums
 
 
 def no_trend(m: int) -> EpisodeTrend:
-    """Before anything was measured."""
+    """The trend before the first epoch."""
     one, each = jnp.zeros(()), jnp.zeros(m)
     return EpisodeTrend(EpisodeSums(one, one, each, each, each, each, one, each, each), one)

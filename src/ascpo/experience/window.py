@@ -1,7 +1,7 @@
-"""The last steps of several epochs, in order, for a critic that needs more cases than one epoch has.
+"""The steps of the last epochs, in order, for critics that need more data than one epoch has.
 
-Returns are worked out anew over the whole window each time, so that an episode which an epoch's end has cut becomes
-known once the next epoch has finished it.
+Returns are computed anew over the whole window each time. So an episode that the end of an epoch has cut gets its true
+returns once the next epoch has finished it.
 """
 
 from collections.abc import Sequence
@@ -17,22 +17,22 @@ from ascpo.experience.gae import returns
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Window:
-    """Steps of several rollouts, oldest first. Before it is full, the first rows are not `known`."""
+    """Steps of several rollouts, the oldest first. Until the window is full, its first rows are not `known`."""
 
     observation: Float[Array, "time env obs"]
     signal: Float[Array, "time env k"]
     next_value: Float[Array, "time env k"]
-    """What the critic expected to follow each step, where an episode ended or was cut."""
+    """The critic's value after each step, for the steps where an episode ended or was cut."""
     done: Bool[Array, "time env"]
     known: Bool[Array, "time env"]
 
     def push(self, newest: "Window") -> "Window":
-        """The window with the newest steps in place of the oldest."""
+        """Add the newest steps and drop the oldest."""
         n = len(newest.observation)
         return jax.tree.map(lambda old, new: jnp.concatenate([old[n:], new]), self, newest)
 
     def cut(self) -> "Window":
-        """The window with all running episodes cut: the next rollout's steps belong to other episodes."""
+        """The window after all running episodes were cut off, so that the next steps belong to other episodes."""
         return replace(self, done=self.done.at[-1].set(True))
 
     def targets(self, discounts: Sequence[float]) -> Float[Array, "time env k"]:
@@ -44,7 +44,7 @@ class Window:
         return jnp.stack(found, axis=-1)
 
     def happened(self) -> Bool[Array, "time env"]:
-        """Whether some signal did come after each state, whatever a critic expected."""
+        """Whether some signal was observed after each state."""
         total = jnp.sum(jnp.abs(self.signal), axis=-1)
         return returns(total, jnp.zeros_like(total), self.done, 1.0) > 0
 

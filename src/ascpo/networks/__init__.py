@@ -1,1 +1,1 @@
-"""Who acts and who judges: the policy, the critics, and how critics are fitted."""
+"""The networks: policy, critics, multipliers and shields, and how critics are fitted."""

@@ -1,7 +1,7 @@
-"""Critics: what is still to come, of the reward or of each cost signal.
+"""Critics: they predict the return, or the sum of each cost signal from a state on.
 
-A critic of several signals has one output for each and a common body: the signals have the same causes, and a second
-one costs next to nothing.
+A critic of several signals has one output for each, and shares its body: the signals have the same causes, and another
+output costs almost nothing.
 """
 
 import equinox as eqx
@@ -14,7 +14,7 @@ from ascpo.networks.policy import mlp, over_axes
 
 
 class Critic(eqx.Module):
-    """Predicts what is still to come."""
+    """Predicts the future sum of each signal."""
 
     body: eqx.nn.MLP
     head: Head = eqx.field(static=True)

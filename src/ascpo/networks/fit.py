@@ -1,16 +1,17 @@
-"""Fitting critics: Adam on the squared error, with what sparse costs need.
+"""Fitting critics: Adam on the squared error, with two additions for sparse costs.
 
-Balance. Most states have nothing more to come. `subsample` draws states without future cost as rarely as those with
-(the papers' way; it makes the critic expect too much); `weighted` draws them in the same way and weights the errors
-back, so that nothing is biased. Which class a state is in depends on what did happen, never on a critic's guess. If no
-cost happened at all, every state counts the same.
+Balance. Most states have no future cost. `subsample` draws as many states without future cost as with it, as the papers
+do, which makes the critic overestimate. `weighted` draws them in the same way and corrects by importance weights, so
+that there is no bias. The class of a state depends on the observed costs, never on a prediction. If there was no cost
+at all, all states are drawn alike.
 
-Monotone descent. What is still to come of a maximum can only shrink along a trajectory: a rise between neighbours
-costs its square.
+Monotone descent. The future increase of a maximum can only shrink along a trajectory. So a rise of the prediction
+between neighbouring states is penalised by its square.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import equinox as eqx
 import jax
@@ -21,11 +22,11 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree, Shaped
 from ascpo.networks.settings import Balance, CostFitSettings, FitSettings
 
 Network = TypeVar("Network", bound=eqx.Module)
-"""A network that predicts k numbers from each observation."""
+"""A network that predicts k numbers from an observation."""
 
 
 def as_cost_fit(settings: FitSettings) -> CostFitSettings:
-    """The same fit with every state of one epoch drawn alike, for what is not rare."""
+    """The same fit as a `CostFitSettings`: unbalanced, and to one epoch."""
     if isinstance(settings, CostFitSettings):
         return settings
     return CostFitSettings(**vars(settings), balance="none", window=1)
@@ -34,16 +35,16 @@ def as_cost_fit(settings: FitSettings) -> CostFitSettings:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class FitBatch:
-    """States, time-major, with what came after each: what a critic is fitted to."""
+    """The data for a critic: states in the order of time, with their targets."""
 
     observation: Float[Array, "time env obs"]
     target: Float[Array, "time env k"]
     positive: Bool[Array, "time env"]
-    """Whether some cost did come."""
+    """Whether a cost was observed after the state."""
     last: Bool[Array, "time env"]
-    """Whether the state is its episode's last, so that the next row is no neighbour."""
+    """Whether the state is the last of its episode, so that the next row belongs to another one."""
     known: Bool[Array, "time env"]
-    """Whether there is such a state at all: a window is not full from the start."""
+    """Whether the row holds a state. At first, a window is not full."""
 
 
 def optimiser(settings: FitSettings) -> optax.GradientTransformation:
@@ -53,7 +54,7 @@ def optimiser(settings: FitSettings) -> optax.GradientTransformation:
 def fit(
     network: Network, opt_state: PyTree, batch: FitBatch, key: Key[Array, ""], settings: FitSettings
 ) -> tuple[Network, PyTree, Float[Array, ""]]:
-    """All steps of an epoch: the network, the optimiser's state and the last loss."""
+    """Fit for one epoch. Returns the network, the state of the optimiser and the last loss."""
     adam, settings = optimiser(settings), as_cost_fit(settings)
     params, static = eqx.partition(network, eqx.is_inexact_array)
     recency = _recency(len(batch.observation), settings)
@@ -63,8 +64,8 @@ def fit(
     turns = draw_rows(keep, keys, settings.batch_size // _length(settings)) if settings.batch_size else keys
 
     def loss(params: PyTree, rows: "_Rows", weight: Float[Array, "length n"]) -> Float[Array, ""]:
-        network: Any = eqx.combine(params, static)
-        return error(network(rows.observation), rows, weight, settings.monotone_weight)
+        predict: Callable[[Array], Array] = eqx.combine(params, static)
+        return error(predict(rows.observation), rows, weight, settings.monotone_weight)
 
     def step(
         carry: tuple[PyTree, PyTree], turn: Int[Array, " n"] | Key[Array, ""]
@@ -85,7 +86,8 @@ def fit(
 
 
 def keep_probability(batch: FitBatch, balance: Balance) -> Float[Array, "time env"]:
-    """With what probability a state is kept: all with future cost, and as many without."""
+    """The probability with which a state is drawn: 1 with future cost, and less without it, so that both are equally
+    many."""
     known = batch.known.astype(jnp.float32)
     if balance == "none":
         return known
@@ -96,7 +98,7 @@ def keep_probability(batch: FitBatch, balance: Balance) -> Float[Array, "time en
 
 
 def _recency(steps: int, settings: CostFitSettings) -> Float[Array, " time"]:
-    """1 for the steps of the last epoch, and less for each one before."""
+    """The weight of every step: 1 for the last epoch, and less for earlier ones."""
     age = (settings.window - 1) - jnp.arange(steps) * settings.window // steps
     return settings.forget**age
 
@@ -104,7 +106,7 @@ def _recency(steps: int, settings: CostFitSettings) -> Float[Array, " time"]:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class _Rows:
-    """Stretches of neighbouring states, side by side."""
+    """Sequences of neighbouring states, side by side."""
 
     observation: Float[Array, "length n obs"]
     target: Float[Array, "length n k"]
@@ -118,22 +120,22 @@ def _rows(batch: FitBatch) -> _Rows:
 
 
 def draw_rows(keep: Float[Array, "time env"], keys: Key[Array, " iterations"], n: int) -> Int[Array, "iterations n"]:
-    """Which states, by their place in time·env, the minibatches are made of. One search finds those of all."""
+    """The states of all minibatches, as indices into time·env."""
     cumulative = jnp.cumsum(keep.ravel())
-    # One draw from each of n equal slices: as random, with less noise than n draws from the whole.
+    # Stratified sampling: one draw from each of n equal slices has less noise than n draws from the whole.
     points = (jnp.arange(n) + jax.vmap(lambda key: jax.random.uniform(key, (n,)))(keys)) / n * cumulative[-1]
     return jnp.clip(jnp.searchsorted(cumulative, points, side="right"), 0, keep.size - 1)
 
 
 def _length(settings: CostFitSettings) -> int:
-    """Of the stretches in a minibatch: single states, or pairs of neighbours if rises are to be seen."""
+    """The length of the sequences in a minibatch: pairs of neighbours if rises are penalised, else single states."""
     return 2 if settings.monotone_weight else 1
 
 
 def _minibatch(
     batch: FitBatch, keep: Float[Array, "time env"], first: Int[Array, " n"], settings: CostFitSettings
 ) -> tuple[_Rows, Float[Array, "length n"]]:
-    """The stretches that begin with these states."""
+    """The sequences that start with these states, and their weights."""
     time, env, _ = batch.observation.shape
     length, n = _length(settings), len(first)
     weight = jnp.ones(n)
@@ -161,7 +163,7 @@ def _minibatch(
 def error(
     prediction: Float[Array, "length n k"], rows: _Rows, weight: Float[Array, "length n"], monotone_weight: float
 ) -> Float[Array, ""]:
-    """Mean squared error, and the mean square of rises between neighbours."""
+    """The mean squared error, plus the penalty of rises between neighbours."""
     squared = jnp.sum((prediction - rows.target) ** 2, axis=-1)
     total = jnp.sum(weight * squared) / jnp.maximum(jnp.sum(weight), 1e-6)
     if monotone_weight and len(prediction) > 1:

@@ -1,7 +1,7 @@
-"""Multipliers: the price of a broken limit, which rises while it is broken.
+"""Multipliers: prices of costs, which rise while a limit is broken.
 
 scalar     λ ← max(0, λ + rate·(J_C − w))
-network    λ(s) ≥ 0, by gradient ascent on mean of λ(s)·(Ĉ(s) − w), Ĉ the cost that did follow
+network    λ(s) ≥ 0, by gradient ascent on the mean of λ(s)·(Ĉ(s) − w), with Ĉ the observed cost after s
 """
 
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ from ascpo.networks.policy import mlp
 
 @runtime_checkable
 class Multiplier(Protocol):
-    """How λ begins, what it is, and how it ascends. Its state is a pytree of arrays."""
+    """The initial state, the value and the ascent of λ. The state is a pytree of arrays."""
 
     @property
     def state_dependent(self) -> bool:
-        """Whether λ differs from state to state, and ascends on what did follow each."""
+        """Whether λ depends on the state, and ascends on the cost after each state."""
         ...
 
     def init(self, observation_size: int, m: int, hidden: tuple[int, ...], key: Key[Array, ""]) -> PyTree: ...
@@ -66,11 +66,11 @@ def ascended(lam: Float[Array, " m"], violation: Float[Array, " m"], rate: float
 
 @dataclass(frozen=True)
 class StateMultiplier:
-    """λ(s): a network with a softplus at its end."""
+    """λ(s): a network with a softplus output."""
 
     rate: float
     steps: int = 1
-    """Of Adam, an epoch."""
+    """Steps of Adam in an epoch."""
     state_dependent: bool = True
 
     def init(self, observation_size: int, m: int, hidden: tuple[int, ...], key: Key[Array, ""]) -> PyTree:
@@ -92,9 +92,9 @@ class StateMultiplier:
         violation: Float[Array, " m"],
         cost_to_go: Float[Array, "time env m"] | None,
     ) -> PyTree:
-        """`cost_to_go` is the cost that did follow each state, less its limit."""
+        """`cost_to_go` is the observed cost after each state, minus the limit."""
         if cost_to_go is None:
-            raise ValueError("A multiplier for every state ascends on the cost that followed each state: give it.")
+            raise ValueError("A state-dependent multiplier ascends on the cost after each state. Give cost_to_go.")
 
         def loss(arrays: PyTree) -> Float[Array, ""]:
             return -jnp.mean(jnp.sum(self.value((arrays,), observation) * cost_to_go, axis=-1))

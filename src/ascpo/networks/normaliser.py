@@ -1,8 +1,8 @@
 """Normalised observations: x ↦ clip((x − mean)/std, ±10), with the mean and the deviation of all observations so far.
 
-Sensors differ by orders of magnitude: a lidar's readings have a deviation of 0.1, a touch sensor's of 200. Networks
-that saturate in the one cannot see the other. The statistics change between epochs alone, so that all of an epoch's
-steps are seen in the same units, and a trained policy has those of its last epoch.
+Sensors differ by orders of magnitude: the standard deviation of a lidar is 0.1, that of a touch sensor 200. Without
+normalisation, large inputs saturate a network and hide the small ones. The statistics change only between epochs, so
+that all steps of an epoch have the same units. A trained policy has those of its last epoch.
 """
 
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 BOUND = 10.0
-"""Deviations beyond which an observation is no farther."""
+"""Observations are clipped at this number of standard deviations."""
 _LEAST = 1e-2
-"""The least deviation: what hardly ever changes is not made large."""
+"""This is added to the deviation, so that an observation that hardly ever changes is not blown up."""
 
 
 class Units(NamedTuple):
-    """The units that observations are seen in."""
+    """The units of normalised observations."""
 
     mean: Float[Array, " obs"]
     std: Float[Array, " obs"]
@@ -39,15 +39,15 @@ class Normaliser:
 
     @property
     def units(self) -> Units:
-        """Before the first observation, they stay as they are."""
+        """The units. Before the first observation, mean 0 and deviation 1."""
         return Units(self.mean, jnp.where(self.count > 0, jnp.sqrt(self.variance) + _LEAST, 1.0))
 
     def after(self, observation: Float[Array, "*axes obs"]) -> "Normaliser":
-        """With more observations. Outliers count as far as they are seen.
+        """The statistics with more observations, which are clipped as the networks see them.
 
         mean = mean₁ + w·(mean₂ − mean₁)      variance = (1 − w)·variance₁ + w·variance₂ + w(1 − w)·(mean₂ − mean₁)²
 
-        where w is the share of the new ones.
+        w is the share of the new observations.
         """
         rows = observation.reshape(-1, observation.shape[-1])
         far = BOUND * self.units.std

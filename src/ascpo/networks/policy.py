@@ -1,4 +1,5 @@
-"""The policy: a Gaussian with independent components, its mean a network's output, its spread the same in all states.
+"""The policy: a Gaussian with independent components. A network gives its mean; its deviation is the same in all
+states.
 
 a = μ(s) + σ·ε      KL(old ‖ new) = Σ log(σ₁/σ₀) + (σ₀² + (μ₀ − μ₁)²) / 2σ₁² − ½
 """
@@ -37,7 +38,7 @@ class Gaussian(NamedTuple):
 
 
 class Policy(eqx.Module):
-    """A network's mean, and a spread that is the same in all states."""
+    """A Gaussian policy with a state-independent standard deviation."""
 
     mean: eqx.nn.MLP
     log_std: Float[Array, " act"]
@@ -68,7 +69,7 @@ def mlp(inputs: int, outputs: int, hidden: tuple[int, ...], *, key: Key[Array, "
         raise ValueError(f"hidden={hidden}: layers of different width are not possible. Use (64, 64), say.")
     width = hidden[0] if hidden else 0
     empty = eqx.filter_eval_shape(eqx.nn.MLP, inputs, outputs, width, len(hidden), activation=jnp.tanh, key=key)
-    # Drawn by NumPy: a dozen draws by JAX are a dozen programs, which take seconds to compile.
+    # Drawn with NumPy: in JAX, a dozen draws are a dozen programs, which take seconds to compile.
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
 
     def draw(layer: eqx.nn.Linear) -> eqx.nn.Linear:
@@ -79,7 +80,7 @@ def mlp(inputs: int, outputs: int, hidden: tuple[int, ...], *, key: Key[Array, "
 
 
 def over_axes(network: eqx.nn.MLP, x: Float[Array, "*axes inputs"]) -> Float[Array, "*axes outputs"]:
-    """The network on every row, whatever the leading axes: as one matrix product per layer."""
+    """Apply the network along the last axis, with one matrix product per layer."""
     *axes, inputs = x.shape
     if not axes:
         return network(x)

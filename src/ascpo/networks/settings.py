@@ -1,4 +1,4 @@
-"""Settings of the networks. They are read without JAX."""
+"""Settings of the networks. This module does not import JAX."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -7,7 +7,7 @@ from ascpo.errors import InertSetting
 from ascpo.ranges import Fraction, Iterations, LearningRate, NonNegative, Range
 
 LOG_STD_BOUNDS = (-5.0, 2.0)
-"""Beyond these the spread no longer changes: a collapsed policy could not learn, an exploded one not act."""
+"""Bounds of log σ: with a smaller σ a policy could not learn any more, and with a larger one not act."""
 Balance = Literal["none", "subsample", "weighted"]
 _FORGET = 0.9
 
@@ -19,19 +19,19 @@ class FitSettings:
     iterations: Iterations = 80
     """Steps of Adam in an epoch."""
     batch_size: Annotated[int, Range(at_least=0, at_most=10**9)] = 4096
-    """States in each step of Adam; 0 takes all of them."""
+    """States in each step of Adam. 0 takes all of them."""
     learning_rate: LearningRate = 1e-3
     """Learning rate of Adam."""
 
 
 @dataclass(frozen=True)
 class CostFitSettings(FitSettings):
-    """How a critic of costs is fitted: costs are rare, so it learns from several epochs, balanced without bias."""
+    """How a cost critic is fitted. Costs are rare, so it learns from several epochs, with balanced minibatches."""
 
     balance: Balance = "weighted"
-    """How states with future cost and without are balanced: none, subsample or weighted."""
+    """How minibatches are balanced between states with and without future cost: `none`, `subsample` or `weighted`."""
     monotone_weight: NonNegative = 0.0
-    """Weight of the squared rises of the prediction between neighbouring states in the loss."""
+    """Weight, in the loss, of squared rises of the prediction between neighbouring states."""
     window: Annotated[int, Range(at_least=1, at_most=10**5)] = 10
     """Number of epochs whose steps the critic is fitted to."""
     forget: Fraction = _FORGET

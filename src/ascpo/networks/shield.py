@@ -1,62 +1,69 @@
-"""Shields: they change an action before it is taken, where a model of the costs says that it would break a limit.
+"""Shields: they change an action before it is taken, if a model of the costs predicts that it breaks a limit.
 
-Safety layer (arXiv:1801.08757). Cₜ ≈ Cₜ₋₁ + g(s)ᵀa, g a network; the nearest action that the model finds good is
+Safety layer (arXiv:1801.08757). Cₜ ≈ Cₜ₋₁ + g(s)ᵀa, with g a network. The nearest action that the model finds safe is
 
     a − [(Cₜ₋₁ + gᵀa − w) / gᵀg]₊ · g
 
-Of several constraints only the one with the largest multiplier is active, as its authors assume.
+With several constraints, only the one with the largest multiplier is active, as its authors assume.
 
-Unrolling safety layer (arXiv:2212.08329). Q(s, a) ≥ 0 is the cost still to come; the action goes down its gradient,
+Unrolling safety layer (arXiv:2212.08329). Q(s, a) ≥ 0 predicts the future cost. The action descends its gradient,
 
     a ← a − η · ∇Q / max|∇Q|
 
 until Q is at most a threshold, or the iterations are used up.
 
-Actions are in the units of the policy, in which the environment's range is [-1, 1]; what is changed stays within it.
+Actions are in the units of the policy, in which the environment's range is [-1, 1]. Changed actions stay within it.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
+from ascpo.guard.layout import AnyArray
 from ascpo.networks.critics import Critic
 from ascpo.networks.fit import FitBatch
 from ascpo.networks.policy import mlp, over_axes
 from ascpo.networks.settings import CostFitSettings, FitSettings
 
 _SMALL = 1e-8
+CHANGED = 1e-6
+"""A shield counts as having changed an action that it moved by more than this."""
 Action = Float[Array, " act"]
 Observation = Float[Array, " obs"]
+CostModel: TypeAlias = Any
+"""The network that a shield has made itself. Each kind of shield has its own: a `LinearCost`, or a `Critic`."""
 
 
 @runtime_checkable
 class Shield(Protocol):
-    """A model of costs, how it is fitted, and what it makes of an action."""
+    """A model of costs, and how it is fitted and corrects actions."""
 
     @property
     def fit(self) -> FitSettings: ...
 
     @property
     def warm_up(self) -> float:
-        """The part of a training in which it only learns."""
+        """The part of the training in which the shield learns but does not act."""
         ...
 
     def network(
         self, observation_size: int, act: int, m: int, hidden: tuple[int, ...], key: Key[Array, ""]
     ) -> eqx.Module:
-        """Predicts costs from observations and actions, side by side."""
+        """A network that predicts costs from observations and actions, concatenated."""
         ...
 
-    def correct(self, network: Any, observation: Observation, action: Action, limits: Float[Array, " m"]) -> Action: ...
+    def correct(
+        self, network: CostModel, observation: Observation, action: Action, limits: Float[Array, " m"]
+    ) -> Action: ...
 
     def target(
-        self, network: Any, x: Float[Array, "time env x"], cost: Float[Array, "time env m"], done: Array
+        self, network: CostModel, x: Float[Array, "time env x"], cost: Float[Array, "time env m"], done: Array
     ) -> Float[Array, "time env m"]:
-        """What the network should have predicted."""
+        """The targets of the network."""
         ...
 
 
@@ -77,13 +84,13 @@ class LinearCost(eqx.Module):
 
 
 def balanced(fit: FitSettings) -> CostFitSettings:
-    """The same fit, to as many steps without cost as with one."""
+    """The same fit, with minibatches that have as many steps without cost as with it."""
     return CostFitSettings(fit.iterations, fit.batch_size, fit.learning_rate, balance="subsample", window=1)
 
 
 @dataclass(frozen=True)
 class SafetyLayer:
-    """The nearest action that a linear model of the next cost finds good."""
+    """Takes the nearest action that a linear model of the next cost finds safe."""
 
     warm_up: float
     fit: FitSettings
@@ -111,7 +118,7 @@ class SafetyLayer:
 
 @dataclass(frozen=True)
 class UnrollingSafetyLayer:
-    """Down the gradient of the cost still to come."""
+    """Descends the gradient of the predicted future cost."""
 
     threshold: float
     iterations: int
@@ -134,13 +141,13 @@ class UnrollingSafetyLayer:
 
         inside = jnp.clip(action, -1.0, 1.0)
         changed = jax.lax.fori_loop(0, self.iterations, further, inside)
-        # Steps of one size may leave a valley that is narrower than they are.
+        # Steps of fixed size may jump out of a valley that is narrower than they are.
         return jnp.where(cost(changed) < cost(inside), changed, action)
 
     def target(
         self, network: Critic, x: Float[Array, "time env x"], cost: Float[Array, "time env m"], done: Array
     ) -> Float[Array, "time env m"]:
-        """Cₜ + γ·Q(sₜ₊₁, aₜ₊₁), with the action that was taken there; nothing follows an episode's end."""
+        """Cₜ + γ·Q(sₜ₊₁, aₜ₊₁), with the action that was taken there. Q is 0 after the end of an episode."""
         Q = network(x)
         following = jnp.concatenate([Q[1:], Q[-1:]])
         return cost + self.discount * jnp.where(done[..., None], 0.0, following)
@@ -154,12 +161,18 @@ def shield_batch(
     cost: Float[Array, "time env m"],
     done: Bool[Array, "time env"],
 ) -> FitBatch:
-    """An epoch's steps, as the network shall learn from them. What follows the last step is not known."""
-    # As the environment takes them: clipped to its range.
+    """The batch for the shield's network. The last step has no target, because the next action is unknown."""
+    # The environment clips actions to its range.
     x = jnp.concatenate([observation, jnp.clip(taken, -1.0, 1.0)], axis=-1)
     target = shield.target(network, x, cost, done)
     last = jnp.arange(len(done))[:, None] == len(done) - 1
     return FitBatch(x, target, jnp.any(cost > 0.0, axis=-1), done, ~last | done)
+
+
+def moved_by(drawn: Float[AnyArray, "*axes act"], taken: Float[AnyArray, "*axes act"]) -> Float[AnyArray, "*axes"]:
+    """How far a shield moved each action, within the bounds of actions and in the policy's units."""
+    array = drawn.__array_namespace__()
+    return array.linalg.norm(array.clip(taken, -1, 1) - array.clip(drawn, -1, 1), axis=-1)
 
 
 def shielded(
@@ -170,5 +183,5 @@ def shielded(
     action: Action,
     limits: Float[Array, " m"],
 ) -> Action:
-    """The action to take."""
+    """The action to take: corrected if the shield is active."""
     return jnp.where(active, shield.correct(network, observation, action, limits), action)

@@ -8,7 +8,8 @@ from ascpo.guard.suites import PAPER_SUITES, suite
 from ascpo.paper.columns import COLUMNS, OURS, Column, preset_of, trained_as
 from ascpo.paper.printed import STEPS, printed
 from ascpo.ranges import shown
-from ascpo.runs.config import Config, EngineName, acting_settings, configure, refuse_unknown
+from ascpo.runs.composition import acting_settings, refuse_unknown
+from ascpo.runs.config import Config, EngineName, configure
 from ascpo.runs.serialization import BadSetting, nearest
 from ascpo.sweep.evaluation import Evaluation, FixedStarts, HeldOutEpisodes
 from ascpo.sweep.overrides import Overrides, nested

@@ -1,7 +1,7 @@
 """The files of a run, read for a report.
 
 Settings are read as plain JSON: their classes would import the learner, which takes seconds and which a report does not
-need. A file or column that an older run lacks is None or empty. `report/trust.py` says which files can be believed.
+need. A file or column that an older run lacks is None or empty. `report/verification.py` says which files hold.
 """
 
 import re
@@ -15,7 +15,7 @@ import numpy as np
 
 from ascpo.evaluation.kept import episodes_file
 from ascpo.report.policies import POLICY, SELECTION, PolicyData
-from ascpo.report.trust import CONFIG, METRICS, TIMING, read_contents
+from ascpo.report.verification import CONFIG, METRICS, TIMING, read_contents
 from ascpo.runs import description
 from ascpo.runs.description import Description
 from ascpo.runs.files import BadFile, reading

@@ -31,7 +31,7 @@ from ascpo.report.tables import (
     whole_table,
 )
 from ascpo.report.timeline import milestones, timeline
-from ascpo.report.trust import CERTIFICATE, EVALUATION, METRICS
+from ascpo.report.verification import CERTIFICATE, EVALUATION, METRICS
 from ascpo.report.wording import command, listed, number, overview, percent, plural, setting_percent
 from ascpo.runs.files import write_whole, writing
 from ascpo.runs.links import refuse_links

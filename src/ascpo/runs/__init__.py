@@ -1,1 +1,1 @@
-"""A run: a training with a directory, which survives whatever stops it."""
+"""Runs: trainings with a directory of config, checkpoints, tables and policies, which can be stopped and resumed."""

@@ -1,4 +1,4 @@
-"""A run in training and its files: tables, checkpoints and policies, in step with each other."""
+"""A run in training, and its files: tables, checkpoints and policies, which stay consistent."""
 
 import time
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from ascpo.training.state import TrainingState
 
 @dataclass(frozen=True)
 class Run:
-    """A run to train, and the directory that keeps it."""
+    """A run to train, and its directory."""
 
     config: Config
     directory: RunDirectory
@@ -38,7 +38,7 @@ class ActiveRun:
     """A run in training."""
 
     epochs = 0
-    """Done so far."""
+    """Number of epochs done so far."""
     state: Callable[[], TrainingState]
     """The training state after these epochs."""
 
@@ -53,7 +53,7 @@ class ActiveRun:
         self._saved_epochs, self._saved_at, self._seconds_saving = 0, time.perf_counter(), 0.0
 
     def load(self, start: TrainingState) -> None:
-        """Take the state of the last checkpoint, or the start. Tables are cut back to it."""
+        """Load the last checkpoint, or use the given start. Tables are cut back to it."""
         state = self._checkpoints.load(start) if self._checkpoints.epochs() else start
         if state.epochs > self.config.epochs:
             raise BadSetting(
@@ -70,9 +70,9 @@ class ActiveRun:
             self._save_policy(state)
 
     def record(self, epoch: Epoch) -> EpochRecord:
-        """Write an epoch's rows. The record's timing has also the columns that only this class knows.
+        """Write the rows of an epoch, and return its record, whose timing includes the time for saving.
 
-        An epoch counts only once its rows are there: a checkpoint without them could not be continued.
+        An epoch counts only once its rows are written, since a checkpoint without them could not be continued.
         """
         began = time.perf_counter()
         timing = epoch.timing | {"TimeSaved": self._seconds_saving, "WallClock": began - self._began}
@@ -98,12 +98,12 @@ class ActiveRun:
         self._seconds_saving += self._saved_at - began
 
     def _save_policy(self, state: TrainingState) -> None:
-        """Save the last policy and the mean of the last ones, and hand one of them out."""
+        """Save the last policy, the mean of the last ones, and the one that is handed out."""
         *_, last, average = candidates_of(self.training.agent, state)
         files = {self.directory.policy_last: self.content_of(last)}
         if self.config.settings.kept_policies:
             files[self.directory.policy_average] = self.content_of(average)
-        # Whichever is to be selected: until then it is the last one.
+        # If a policy is to be selected, the last one is handed out until then.
         handed_out = average if self.config.hand_out == "average" else last
         write_together(files | {self.directory.policy: self.content_of(handed_out)})
 
@@ -111,7 +111,7 @@ class ActiveRun:
         return self.content_of(candidates_of(self.training.agent, state)[-2])
 
     def content_of(self, candidate: Candidate) -> bytes:
-        """The content of a policy's file, after the epochs so far."""
+        """The content of a policy's file after the present epoch."""
         return policy_content(self._plain, self._engine, candidate.theta, self.epochs, candidate.source)
 
     def close(self) -> None:
@@ -121,7 +121,7 @@ class ActiveRun:
 
 
 def _seconds_so_far(directory: RunDirectory) -> float:
-    """The last time that timing.csv knows."""
+    """The last wall-clock time in timing.csv."""
     lines = check_table(directory.timing).lines
     clock = columns_of(directory.timing, lines).get("WallClock", np.zeros(0))
     return float(clock[np.isfinite(clock)][-1]) if np.isfinite(clock).any() else 0.0

@@ -1,7 +1,7 @@
-"""Train from Python: start runs, or continue them.
+"""Training from Python: start runs, or continue them.
 
-A run that was stopped continues from its last checkpoint. It ends with the same metrics and the same policy, bit for
-bit, as if it had never been stopped.
+A run that was stopped continues from its last checkpoint. Its metrics and its policy are the same, bit for bit, as
+those of a run without a stop.
 """
 
 import dataclasses
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from ascpo.algorithms.presets import PresetName
 from ascpo.engines.contract import Engine, EpisodePlayer
@@ -51,7 +51,7 @@ def train(
     """Train a policy on a suite, a Gymnasium id, or a factory of environments.
 
     All other arguments are settings by their names: those of `Options`, of `Settings`, and the algorithm's own. They
-    replace what a preset says. Callbacks listen to the training, and may stop it.
+    override those of a preset. Callbacks are called after every epoch, and may stop the training.
     """
     options, chosen = _options(dict(settings))
     chosen = _with_engine(chosen, env)
@@ -70,9 +70,9 @@ def train_many(
     callbacks: Sequence[Callback] = (),
     **settings: Unpack[TrainKeywords],
 ) -> list[Result]:
-    """Train every algorithm from every seed, all at the same time. Each run has its own directory.
+    """Train every algorithm with every seed, all at the same time. Each run has its own directory.
 
-    All other arguments are as in `train`. Each algorithm takes the settings that act on it.
+    All other arguments are those of `train`. Each algorithm takes the settings that act on it.
     """
     options, chosen = _options(dict(settings))
     chosen = _with_engine(chosen, env) | {"total_steps": total_steps, "preset": preset}
@@ -98,7 +98,7 @@ def resume(
     """Continue a run that was stopped, make it longer, or let it hand out another policy.
 
     A run of an environment outside this package needs `env`, or `trust_env` to import and run what its files name.
-    Callbacks are told what the run did before.
+    Callbacks get the earlier epochs of the run, too.
     """
     options, rest = _options(dict(chosen))
     directory = find(Path(run))
@@ -130,9 +130,9 @@ def launch(
 def relaunch(
     runs: Sequence[Run], env: Environment, options: Options, callbacks: Sequence[Callback] = ()
 ) -> list[Result]:
-    """Train runs, all at the same time. Those that exist continue from their last checkpoints, the others start.
+    """Train runs, all at the same time. Existing ones continue from their last checkpoints, and the others start.
 
-    Mistakes are found before anything is written.
+    Arguments are checked before anything is written.
     """
     set_up_compilation()
     configs = [run.config for run in runs]
@@ -156,7 +156,7 @@ def relaunch(
 
 
 def _say_end(runs: Sequence[Run], *, finished: bool) -> None:
-    """Say what a person should know at the end of a training."""
+    """Print what the user should know at the end of a training."""
     if not finished:
         names = " ".join(shlex.quote(str(run.directory.path)) for run in runs)
         print(f"A callback has stopped the training. To train the rest: ascpo train --resume {names}")
@@ -183,7 +183,7 @@ def _engine_for(runs: int, env: Environment, config: Config, options: Options) -
 
 
 def _player_for(env: Environment, options: Options, config: Config) -> AbstractContextManager[EpisodePlayer]:
-    """Environments on the host, as for an evaluation: whatever simulated the training."""
+    """Environments on the host for an evaluation, whatever engine the training had."""
     player = open_engine(
         env,
         side_by_side(config.env, config.validation_episodes),
@@ -200,18 +200,18 @@ def _with_engine(chosen: Plain, env: Environment) -> Plain:
 
 
 def with_length(config: Config, total_steps: float) -> Config:
-    """The same run, longer or shorter."""
+    """The same config with another length."""
     return dataclasses.replace(config, total_steps=whole("total_steps", total_steps))
 
 
 def handing_out(config: Config, hand_out: HandOut, validation_episodes: int | None = None) -> Config:
-    """The same run, with another policy at its end."""
+    """The same config, which hands out another policy."""
     known = config.validation_episodes if hand_out == "selected" else VALIDATION_EPISODES
     episodes = known if validation_episodes is None else validation_episodes
     return dataclasses.replace(config, hand_out=hand_out, validation_episodes=episodes)
 
 
-def _options(chosen: dict[str, Any]) -> tuple[Options, Plain]:
+def _options(chosen: Plain) -> tuple[Options, Plain]:
     """The options among the settings, and the others."""
     mine = only(chosen, Options)
     return changed(Options(), mine), {name: value for name, value in chosen.items() if name not in mine}

@@ -1,4 +1,4 @@
-"""Archives that carry files to another machine: a tar file with an index, which says what it holds."""
+"""Archives for moving files to another machine: a tar file with an index of its contents."""
 
 import io
 import json
@@ -24,7 +24,7 @@ def packed(index: Plain, contents: Mapping[str, bytes]) -> bytes:
 
 
 def unpacked(file: Path, kind: str) -> tuple[Plain, dict[str, bytes]]:
-    """The index and the contents of an archive whose index has this `format`. Names are as somebody wrote them."""
+    """The index and the contents of an archive whose index has this `format`. The names are not checked."""
     try:
         with reading(file), tarfile.open(file, "r:") as tar:
             contents = {member.name: _content(tar, member) for member in tar}

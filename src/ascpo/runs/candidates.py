@@ -1,4 +1,4 @@
-"""The policies that a training can hand out: those after each of its last epochs, and the mean of some of them."""
+"""Candidates to be handed out: the policies after each of the last epochs, and their mean."""
 
 from dataclasses import dataclass
 
@@ -13,16 +13,15 @@ from ascpo.training.state import TrainingState
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A policy, and where it comes from."""
+    """A policy and its source."""
 
     theta: Float[np.ndarray, " q"]
-    """All that its actor goes by. The units of its observations, and its shield, are the last ones, whatever its
-    epochs."""
+    """The vector that decides how its actor acts. Observation units and shield are always those of the last epoch."""
     source: Source
 
 
 def candidates_of(agent: Agent, state: TrainingState) -> list[Candidate]:
-    """The policies after each of the last epochs, the latest last, and then the mean of the last of them."""
+    """The policies after each of the last epochs, the latest last, and finally the mean."""
     learner, end = state.learner, state.epochs
     thetas = last_thetas(learner.recent, learner.policy.theta)
     beside = np.asarray(agent.acting(learner))[thetas.shape[1] :]
@@ -33,5 +32,5 @@ def candidates_of(agent: Agent, state: TrainingState) -> list[Candidate]:
 
 
 def _single(epochs: int, end: int) -> Source:
-    # One of the others is handed out only where it was selected.
+    # An earlier policy is handed out only if it was selected.
     return Source("last" if epochs == end else "selected", epochs, epochs)

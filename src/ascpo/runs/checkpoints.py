@@ -1,7 +1,7 @@
-"""Checkpoints: all that decides how a training continues, in Orbax's format, as arrays and plain data.
+"""Checkpoints: the complete state of a training, in Orbax's format, as arrays and plain data.
 
-A checkpoint also holds the fingerprint of its run, a checksum of every array, and the checksum of the log after which
-it was made. So a damaged checkpoint, or one of another run, is refused before anything goes wrong.
+A checkpoint also holds the fingerprint of its run, a checksum of every array, and the checksum of the metrics table up
+to its epoch. So a damaged checkpoint, or one of another run, is refused.
 """
 
 import contextlib
@@ -40,12 +40,12 @@ RENAMED: dict[str, str] = {
     "learner/window/following": "learner/window/next_value",
     "learner/running/maximum": "learner/running/max_cost",
 }
-"""Fields of the training state: the earlier path → today's. For checkpoints whose names do not fit; what lies below a
-path moves with it, and the table is gone through in its order."""
+"""Renamed fields of the training state: earlier path → present path, for checkpoints of earlier versions. Everything
+below a path moves with it. Entries are applied in order."""
 _DROPPED = "learner/policy/target/"
-"""Earlier versions kept the measured rates for algorithms that have no use for them, too."""
+"""Earlier versions also kept measured rates for algorithms that do not use them. These are dropped."""
 _ADDED = ("learner/policy/signal/", "learner/recent/")
-"""Parts of the state that checkpoints of earlier versions lack. They begin as in a new training."""
+"""Parts of the state that checkpoints of earlier versions lack. They start as in a new training."""
 
 
 class BadCheckpoint(RuntimeError):
@@ -56,19 +56,19 @@ class Checkpoints:
     """The checkpoints of one run."""
 
     log = ""
-    """The checksum of the log that belongs to the checkpoint that was loaded. Earlier versions kept none."""
+    """The checksum of the metrics table at the loaded checkpoint. Empty for earlier versions."""
 
     def __init__(self, path: Path, fingerprint: str) -> None:
         # Orbax takes a second to import, and logs a lot.
         import orbax.checkpoint as ocp
 
-        # Failures come as exceptions, too: nobody needs its tracebacks.
+        # Failures also raise exceptions, so its logged tracebacks are not needed.
         logging.getLogger("absl").setLevel(logging.CRITICAL)
         logging.getLogger("asyncio").addFilter(_is_not_of_orbax)
         self._ocp = ocp
         self._path = path
         self._fingerprint = fingerprint
-        # By default Orbax lets several processes write one checkpoint together. Here each writes its own.
+        # By default, several processes write one checkpoint together. Here each process writes its own.
         me, kind = jax.process_index(), ocp.options.MultiprocessingOptions
         who = kind(me, {me}, f"process{me}") if jax.process_count() > 1 else kind()
         refuse_links(path)
@@ -89,9 +89,9 @@ class Checkpoints:
         return sorted(self._manager.all_steps())
 
     def save(self, state: TrainingState, log: str = "") -> None:
-        """Write a checkpoint. Earlier ones stay until it is whole, and it counts when it is on the disk.
+        """Write a checkpoint atomically, and sync it to the disk before earlier ones are removed.
 
-        `log` is the checksum of the rows up to its epoch.
+        `log` is the checksum of the metrics table up to its epoch.
         """
         arrays = _named(state)
         about = {
@@ -112,7 +112,7 @@ class Checkpoints:
             sync_tree(self._path / str(state.epochs))
             sync_directory(self._path)
         except Exception as error:
-            # Other threads are still writing. Once they have failed as well, what they left can be removed.
+            # Other threads may still be writing. Once they have failed as well, remove what is left.
             time.sleep(_FAILING)
             for rest in self._path.glob("*orbax-checkpoint-tmp*"):
                 shutil.rmtree(rest, ignore_errors=True)
@@ -124,7 +124,7 @@ class Checkpoints:
             ) from error
 
     def load(self, example: TrainingState) -> TrainingState:
-        """Read the latest checkpoint. `example` has the same shape: the state of a training that has just begun."""
+        """Read the latest checkpoint. `example` is a state of the same structure, such as the initial one."""
         latest = self.epochs()[-1]
         try:
             with _quiet_threads():
@@ -156,7 +156,7 @@ class Checkpoints:
 
 
 def renamed(arrays: Mapping[str, np.ndarray], names: Set[str], table: Mapping[str, str]) -> dict[str, np.ndarray]:
-    """The arrays of an earlier version under today's names. Arrays whose names fit are left alone."""
+    """The arrays with present names. Names that fit already are not changed."""
     out = {}
     for name, array in arrays.items():
         moved = name
@@ -183,7 +183,7 @@ def _array(leaf: object) -> np.ndarray:
 
 
 def _rebuilt(arrays: dict[str, np.ndarray], example: TrainingState) -> TrainingState:
-    """The arrays in the example's place. Arrays of an engine may have other shapes than at its start."""
+    """The arrays in the structure of the example. An engine's arrays may have other shapes than initially."""
     paths, structure = jax.tree_util.tree_flatten_with_path(example)
     names = [_path_name(path) for path, _ in paths]
     new = {name: _array(leaf) for name, (_, leaf) in zip(names, paths, strict=True) if name.startswith(_ADDED)}
@@ -224,7 +224,7 @@ def _without_closed_loops(unraisable: "sys.UnraisableHookArgs") -> None:
 
 
 def _is_not_of_orbax(record: logging.LogRecord) -> bool:
-    """Of the files that fail together, the exception of one is raised, and asyncio logs those of the others."""
+    """Filter: if several files fail, one exception is raised, and asyncio logs the others."""
     message = record.getMessage()
     return not ("exception was never retrieved" in message and "orbax" in message)
 

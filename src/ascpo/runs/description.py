@@ -1,7 +1,7 @@
-"""What an algorithm does about costs, as data in the run's directory: description.json.
+"""description.json: how a run's algorithm treats costs, as data for reports.
 
-Reports and journals read it, so that a new algorithm needs no edit there. Runs written before this file existed are
-described from their config.json. Only that needs the algorithms, so importing this module does not import JAX.
+Reports and journals read it, so that a new algorithm needs no change there. Runs without this file are described from
+their config.json. Only that imports the algorithms, so this module does not import JAX.
 """
 
 from dataclasses import asdict, dataclass
@@ -27,14 +27,15 @@ class Description:
     description: str
     """What the algorithm does about costs; a sentence whose subject is the algorithm."""
     mechanism: Mechanism
-    """What costs act on: a constraint of the step, a penalty in the objective, or a shield that changes actions."""
+    """How costs act: as a constraint on the step, as a penalty in the objective, or by a shield that changes
+    actions."""
     quantity: str
-    """What is kept under the limit or paid for, such as "the mean cost of an episode"."""
+    """The quantity that is bounded or paid for, such as "the mean cost of an episode"."""
     target: str
     """What the constraints of a step aim at; empty without constraints."""
     step: StepKind
     iterations: int = 0
-    """The most iterations of a clipped step; 0 for other steps."""
+    """Largest number of iterations of a clipped step. 0 for other steps."""
     limits_on: str = "state"
     """Whether the limits bound the cost of every state, or the sum of an episode's costs (`episode`)."""
 

@@ -1,4 +1,4 @@
-"""Memory of an accelerator: an estimate of what a training needs, and a sentence if that is too much."""
+"""The memory of an accelerator: estimate what a training needs, and refuse it if that is too much."""
 
 from collections.abc import Sequence
 
@@ -8,11 +8,11 @@ from ascpo.runs.serialization import BadSetting
 from ascpo.training.agent import Agent
 
 _COPIES = 8
-"""Copies of a rollout: the engine's, the agent's, and those that XLA makes in between."""
+"""Copies of a rollout: the engine's, the agent's, and XLA's temporaries."""
 
 
 def check_memory(agents: Sequence[Agent], devices: int = 1) -> None:
-    """Refuse runs that do not fit on so many devices (0: all of them). `host_memory` asks the host."""
+    """Raise an error for runs that do not fit on so many devices (0: all). `host_memory` checks the host."""
     room = _available()
     needed = sum(bytes_of(agent) for agent in agents) / (devices or jax.device_count())
     if room is None or needed <= room:
@@ -37,7 +37,7 @@ def bytes_of(agent: Agent) -> int:
     window = 0
     if critics := agent.algorithm.cost_critics:
         window = settings.cost_fit.window * (agent.observation_size + 2 * critics.per_constraint * sizes.m + 2)
-    # Measured: some 600 MB for a run with 30 000 steps per epoch. The window exists twice while it moves on.
+    # Measured: some 600 MB for a run with 30 000 steps per epoch. The window exists twice during an update.
     return 4 * steps * (_COPIES * step + 4 * window)
 
 

@@ -1,16 +1,16 @@
 """A run's directory: its files, and the lock of the process that writes them.
 
-config.json          all that decides the numbers
+config.json          all settings that decide the numbers
 description.json     how the algorithm treats costs, for reports
 metrics.csv          a row per epoch; the same bytes for the same config, however often the run was stopped
 timing.csv           seconds, a row per epoch
 *.csv.sha256         a checksum for each row of these two
-checkpoints/         the last two; each holds all that is needed to continue
+checkpoints/         the last two, each with the complete state
 policy.safetensors   the policy that the training hands out
 policy-*.safetensors the last policy, and the mean of the last ones
-selection.csv        how the last policies did on validation scenes, if one of them was selected
-certificate.json     a safety statement about the policy, if somebody asked for one
-certificates.jsonl   the list of all looks at the run for such statements
+selection.csv        results of the last policies on validation scenes, if one of them was selected
+certificate.json     the certificate of the policy, if there is one
+certificates.jsonl   the list of all looks at the run for certificates
 versions.json        versions of the packages, the interpreter and the machine
 """
 
@@ -52,7 +52,7 @@ class _Inside:
 
 @dataclass(frozen=True)
 class RunDirectory:
-    """Where a run keeps its files."""
+    """The directory of a run, with the paths of its files."""
 
     path: Path
     config_file = _Inside("config.json")
@@ -66,7 +66,7 @@ class RunDirectory:
     selection = _Inside("selection.csv")
 
     def check_free(self) -> None:
-        """Refuse a directory that holds a run, or that cannot be made because something else has its name."""
+        """Raise an error if the directory holds a run, or cannot be made."""
         for place in (self.path, *self.path.parents):
             if _taken(place):
                 raise NoRun(f"{place} is no directory, so {self.path} cannot be made. Choose another --name or --out.")
@@ -80,9 +80,9 @@ class RunDirectory:
         return config_in(self.config_file)
 
     def plain_config(self, config: Config) -> Plain:
-        """The config as this directory spells it.
+        """The plain config, in the spelling of the stored one.
 
-        A run that an earlier version began keeps its words: checksums of them are in its checkpoints and certificates.
+        Runs of an earlier version keep their spelling, because checkpoints and certificates hold checksums of it.
         """
         plain = config.plain()
         free = {name: getattr(config, name) for name in CHANGEABLE}
@@ -97,7 +97,7 @@ class RunDirectory:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes from writing here. The lock of a process that dies is gone with it."""
+        """Lock the directory against other processes. The lock ends with the process."""
         refuse_links(self.path / ".lock")
         try:
             lock = filelock.FileLock(self.path / ".lock").acquire(timeout=0)
@@ -111,7 +111,7 @@ class RunDirectory:
 
 
 def check_name(name: str) -> str:
-    """The name, if it is one of a directory inside --out, which it must not leave."""
+    """The name, if it is valid for a directory inside --out. Otherwise an error."""
     fine = isinstance(name, str) and name.isprintable() and name.strip() and name not in (".", "..") and name[0] != "~"
     if not fine or {"/", "\\"} & set(name):
         raise BadSetting(
@@ -134,7 +134,7 @@ def free_directories(out: Path, names: Sequence[str]) -> list[RunDirectory]:
 
 
 def _taken(place: Path) -> bool:
-    """Whether something has this name that is no directory."""
+    """Whether the path exists and is not a directory."""
     try:
         return (place.is_symlink() or place.exists()) and not place.is_dir()
     except (OSError, ValueError) as error:
@@ -156,7 +156,7 @@ def create(out: Path, config: Config, name: str | None = None) -> RunDirectory:
 
 
 def stored_config(file: Path) -> Sealed:
-    """The plain data of a config.json, as it stands there."""
+    """The plain data of a config.json, without migration."""
     return read_sealed(file, "config")
 
 

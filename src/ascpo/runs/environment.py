@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def engine_name(wanted: str, env: Environment) -> EngineName:
-    """The engine as a config keeps it. `mjx` stands for the implementation that suits the suite and the machine."""
+    """The name of the engine in a config. `mjx` becomes the implementation that suits the suite and the machine."""
     if wanted != "mjx":
         return wanted  # pyright: ignore[reportReturnType] (Config refuses other names)
     task = _task(env)
@@ -58,9 +58,9 @@ def open_engine(
     limits: tuple[float, ...] = (0.0,),
     max_episode_steps: int | None = None,
 ) -> "EpisodePlayer":
-    """Environments on the host. Options that the engine does not have are refused.
+    """Environments on the host. Options that the engine does not have raise an error.
 
-    An episode whose process dies, and is restarted, goes over the limits.
+    An episode whose process dies and is restarted exceeds the limits.
     """
     check_host_options(env, threads, hosting, max_episode_steps)
     if not is_suite(env):
@@ -95,7 +95,7 @@ def check_host_options(
 def _open_own(
     env: Environment, num_envs: int, hosting: Hosting, limits: tuple[float, ...], max_episode_steps: int | None
 ) -> "EpisodePlayer":
-    """A user's environments: what the factory makes decides which engine they run in."""
+    """A user's environments. The type of the object that the factory makes decides the engine."""
     from ascpo.engines.functional import FunctionalEngine, World
     from ascpo.engines.gymnasium.engine import GymnasiumEngine
     from ascpo.engines.gymnasium.inspection import made_by
@@ -117,9 +117,9 @@ def _open_own(
 
 
 def side_by_side(env: str, episodes: int) -> int:
-    """How many environments play so many episodes.
+    """The number of environments that play so many episodes.
 
-    A suite's environments are small, your own may be large. More environments would stand idle while the last episode
-    ends; fewer would not keep the cores busy.
+    With more, many would be idle during the last episodes. With fewer, cores would be idle. Users' environments may be
+    large, so they are fewer.
     """
     return min(episodes, 100) if is_suite(env) else max(1, min(episodes // 10, 32))

@@ -1,4 +1,4 @@
-"""Which environment a name means. Nothing heavy is imported here: a mistyped name is answered at once."""
+"""Names of environments. This module imports nothing slow, so that typing errors are answered at once."""
 
 import difflib
 import re
@@ -19,7 +19,7 @@ Environment = str | Callable[[], "gymnasium.Env | World"]
 
 
 def name_of(env: Environment) -> str:
-    """The name that a run's config keeps. A resumed run finds its environment by it."""
+    """The name of an environment in a run's config, by which a resumed run finds it."""
     if not isinstance(env, str):
         if not callable(env):
             raise BadSetting(

@@ -1,4 +1,4 @@
-"""Play a fixed list of fresh episodes, each to its end, so that long episodes count as often as short ones."""
+"""Play a fixed list of episodes, each to its end, so that there is no bias towards short episodes."""
 
 import heapq
 import logging
@@ -17,14 +17,13 @@ from ascpo.engines.divergence import Divergence, Simulating
 from ascpo.engines.playlist import Playlist
 from ascpo.experience.episodes import over_limit
 from ascpo.guard.layout import AnyArray
+from ascpo.networks.shield import CHANGED, moved_by
 
 Report = Callable[[int], object]
-"""Hears how many episodes have ended."""
-PATIENCE = 30.0
-"""Seconds without a finished episode after which the wait is explained, again and again."""
+"""Called with the number of finished episodes."""
+EXPLAIN_AFTER = 30.0
+"""Seconds without a finished episode after which a warning is logged, repeatedly."""
 _log = logging.getLogger(__name__)
-_CHANGED = 1e-6
-"""A shield counts as active where it moves an action by more than this."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +37,8 @@ class Episodes:
     length: Int[np.ndarray, " n"]
     time_limited: Bool[np.ndarray, " n"]
     first_violation: Int[np.ndarray, "n m"]
-    """The first step over the limit, counted from 0; -1 where none was. If the limit bounds an episode's sum, that is
-    the step in which the sum passes it."""
+    """The first step over the limit, counted from 0, or -1. If the limit bounds an episode's sum, it is the step in
+    which the sum exceeds it."""
     violating: Int[np.ndarray, "n m"]
     """The number of steps over the limit."""
     interventions: Int[np.ndarray, " n"]
@@ -49,28 +48,28 @@ class Episodes:
         return len(self.reward)
 
     def limited(self, kind: LimitKind) -> Float[np.ndarray, "n m"]:
-        """What limits of a kind bound."""
+        """The quantity that limits of this kind bound."""
         return self.maximum if kind == "state" else self.cost
 
     @property
     def safe(self) -> Bool[np.ndarray, " n"]:
-        """Every limit was kept, to the end."""
+        """Whether all limits were kept during the whole episode."""
         return np.all(self.first_violation < 0, axis=1)
 
 
 @dataclass(frozen=True)
 class Kept:
-    """An episode that is kept for a replay."""
+    """An episode whose actions are kept for a replay."""
 
     row: int
-    """Its place among the episodes."""
+    """Index of the episode."""
     actions: Float[np.ndarray, "time act"]
     """As the environment took them."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """Episodes, and the worst of them, the worst first."""
+    """Episodes, and the kept ones, the worst first."""
 
     episodes: Episodes
     worst: tuple[Kept, ...]
@@ -80,7 +79,7 @@ def say_nothing(_: int) -> None: ...
 
 
 def after(report: Report, before: int) -> Report:
-    """Reports episodes that are played after so many others."""
+    """A report that adds a number of earlier episodes."""
     return lambda done: report(before + done)
 
 
@@ -96,16 +95,16 @@ def play(
     keep: int = 0,
     report: Report = say_nothing,
 ) -> Played:
-    """Play a list of episodes, fixed before the first step, and keep the actions of the worst.
+    """Play a list of episodes, and keep the actions of the worst ones.
 
-    An episode whose simulation broke down kept no limit, however high the limits are.
+    An episode whose simulation breaks down violates all limits, however high they are.
     """
     engine.start_at(actor, origins)
     earlier, broken = _divergences(engine), set[EpisodeId]()
     score = _Score(len(origins), engine.envs_per_run, engine.action_size, np.array(limits, float), limits_on, keep)
     parameters = np.asarray(theta)[None]
     rng, chunk = np.random.default_rng(origins[0][0]), 25
-    waiting = _Waiting()
+    waiting = _StallWarning()
     while (finished := score.finished) < len(origins):
         report(finished)
         waiting.see(score, len(origins))
@@ -121,8 +120,8 @@ def _divergences(engine: EpisodePlayer) -> list[Divergence]:
     return list(engine.divergences) if isinstance(engine, Simulating) else []
 
 
-class _Waiting:
-    """Says what it waits for when no episode ends for a while. Without a time limit, that may be forever."""
+class _StallWarning:
+    """Logs a warning when no episode ends for a while. Without a time limit, episodes may never end."""
 
     def __init__(self) -> None:
         self._finished, self._since = -1, time.monotonic()
@@ -131,18 +130,18 @@ class _Waiting:
         now = time.monotonic()
         if score.finished != self._finished:
             self._finished, self._since = score.finished, now
-        elif now - self._since >= PATIENCE:
+        elif now - self._since >= EXPLAIN_AFTER:
             self._since = now
             running, longest = score.running
             _log.warning(
                 "No episode has ended for %g s: %d of %d are finished, %d are running, and the longest has %d steps so "
                 "far. If your environment has no time limit, episodes may never end: use --max-episode-steps.",
-                *(PATIENCE, score.finished, wanted, running, longest),
+                *(EXPLAIN_AFTER, score.finished, wanted, running, longest),
             )
 
 
 class _Score:
-    """Sums up episodes while they run."""
+    """Accumulates running episodes, and collects the finished ones."""
 
     def __init__(
         self,
@@ -165,7 +164,7 @@ class _Score:
 
     def add(self, rollout: Rollout) -> None:
         taken = rollout.action if rollout.taken is None else rollout.taken
-        changed = np.linalg.norm(np.clip(taken, -1, 1) - np.clip(rollout.action, -1, 1), axis=-1) > _CHANGED
+        changed = moved_by(rollout.action, taken) > CHANGED
         for t in range(len(rollout.reward)):
             self._step(rollout, t, np.asarray(taken[t]), np.asarray(changed[t]))
             if rollout.done[t].any():
@@ -173,12 +172,12 @@ class _Score:
 
     @property
     def running(self) -> tuple[int, int]:
-        """How many episodes that count are running, and the steps of the longest."""
+        """The number of running episodes of the list, and the steps of the longest."""
         counting = self._playlist.current < self._wanted
         return int(counting.sum()), int(self._running.length[counting].max(initial=0))
 
     def played(self, broken: list[int]) -> Played:
-        """With the last step of these rows, whose simulations broke down, over every limit."""
+        """The results. The last step of `broken` rows, whose simulations broke down, counts as a violation."""
         first, end = self._rows.first_violation, self._rows.length[:, None] - 1
         first[broken] = np.where(first < 0, end, first)[broken]
         worst = sorted(self._worst, key=lambda item: item[0], reverse=True)
@@ -214,18 +213,18 @@ class _Score:
         self.finished += len(rows)
 
     def _consider(self, env: int, row: int) -> None:
-        """Keep the episode if it is one of the worst: by its excess over a limit, then by cost and return."""
+        """Keep the episode if it is one of the worst: by excess over a limit, then by cost, then by return."""
         now = self._running
         excess = float(np.max(now.limited(self._limits_on)[env] - self._limits))
         badness = (excess, float(now.cost[env].sum()), -float(now.reward[env]))
         item = (badness, row, self._actions[env, : now.length[env]].copy())
-        # Rows differ, so that arrays are never compared.
+        # Rows are unique, so arrays are never compared.
         add = heapq.heappush if len(self._worst) < self._keep else heapq.heappushpop
         add(self._worst, item)
 
 
 def _blank(n: int, m: int) -> Episodes:
-    """The sums of episodes that are about to begin."""
+    """Episodes before their first step."""
     return Episodes(
         reward=np.zeros(n),
         cost=np.zeros((n, m)),

@@ -1,4 +1,4 @@
-"""Errors that a person can mend: the command line answers them with a sentence, not with a traceback."""
+"""Errors that users can fix: the command line prints their message, without a traceback."""
 
 from ascpo.engines.gymnasium.errors import Faulty
 from ascpo.runs.checkpoints import BadCheckpoint

@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, read with errors that name them."""
+"""Files: atomic writes, and errors that name the file."""
 
 import contextlib
 import csv
@@ -14,13 +14,13 @@ from ascpo.runs.links import no_follow, refuse_links
 from ascpo.runs.serialization import Plain
 
 _CODES = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EFBIG, errno.EACCES, errno.EPERM)
-"""What a library's long message may be about."""
+"""System errors that a library's long message may contain."""
 _BAD = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, ArithmeticError, MemoryError)
-"""What malformed content makes a parser raise."""
+"""Exceptions of parsers for malformed content."""
 
 
 class NoRun(ValueError):
-    """A directory that holds no run, or one that may not be written to."""
+    """A directory that holds no run, or that must not be written to."""
 
 
 class BadFile(NoRun):
@@ -33,7 +33,7 @@ class CannotWrite(OSError):
 
 @contextlib.contextmanager
 def reading(path: Path, verdict: str = "is damaged, or this program did not write it") -> Iterator[None]:
-    """Turn all that can be wrong with a file into a sentence that names it."""
+    """Turn exceptions while a file is read into a `BadFile` that names it."""
     from safetensors import SafetensorError
 
     try:
@@ -48,7 +48,7 @@ def reading(path: Path, verdict: str = "is damaged, or this program did not writ
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn a failed write into a sentence that names the file."""
+    """Turn a failed write into a `CannotWrite` that names the file."""
     try:
         yield
     except CannotWrite:
@@ -58,7 +58,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def reason_of(error: BaseException) -> str:
-    """Why something failed, in a few words, also where a library says it in many."""
+    """A short reason of an error, also if a library's message is long."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, RecursionError):
@@ -83,12 +83,12 @@ def read_json(path: Path) -> Plain:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file so that it appears whole or not at all, and stays when the power fails."""
+    """Write a file atomically, and sync it to the disk."""
     write_together({path: content})
 
 
 def write_together(contents: Mapping[Path, str | bytes]) -> None:
-    """Write files of one directory. None is replaced before all are on the disk; the last one is replaced last."""
+    """Write files of one directory. Files are replaced only once all are on the disk, in the given order."""
     parts = {path: path.with_name(path.name + ".part") for path in contents}
     refuse_links(*parts, *parts.values())
     try:
@@ -108,7 +108,7 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
 
 
 def open_to_write(path: Path, *, keep: bool = False) -> BinaryIO:
-    """A file without a buffer, so that a write that fails, fails at once. Links are not followed."""
+    """Open a file without a buffer, so that a failing write raises at once. Links are not followed."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (os.O_APPEND if keep else os.O_TRUNC)
     return os.fdopen(no_follow(str(path), flags), "r+b", buffering=0)
 
@@ -120,7 +120,7 @@ def write_all(file: BinaryIO, content: bytes) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Make sure that the names in a directory are on the disk. Not all systems can."""
+    """Sync the entries of a directory to the disk, if the system can."""
     if hasattr(os, "O_DIRECTORY"):
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -130,7 +130,7 @@ def sync_directory(path: Path) -> None:
 
 
 def sync_tree(path: Path) -> None:
-    """Make sure that a directory and all below it are on the disk."""
+    """Sync a directory and everything below it to the disk."""
     for folder, _, names in os.walk(path):
         for name in names:
             descriptor = os.open(Path(folder) / name, os.O_RDONLY)

@@ -1,7 +1,7 @@
-"""Memory of the host: the least that a training needs, and a sentence if the machine has less.
+"""The memory of the host: a lower bound of what a training needs, which is refused if the machine has less.
 
-The estimate is low on purpose. It counts one copy of the arrays that must exist at the same time, and it is compared
-with all memory of the machine: what is refused could not have run.
+The bound counts one copy of the arrays that exist at the same time, and is compared with the total memory of the
+machine. So only runs are refused that could not have succeeded.
 """
 
 import os
@@ -22,7 +22,7 @@ _NUMBER = 4
 
 
 def check_host_memory(configs: Sequence[Config], env: Environment) -> None:
-    """Refuse runs that the machine has no room for.
+    """Raise an error for runs that do not fit into the memory of the machine.
 
     An accelerator keeps the rollouts and has its own check, once its engine is open. Networks are drawn on the host.
     """
@@ -41,7 +41,7 @@ def check_host_memory(configs: Sequence[Config], env: Environment) -> None:
 
 
 def least_bytes(config: Config, sizes: Sizes) -> int:
-    """The memory that a run needs in any case: its rollout, its window, its networks and the draws of a fit."""
+    """A lower bound of the memory of a run: its rollout, window, networks and minibatch indices."""
     settings, critics = config.settings, config.algorithm().cost_critics
     steps = settings.num_envs * settings.horizon
     rollout = steps * (2 * sizes.observation + sizes.action + sizes.m + 1)
@@ -64,7 +64,7 @@ def _draws(fit: FitSettings) -> int:
 
 
 def _sizes(config: Config, env: Environment) -> Sizes:
-    """The sizes of a suite, or the smallest there are: environments of users are not opened to be asked."""
+    """The sizes of a suite. For users' environments, which are not opened for this, the smallest possible ones."""
     if not is_suite(env):
         return Sizes(config.settings.num_envs, 1, 1, 1)
     task = make_task(name_of(env), "paper", "closest", MAX_EPISODE_STEPS)
@@ -73,7 +73,7 @@ def _sizes(config: Config, env: Environment) -> Sizes:
 
 
 def _total() -> int | None:
-    """Bytes of the machine's memory, where the system tells."""
+    """Bytes of the machine's memory. None if the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):

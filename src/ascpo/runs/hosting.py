@@ -1,4 +1,4 @@
-"""How your own environments run: here, or each in a process of its own that may die and be restarted."""
+"""Options of users' environments: whether they run in processes of their own, which may be restarted."""
 
 from dataclasses import dataclass
 
@@ -32,4 +32,4 @@ class Hosting:
 
 
 PLAIN = Hosting()
-"""One after the other, in this process."""
+"""All environments in this process."""

@@ -184,4 +184,4 @@ class ConfigKeywords(SettingKeywords, total=False):
 
 
 class TrainKeywords(ConfigKeywords, OptionKeywords, total=False):
-    """All that a training can be told by name."""
+    """All settings and options of a training."""

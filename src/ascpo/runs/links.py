@@ -1,7 +1,7 @@
 """Symbolic links in a run's directory are not followed when it is written to.
 
-Whoever made the directory could let `metrics.csv` point to any file of the user who continues the run. The directory
-itself may be reached through a link: people keep runs on other disks.
+Otherwise, whoever made the directory could have `metrics.csv` point to any file of the user who resumes the run. The
+directory itself may be reached through a link, since users keep runs on other disks.
 """
 
 import os
@@ -19,7 +19,7 @@ class LinkInRun(ValueError):
 
 
 def refuse_links(*paths: Path, below: Path | None = None) -> None:
-    """Refuse paths that are links. With `below`, the directories between it and the paths may be none either."""
+    """Raise an error for paths that are links. With `below`, directories between it and the paths are checked, too."""
     for path in paths:
         for part in (path, *path.parents):
             if part == below:
@@ -31,5 +31,5 @@ def refuse_links(*paths: Path, below: Path | None = None) -> None:
 
 
 def no_follow(path: str, flags: int) -> int:
-    """An opener for `open` that follows no link. Windows has no such flag: there `refuse_links` has to do."""
+    """An opener for `open` that follows no link. Windows has no such flag, so there only `refuse_links` protects."""
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)

@@ -1,7 +1,7 @@
-"""Configs of earlier versions: the plain dictionary of any of them becomes one that today's settings can read.
+"""Migration of configs: the plain dictionary of any earlier version becomes one of the present version.
 
-A step applies only where today's dataclass lacks the old name and has the new one. So a config of today passes
-unchanged, and a config can be migrated twice.
+A step applies only if the present dataclass lacks the old name and has the new one. So present configs do not change,
+and migration is idempotent.
 """
 
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ from ascpo.runs.serialization import BadSetting, Plain
 from ascpo.training.settings import Settings
 
 RENAMED = {"decay": "gae_lambda", "cost_decay": "cost_gae_lambda"}
-"""Shared settings: the earlier name → today's."""
+"""Renamed shared settings: earlier name → present name."""
 _DROPPED = {
     "value_fit": {"balance": "none", "monotone_weight": 0.0, "window": 1, "forget": 0.9},
     "trust_region": {"cost_momentum": 0.0},
 }
-"""Settings that had no use there: their default may be dropped, another value may not."""
+"""Settings that were removed, with the value that may be dropped. Other values are errors."""
 _DROPPED_OF_METHODS = {"dwell_weight": 0.0}
 """The same of the algorithms' own settings."""
 _TARGET = {"share": "share", "relief": "timeout_relief", "patience": "timeout_share", "memory": "smoothing"}
@@ -32,11 +32,11 @@ _REFERENCE: Mapping[str, Plain] = {
     "pascpo": {"mode": "reference", "ascent": "cost", "multiplier_rate": 0.005, "strength": 0.05, "rescaled": False},
     "ppo-lagrangian": {"multiplier_rate": 0.005, "rescaled": False, "ppo": {"clip_costs": False}},
 }
-"""What an algorithm's own setting `preset` did where it was `reference`. Where it was `working`, it did nothing."""
+"""The settings that an algorithm's former setting `preset=reference` stood for. `preset=working` changed nothing."""
 
 
 def migrate(plain: Plain, settings: type = Settings, methods: Mapping[str, type] = ALGORITHMS) -> Plain:
-    """The config as today's version spells it. `settings` and `methods` are today's dataclasses."""
+    """The config in the present version. `settings` and `methods` are the present dataclasses."""
     shared, own = (dict(_group(name, plain.get(name, {}))) for name in ("settings", "method"))
     algo = plain.get("algo", "ascpo")
     if not isinstance(algo, str):
@@ -61,14 +61,14 @@ def migrate(plain: Plain, settings: type = Settings, methods: Mapping[str, type]
 
 
 def _group(name: str, given: object) -> Plain:
-    """A group of settings, which a file may have written as anything."""
+    """A group of settings. Anything but a dictionary is an error."""
     if not isinstance(given, dict):
         raise BadSetting(f"{name}={shown(given)} must be a dictionary of settings.")
     return given
 
 
 def _without_preset(own: Plain, reference: Plain) -> Plain:
-    """The settings that the preset stood for, instead of the preset."""
+    """Replace the preset by the settings that it stood for."""
     preset, rest = own["preset"], {name: value for name, value in own.items() if name != "preset"}
     if preset != "reference":
         return rest
@@ -90,7 +90,7 @@ def _without_inert(group: str, given: Plain, defaults: Plain, kind: type) -> Pla
 
 
 def _target(ask: Plain, *, projected: bool) -> Plain:
-    """`closed` followed the measured violations; without a share, or where steps are projected, the bound decided."""
+    """The target. `closed` was feedback. Otherwise the bound was the target, capped if there was a share."""
     if ask.get("closed", True):
         kind = "feedback"
     elif ask.get("share", 0.97) is None or projected:

@@ -1,4 +1,4 @@
-"""One training on the accelerators of several hosts: one process per host, all in lock-step over one mesh.
+"""One training on the accelerators of several hosts: one process per host, in lock-step over one mesh.
 
 Every host runs the same program, with its own number:
 
@@ -29,9 +29,9 @@ from ascpo.runs.serialization import BadSetting, Plain
 from ascpo.runs.stopping import Stopped
 
 _NEVER = 1e12
-"""Seconds between checkpoints where nobody reads them."""
+"""Seconds between checkpoints of processes whose files nobody reads."""
 _PART = 2**26
-"""Bytes that are sent at once. On the devices each takes four."""
+"""Bytes of one broadcast. On the devices, each takes four bytes."""
 
 
 def join(coordinator: str, processes: int, number: int) -> None:
@@ -70,7 +70,7 @@ def _with_devices(chosen: Plain) -> Plain:
 
 @contextlib.contextmanager
 def _exit_when_stopped() -> Iterator[None]:
-    """End the process at once: the devices would wait for other processes that may be gone. All epochs are saved."""
+    """Exit at once when stopped, since the devices would wait for processes that may be gone. All epochs are saved."""
     try:
         yield
     except Stopped as stopped:

@@ -1,16 +1,22 @@
-"""Tables for notebooks: as pandas has them, and as HTML. pandas is used where it is installed, and is not needed."""
+"""Tables for notebooks, as data frames and as HTML. pandas is optional."""
 
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
 
 Table = Mapping[str, Sequence[object]]
 """Columns of the same length, by name."""
+Columns: TypeAlias = dict[str, list[Any]]
+"""Columns as lists, as users get them."""
+DataFrame: TypeAlias = Any
+"""A pandas.DataFrame. pandas is imported only where one is made."""
 
 
-def data_frame(columns: Mapping[str, Any]) -> Any:
+def data_frame(columns: Mapping[str, Sequence[object] | np.ndarray]) -> DataFrame:
     """A pandas.DataFrame of these columns."""
     try:
         pandas = import_module("pandas")
@@ -23,7 +29,7 @@ def data_frame(columns: Mapping[str, Any]) -> Any:
 
 
 def html_table(title: str, columns: Table, notes: Sequence[str] = ()) -> str:
-    """A table in plain HTML. All text is escaped: anybody may have written the files of a run."""
+    """A table in plain HTML. All text is escaped, since the files of a run may come from anybody."""
     head = "".join(f"<th>{escape(str(name))}</th>" for name in columns)
     rows = zip(*columns.values(), strict=True)
     body = "".join("<tr>" + "".join(f"<td>{escape(shown(cell))}</td>" for cell in row) + "</tr>" for row in rows)
@@ -35,7 +41,7 @@ def html_table(title: str, columns: Table, notes: Sequence[str] = ()) -> str:
 
 
 def shown(value: object) -> str:
-    """A cell for people."""
+    """The text of a cell."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -9,7 +9,7 @@ from ascpo.runs.hosting import Hosting
 from ascpo.runs.serialization import BadSetting
 
 _PROCESSES = 1024
-"""The most processes that environments run in."""
+"""Largest number of processes for environments."""
 
 
 @dataclass(frozen=True)

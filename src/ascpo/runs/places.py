@@ -1,4 +1,5 @@
-"""Where runs are, as people type it. Nothing heavy is imported here: a mistyped path is answered at once."""
+"""From the path that a user types to the directory of a run. This module imports nothing slow, so that typing errors
+are answered at once."""
 
 from pathlib import Path
 
@@ -7,18 +8,18 @@ from ascpo.runs.files import NoRun
 from ascpo.runs.zoo import PLACE, PREFIX, zoo_policy
 
 _OFFERED = 20
-"""Runs that a message about a missing one names at most."""
+"""Largest number of runs that an error message suggests."""
 FOREIGN = ("sb3", "onnx", "python")
-"""Kinds of policies that no run of this package has trained."""
+"""Kinds of policies from other libraries."""
 
 
 def is_foreign(name: str) -> bool:
-    """Whether it is the name of a policy from elsewhere, such as sb3:ppo.zip."""
+    """Whether this names a policy of another library, such as sb3:ppo.zip."""
     return name.partition(":")[0] in FOREIGN and ":" in name
 
 
 def run_place(path: Path) -> Path:
-    """The directory of an existing run. One of the zoo is unpacked."""
+    """The directory of an existing run. Runs of the zoo are unpacked first."""
     if str(path).startswith(PREFIX):
         return zoo_policy(str(path)).unpack(PLACE)
     path = path.parent if path.is_file() else path

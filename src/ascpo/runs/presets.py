@@ -1,23 +1,24 @@
-"""What a preset changes, and what was given instead of it, for a person."""
+"""Descriptions of presets: the settings that they change, and those that were overridden."""
 
 from dataclasses import dataclass, replace
 
 from ascpo.algorithms.presets import SOURCES, Entry
-from ascpo.runs.config import Config, configure, defaults_for
+from ascpo.runs.composition import defaults_for
+from ascpo.runs.config import Config, configure
 from ascpo.runs.serialization import differences
 
 MEANINGS = {
     "published": "the settings that the paper states",
     "released": "the settings of the authors' released code",
 }
-"""What each preset is."""
+"""Preset → description."""
 
 _OURS = "Only our defaults for suites have it."
 
 
 @dataclass(frozen=True)
 class Change:
-    """A setting that is not our default."""
+    """A setting that differs from our default."""
 
     name: str
     default: object
@@ -26,7 +27,7 @@ class Change:
 
 
 def changes(config: Config) -> list[Change]:
-    """The settings that differ from our defaults for the environment, each with the reason."""
+    """The settings that differ from our defaults for the environment, with reasons."""
     settings, method = defaults_for(config.env, config.algo)
     ours = replace(config, settings=settings, method=method)
     return [
@@ -36,7 +37,7 @@ def changes(config: Config) -> list[Change]:
 
 
 def replacements(config: Config) -> list[str]:
-    """A sentence for each setting that is not as the run's preset has it."""
+    """A sentence for each setting that overrides the preset."""
     if config.preset is None:
         return []
     return [
@@ -46,7 +47,7 @@ def replacements(config: Config) -> list[str]:
 
 
 def _given(config: Config) -> dict[str, tuple[object, object]]:
-    """The settings that are not as the preset has them: name → (the preset's, the run's)."""
+    """The settings that override the preset: name → (preset's value, run's value)."""
     whole = configure(config.env, config.algo, preset=config.preset)
     return differences(replace(config, settings=whole.settings, method=whole.method), config)
 
@@ -63,7 +64,7 @@ def _entries(config: Config) -> dict[str, Entry]:
 
 
 def shown(value: object) -> str:
-    """A setting's value as it is typed."""
+    """A setting's value as on the command line."""
     if isinstance(value, (list, tuple)):
         return " ".join(map(shown, value))
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,15 +1,14 @@
-"""What a run has left behind, read from its directory."""
+"""The results of a run, read from its directory."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ascpo.runs.config import Config
 from ascpo.runs.directory import RunDirectory
-from ascpo.runs.notebook import data_frame, html_table
+from ascpo.runs.notebook import DataFrame, data_frame, html_table
 from ascpo.runs.tables import read_table
 from ascpo.runs.trained_policy import TrainedPolicy, load
 
@@ -20,7 +19,7 @@ _LAST = 5
 
 @dataclass(frozen=True)
 class Result:
-    """What a run has left behind."""
+    """The results of a run."""
 
     directory: Path
 
@@ -59,7 +58,7 @@ class Result:
         """Whether epochs are left. `ascpo.resume` trains them."""
         return self.epochs < self.config.epochs
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> DataFrame:
         """The metrics as a pandas.DataFrame, with the epochs as its index."""
         return data_frame(self.metrics).set_index("Epoch")
 

@@ -1,4 +1,4 @@
-"""A run as Python names it: by its directory, or by what `ascpo.train` returned. This module does not import JAX."""
+"""Arguments that name a run: its directory, or the result of `ascpo.train`. This module does not import JAX."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias

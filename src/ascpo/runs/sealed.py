@@ -1,7 +1,7 @@
-"""Files with a checksum inside: JSON, and arrays as safetensors. Loading them executes nothing.
+"""Files with a checksum inside: JSON, and arrays as safetensors. Loading them executes no code.
 
-The checksum finds accidents, such as a flipped bit or a file of another run. It is no signature: whoever changes a file
-on purpose can compute it, too. Files of earlier versions have none. They are read, and called unverified.
+The checksum detects accidents, such as a flipped bit or a file of another run. It is no signature, since anyone who
+changes a file can compute it. Files of earlier versions have none. They are read, and marked as unverified.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from ascpo.runs.serialization import Plain
 
 UNVERIFIED = "unverified (written by an earlier version)"
 CHANGEABLE = ("total_steps", "hand_out", "validation_episodes")
-"""What a run may change when it continues: its length, and what becomes of its last policies."""
+"""Settings that may change when a run is resumed: its length, and which of its policies is handed out."""
 _SEAL = "checksum"
 _SUM = "sha256"
 
@@ -28,7 +28,7 @@ class Sealed:
 
     content: Plain
     run: str = ""
-    """The fingerprint of the run that it belongs to, if the file says so."""
+    """The fingerprint of the run that the file belongs to, if the file has it."""
     verified: bool = False
 
 
@@ -42,14 +42,15 @@ class SealedArrays:
 
 
 def fingerprint_of(plain: Mapping[str, object]) -> str:
-    """A checksum of what decides a run's numbers, epoch by epoch. What may change when it continues does not count."""
+    """A checksum of the settings that decide the numbers of every epoch, without those that a resumed run may
+    change."""
     counted = {name: value for name, value in plain.items() if name not in ("preset", *CHANGEABLE)}
     counted |= {"total_steps": None}
     return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def sealed_json(kind: str, content: Plain, run: str = "") -> str:
-    """The text of a JSON file. `kind` says what it is: a file in another file's place is refused."""
+    """The text of a JSON file with a checksum. It depends on `kind`, so that a file of another kind is refused."""
     seal = {"run": run, "sha256": _sum_of(kind, content, run)}
     return json.dumps({**content, _SEAL: seal}, indent=2) + "\n"
 
@@ -81,7 +82,7 @@ def _sum_of(kind: str, content: Plain, run: str) -> str:
 def sealed_arrays(about: Plain, arrays: Mapping[str, np.ndarray]) -> bytes:
     """The content of a safetensors file.
 
-    All that is said about the arrays has one entry: several would be written in an order that differs each time.
+    All metadata is in one entry, because the order of several entries varies.
     """
     from safetensors.numpy import save
 
@@ -118,9 +119,9 @@ def _sum_of_arrays(about: Plain, arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def policy_digest(about: Plain, arrays: Mapping[str, np.ndarray]) -> str:
-    """A checksum of all that decides what a policy does.
+    """A checksum of everything that decides a policy's actions.
 
-    It covers the config as the file spells it, so that a policy keeps its digest when settings get other names.
+    It covers the config in the spelling of the file, so that the digest does not change when settings are renamed.
     """
     hashed = hashlib.sha256()
     for name in ("theta", "low", "high"):

@@ -1,14 +1,14 @@
-"""The selection: a training's last policies play the same validation scenes, and the best one is handed out.
+"""Policy selection: the last policies of a training play the same validation scenes, and the best one is handed out.
 
 Candidates are the policies after each of the last epochs, and the mean of them. An episode fails if it violates a
-limit. An episode of a suite ends at its goal, so there it fails if it runs out of time, too: a policy that stands still
-is of no use. The best candidate has
+limit. Episodes of suites end at the goal, so there a time-out is a failure, too: otherwise a policy that stands still
+could be selected. The best candidate has
 
     the lowest upper bound, with confidence 95 %, of the share of failing episodes;
     among equals the fewest violating episodes, then the highest mean return, then the latest epochs.
 
-The scenes are drawn for this purpose alone, so what was chosen here can be evaluated and certified on others. The bound
-serves to compare: of the best of twenty it is too good.
+The scenes are used only for this, so that the selected policy can be evaluated and certified on others. The bound only
+serves for comparison: for the best of twenty candidates it is too optimistic.
 """
 
 import logging
@@ -34,13 +34,13 @@ OpenPlayer = Callable[[Config], AbstractContextManager[EpisodePlayer]]
 """Opens environments that play a run's validation scenes."""
 CONFIDENCE = 0.95
 _SAME = ("FirstEpoch", "LastEpoch", "Episodes", "Seed", "Checksum")
-"""What decides the other columns of the table."""
+"""Columns that identify a candidate and its scenes."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a candidate did."""
+    """The results of a candidate."""
 
     episodes: int
     violations: int
@@ -54,7 +54,7 @@ class Outcome:
 
     @property
     def upper_bound(self) -> float:
-        """The share of failing episodes is at most this: the exact bound of Clopper and Pearson."""
+        """Upper confidence bound of the share of failing episodes: the exact bound of Clopper and Pearson."""
         from scipy.special import betaincinv
 
         if self.failures == self.episodes:
@@ -75,21 +75,21 @@ def outcome_of(episodes: Episodes, *, timeouts_fail: bool) -> Outcome:
 
 
 def best_of(outcomes: Sequence[Outcome]) -> int:
-    """The place of the best. Among equals it is the last."""
+    """The index of the best outcome. Among equals, the last."""
     merits = [(-one.upper_bound, -one.violations, one.mean_return) for one in outcomes]
     return max(range(len(merits)), key=lambda i: (*merits[i], i))
 
 
 @dataclass(frozen=True)
 class Selection:
-    """How runs select the policies that they hand out."""
+    """Selects the policies that runs hand out."""
 
     open_player: OpenPlayer
     progress: bool = True
-    """Whether it is shown."""
+    """Whether to show the progress."""
 
     def hand_out(self, runs: Sequence[ActiveRun], stopping: Stopping) -> None:
-        """Select a policy for each run that is to hand out a selected one. The others are left alone."""
+        """Select a policy for each run with hand_out=selected."""
         for run in runs:
             if run.config.hand_out != "selected":
                 continue
@@ -115,7 +115,7 @@ class Selection:
             print(sentence(candidates[chosen].source, rows))
 
     def _table(self, run: ActiveRun, candidates: Sequence[Candidate]) -> list[Row]:
-        """Let all candidates play."""
+        """Let all candidates play, and return a row for each."""
         config, agent, outcomes = run.config, run.training.agent, []
         origins = SCHEMES[config.seeding].validation(config.seed, config.validation_episodes)
         how = {"limits": agent.limits, "limits_on": agent.algorithm.limits_on}
@@ -134,7 +134,7 @@ class Selection:
 
 
 def sentence(chosen: Source, rows: Sequence[Row]) -> str:
-    """What was selected, and how it compares with the last policy. The mean comes after that."""
+    """A sentence that compares the selected policy with the last one. The last row is the mean policy."""
     best, last = next(row for row in rows if row["Selected"]), rows[-2]
     figures = [f"{row['Violations']:.0f} violations and {row['Timeouts']:.0f} time-outs" for row in (best, last)]
     return (
@@ -144,7 +144,7 @@ def sentence(chosen: Source, rows: Sequence[Row]) -> str:
 
 
 def _key(config: Config, candidate: Candidate) -> Row:
-    """What decides how a candidate does."""
+    """The columns that identify a candidate and its scenes."""
     ((seed, _),) = SCHEMES[config.seeding].validation(config.seed, 1)
     checksum = zlib.crc32(candidate.theta.tobytes())
     known = (candidate.source.first, candidate.source.last, config.validation_episodes, seed, checksum)

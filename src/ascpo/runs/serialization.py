@@ -1,7 +1,6 @@
-"""Settings as plain data for JSON, and back. Values are checked on the way in."""
+"""Conversion of settings to plain data for JSON, and back, with checks of the values."""
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -10,10 +9,10 @@ from ascpo.ranges import UNNAMED, Declared, check_value, declared, shown
 
 T = TypeVar("T")
 Plain = dict[str, Any]
-"""Data as JSON has it, by name."""
+"""A dictionary of JSON data."""
 
 
-def to_plain(settings: Any) -> Any:
+def to_plain(settings: object) -> Any:
     """Dataclasses become dictionaries, tuples lists."""
     if dataclasses.is_dataclass(settings) and not isinstance(settings, type):
         return {field.name: to_plain(getattr(settings, field.name)) for field in dataclasses.fields(settings)}
@@ -25,18 +24,8 @@ def from_plain(kind: type[T], data: Mapping[str, object]) -> T:
     return changed(kind(), data)
 
 
-def parse_json(text: str) -> Any:
-    """Data from JSON. What a person can mend is answered with a sentence."""
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise BadSetting("it has lists or dictionaries within each other, thousands of them.") from None
-    except ValueError as error:
-        raise BadSetting(f"it is no JSON: {error}.") from None
-
-
 def only(chosen: Mapping[str, T], kind: type) -> dict[str, T]:
-    """Those that are fields of the dataclass."""
+    """The entries that are fields of the dataclass."""
     return {name: value for name, value in chosen.items() if name in kind.__dataclass_fields__}
 
 
@@ -53,7 +42,7 @@ def changed(settings: T, changes: Mapping[str, object], name: str = "") -> T:
 
 
 def flat(plain: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """A config's plain data under the names of the command line's flags: `cost_fit.window`."""
+    """A config's plain data, flat, by the names of the command line's flags, such as `cost_fit.window`."""
     out: dict[str, object] = {}
     for name, value in plain.items():
         path = prefix if name in UNNAMED and not prefix else f"{prefix}{name}"
@@ -62,7 +51,7 @@ def flat(plain: Mapping[str, object], prefix: str = "") -> dict[str, object]:
 
 
 def unflat(named: Mapping[str, object]) -> Plain:
-    """Settings as dictionaries within dictionaries, from their names on the command line."""
+    """The inverse of `flat`: nested dictionaries from names such as `cost_fit.window`."""
     out: Plain = {}
     for name, value in named.items():
         *groups, last = name.split(".")
@@ -82,7 +71,7 @@ def differences(usual: object, other: object) -> dict[str, tuple[object, object]
 
 
 def _fit(field: Declared, value: object, now: object, name: str) -> object:
-    """The value as the field has it: lists become tuples, dictionaries groups of settings, and 1 the number 1.0."""
+    """The value in the type of the field: lists become tuples, dictionaries groups of settings, and 1 becomes 1.0."""
     hint = field.hint
     if isinstance(hint, type) and dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
         return changed(now, value, name)
@@ -96,7 +85,7 @@ def _fit(field: Declared, value: object, now: object, name: str) -> object:
 
 
 def whole(name: str, value: object) -> int:
-    """6e6 is a whole number too."""
+    """An int from an integral number, such as 6e6."""
     if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1:
         return int(value)
     raise BadSetting(f"{name}={shown(value)} must be a whole number.")

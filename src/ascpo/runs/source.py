@@ -1,4 +1,4 @@
-"""Which policy of a training a file holds: the last one, the mean of the last ones, or one that was selected."""
+"""The source of a policy: the last one of its training, the mean of the last ones, or a selected one."""
 
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
@@ -11,7 +11,7 @@ HandOut = Literal["last", "average", "selected"]
 
 @dataclass(frozen=True)
 class Source:
-    """Where a policy's parameters come from: they are the mean of those after so many epochs of training."""
+    """The parameters are the mean of those after the epochs from `first` to `last`."""
 
     kind: HandOut
     first: int
@@ -21,7 +21,7 @@ class Source:
 
     @property
     def description(self) -> str:
-        """For a person."""
+        """A phrase for messages."""
         if self.first == self.last:
             what = f"the policy after {self.last} {'epoch' if self.last == 1 else 'epochs'}"
         else:
@@ -30,7 +30,7 @@ class Source:
         return what + ends.get(self.kind, "")
 
     def plain(self) -> Plain:
-        """As a file says it."""
+        """Plain data for a policy's file."""
         return {"kind": self.kind, "mean_of": [self.first, self.last]}
 
     def selected(self) -> "Source":
@@ -38,7 +38,7 @@ class Source:
 
 
 def source_of(about: Plain) -> Source:
-    """What a policy's file says. Earlier versions wrote the last policy, and did not say so."""
+    """The source in a policy's file. Files of earlier versions hold the last policy, and have no entry."""
     kind, epochs = about.get("kind", "last"), about["epochs"]
     first, last = about.get("mean_of", [epochs, epochs])
     if kind not in get_args(HandOut):

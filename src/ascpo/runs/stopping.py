@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: they stop work at once, and never in the middle of writing a file."""
+"""Ctrl-C and SIGTERM: they stop work at once, but never while a file is written."""
 
 import contextlib
 import gc
@@ -10,11 +10,11 @@ from pathlib import Path
 from types import FrameType
 
 _UNHEARD = {("remove", "weakref.py"), ("_remove", "_weakrefset.py"), ("cb", "<frozen importlib._bootstrap>")}
-"""Callbacks of weak references in Python's own library."""
+"""Callbacks of weak references in Python's standard library, in which exceptions are lost."""
 
 
 class Stopped(KeyboardInterrupt):
-    """A person or the system asked the training to stop."""
+    """The user or the system asked the training to stop."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -22,10 +22,10 @@ class Stopped(KeyboardInterrupt):
 
 
 def stop(number: int, frame: FrameType | None) -> None:
-    """A handler of signals: raise `Stopped`, here or in a moment.
+    """A signal handler that raises `Stopped`, now or in a moment.
 
-    Python drops what is raised in a finaliser or in a callback of the garbage collector, with a traceback. JAX has such
-    a callback, in which a signal is often noticed first. So there the signal is sent again.
+    Python drops exceptions in finalisers and in callbacks of the garbage collector. JAX has such a callback, in which
+    signals are often handled. There the signal is sent again.
     """
     if _is_heard(frame):
         raise Stopped(number)
@@ -35,7 +35,7 @@ def stop(number: int, frame: FrameType | None) -> None:
 
 
 def _is_heard(frame: FrameType | None) -> bool:
-    """Whether an exception that is raised here reaches somebody."""
+    """Whether an exception that is raised in this frame is propagated."""
     callbacks = {getattr(callback, "__code__", None) for callback in gc.callbacks}
     while frame is not None:
         code = frame.f_code
@@ -52,7 +52,7 @@ class Stopping:
         self._asked: int | None = None
         self._working = False
         self._handlers = contextlib.ExitStack()
-        """Puts back what the signals meant before."""
+        """Restores the earlier signal handlers."""
 
     def __enter__(self) -> "Stopping":
         # Only the main thread receives signals. A training in another thread stops with that thread.
@@ -64,7 +64,7 @@ class Stopping:
     def __exit__(self, kind: object, *_: object) -> None:
         self._handlers.close()
         if kind is None and self._asked is not None:
-            # The signal came after the last work: whatever follows must not begin.
+            # The signal came after the last work, so nothing else may start.
             raise Stopped(self._asked)
 
     @contextlib.contextmanager

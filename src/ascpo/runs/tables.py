@@ -1,7 +1,7 @@
-"""Tables on disk: CSV files, written row by row, which can be cut back to the epoch of a checkpoint.
+"""CSV tables that are written row by row, and can be cut back to the epoch of a checkpoint.
 
-Beside a table lies a file with the ending `.sha256`: first the fingerprint of the run, then a line for each line of the
-table. It is a checksum of that line and of all before it, so that a changed row is found, whichever it is.
+Each table has a second file with the ending `.sha256`: first the fingerprint of the run, then a checksum for each line
+of the table and all lines before it. So every changed row is detected.
 """
 
 import csv
@@ -21,14 +21,14 @@ Columns = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Checked:
-    """The lines of a table that can be believed, and what is wrong with it."""
+    """The valid lines of a table, and what is wrong with it."""
 
     lines: list[bytes] = field(default_factory=list)
-    """All before the first damaged one; the header first."""
+    """The header and all rows before the first damaged one."""
     damage: str = ""
-    """A sentence; empty if all lines fit their checksums, or if there are none."""
+    """A sentence. Empty if all checksums match, or there are none."""
     pending: str = ""
-    """A sentence about a last row without a checksum: what a process leaves that is killed while it writes."""
+    """A sentence about a last row without a checksum, as a process leaves it that is killed during a write."""
     run: str = ""
     """The fingerprint of the run that wrote it."""
     verified: bool = False
@@ -37,7 +37,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Mark:
-    """Where a table was."""
+    """A position in a table, to which it can be cut back."""
 
     size: int
     sums: int
@@ -46,11 +46,10 @@ class Mark:
 
 
 class Table:
-    """A CSV file and its checksums. It keeps the first `rows` rows and drops the others.
+    """A CSV file and its checksums. Opening it keeps the first `rows` rows and drops the others.
 
-    `expected` is the last of their checksums as a checkpoint knows it. If rows may be missing, as in a table that
-    decides no number, nan stands in for those that cannot be believed. Its columns stay those that it began with: where
-    an earlier version wrote the header, columns that it did not know are left out.
+    `expected` is the last checksum of these rows in a checkpoint. With `may_miss`, for tables that decide no number,
+    damaged rows become nan. The columns never change: if an earlier version wrote the header, new columns are left out.
     """
 
     def __init__(self, path: Path, rows: int = 0, *, run: str = "", expected: str = "", may_miss: bool = False) -> None:
@@ -69,7 +68,7 @@ class Table:
         self._columns = next(csv.reader([kept[0].decode(errors="replace")])) if kept else []
 
     def write(self, row: Row) -> None:
-        """Write a row. It is there with its checksum, or not at all."""
+        """Write a row and its checksum, or neither."""
         rows = [row]
         if self._missing:
             first = int(row["Epoch"]) - self._missing
@@ -96,14 +95,14 @@ class Table:
         return Mark(size, sums, self.last, self._missing)
 
     def back_to(self, mark: Mark) -> None:
-        """Drop what was written since. This needs no room on the disk."""
+        """Drop rows that were written since. This also works on a full disk."""
         with writing(self.path):
             os.ftruncate(self._file.fileno(), mark.size)
             os.ftruncate(self._sums.fileno(), mark.sums)
         self.last, self._missing, self._columns = mark.last, mark.missing, self._columns if mark.size else []
 
     def sync(self) -> None:
-        """Make sure that all rows are on the disk."""
+        """Sync all rows to the disk."""
         with writing(self.path):
             os.fsync(self._file.fileno())
             os.fsync(self._sums.fileno())
@@ -147,7 +146,7 @@ def sums_of(path: Path) -> Path:
 
 
 def read_table(path: Path) -> Columns:
-    """The columns by name. A last row that is not complete is left out, a damaged table is refused."""
+    """The columns by name. An incomplete last row is left out, and a damaged table is an error."""
     found = check_table(path)
     if found.damage:
         raise BadFile(found.damage)
@@ -162,7 +161,7 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def as_written(row: Row) -> Row:
-    """A row with the digits that a table keeps: what is decided by it is decided in the same way after a stop."""
+    """A row, rounded as in the table, so that decisions are the same in a resumed run."""
     return {name: float(_short(value)) for name, value in row.items()}
 
 
@@ -179,7 +178,7 @@ def columns_of(path: Path, lines: Sequence[bytes]) -> Columns:
 def check_table(path: Path) -> Checked:
     """Compare a table with its checksums."""
     with reading(path):
-        # The checksums first: a row that is written meanwhile then has none, and is left out.
+        # The checksums are read first, so that a row that is written meanwhile has none and is left out.
         sums = sums_of(path).read_bytes().decode(errors="replace") if sums_of(path).exists() else None
         lines = _complete(path.read_bytes())
     if sums is None:
@@ -218,7 +217,7 @@ def _complete(content: bytes) -> list[bytes]:
 
 
 def _chain(start: str, lines: Sequence[bytes]) -> list[str]:
-    """For each line a checksum of it and of all before it."""
+    """For each line, a checksum of it and of all lines before it."""
     out = [start]
     for line in lines:
         out.append(checksum(out[-1].encode() + b"\n" + line)[:16])
@@ -226,7 +225,7 @@ def _chain(start: str, lines: Sequence[bytes]) -> list[str]:
 
 
 def _proven(path: Path, rows: int, run: str, expected: str) -> list[bytes]:
-    """The header and so many rows, if they are those after which the checkpoint was made."""
+    """The header and so many rows, if they are those of the checkpoint."""
     found = check_table(path)
     with reading(path):
         lines = _complete(path.read_bytes())[: rows + 1]
@@ -245,7 +244,7 @@ def _proven(path: Path, rows: int, run: str, expected: str) -> list[bytes]:
 
 
 def _believable(path: Path, rows: int) -> list[bytes]:
-    """The header and at most so many rows, up to the first that is damaged."""
+    """The header and at most so many rows, up to the first damaged one."""
     try:
         lines = check_table(path).lines[: rows + 1]
         columns_of(path, lines)

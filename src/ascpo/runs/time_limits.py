@@ -1,4 +1,4 @@
-"""Episodes that the time limit ends: in a suite they fail, and in your own environment that may be the usual end."""
+"""A hint about time-outs: in users' environments they may be the normal end of an episode, or a failure."""
 
 from collections.abc import Sequence
 
@@ -6,13 +6,13 @@ from ascpo.runs.config import Config
 from ascpo.runs.environment_name import is_suite
 
 _ALL = 0.99
-"""From this share on, almost every episode ran into the time limit."""
+"""Share of time-outs that counts as almost all episodes."""
 
 
 def timeout_hint(config: Config, rates: Sequence[float]) -> str:
-    """What to try if the policy for your own environment stands still, by the share of time-outs of each epoch.
+    """A hint for a policy that may stand still, from the rate of time-outs of each epoch.
 
-    It is empty where other episodes ended earlier, and in suites, whose defaults see to it.
+    Empty if enough episodes ended earlier, and for suites, whose defaults bound time-outs.
     """
     last = max(3, len(rates) // 10)
     if is_suite(config.env) or len(rates) < last or min(rates[-last:]) < _ALL:

@@ -1,4 +1,4 @@
-"""A trained policy as one file, and how to act with it.
+"""The file of a trained policy, and acting with it.
 
     policy = ascpo.load("runs/Point-8-Hazard-ascpo-seed0")
     observation, info = env.reset()
@@ -6,14 +6,14 @@
     while ...:
         observation, reward, terminated, truncated, info = env.step(policy.act(observation, info))
 
-The file holds arrays and plain data; loading it executes nothing.
+The file holds arrays and plain data. Loading it executes no code.
 """
 
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +28,7 @@ from ascpo.guard.layout import AnyArray
 from ascpo.ranges import Range, check, shown
 from ascpo.runs.config import Config
 from ascpo.runs.directory import NoRun, RunDirectory, find, stored_config
-from ascpo.runs.files import BadFile, reading, write_whole
+from ascpo.runs.files import BadFile, reading
 from ascpo.runs.sealed import fingerprint_of, policy_digest, read_arrays, sealed_arrays
 from ascpo.runs.serialization import BadSetting, Plain, from_plain, only
 from ascpo.runs.source import Source, source_of
@@ -42,31 +42,31 @@ Info = Mapping[str, object]
 
 @dataclass(frozen=True)
 class PolicyFile:
-    """The content of a file."""
+    """The content of a policy's file."""
 
     config: Config
     plain_config: Plain
-    """The config as the file spells it."""
+    """The config in the spelling of the file."""
     theta: Float[Array, " p"]
     epochs: int
-    """Of training so far."""
+    """Number of epochs of training."""
     observation_size: int
     low: Float[np.ndarray, " act"]
     high: Float[np.ndarray, " act"]
     cost_names: tuple[str, ...]
     source: Source
-    """Which policy of its training it is."""
+    """The source of the policy within its training."""
     verified: bool = True
     """Whether the file has a checksum. Earlier versions wrote none."""
 
     @property
     def digest(self) -> str:
-        """A checksum of all that decides what the policy does."""
+        """A checksum of everything that decides the policy's actions."""
         about = {"config": self.plain_config, "cost_names": self.cost_names}
         return policy_digest(about, {"theta": np.asarray(self.theta), "low": self.low, "high": self.high})
 
     def actor(self) -> Actor:
-        """The actor that the policy's parameters fit."""
+        """The actor for the policy's parameters."""
         settings = self.config.settings
         sizes = Sizes(settings.num_envs, self.observation_size, len(self.low), len(self.cost_names))
         return Agent(self.config.algorithm(), settings, sizes, settings.limits_for(self.cost_names)).actor
@@ -74,10 +74,10 @@ class PolicyFile:
 
 @dataclass(frozen=True)
 class _Header:
-    """What a file says beside its arrays. A file that leaves a size out is refused."""
+    """The metadata of a file. All sizes are required."""
 
     format: str = _FORMAT
-    config: dict[str, Any] = field(default_factory=dict)
+    config: Plain = field(default_factory=dict)
     epochs: Annotated[int, Range(at_least=0, at_most=10**15)] = 0
     observation_size: Annotated[int, Range(at_least=1, at_most=10**9)] = 0
     cost_names: Annotated[tuple[str, ...], Range(items=1000)] = ()
@@ -86,7 +86,7 @@ class _Header:
 def policy_content(
     plain_config: Plain, engine: Engine, theta: Float[AnyArray, " p"], epochs: int, source: Source
 ) -> bytes:
-    """The content of a file, after so many epochs of training."""
+    """The content of a policy's file, after so many epochs of training."""
     low, high = engine.action_bounds
     about = {
         "format": _FORMAT,
@@ -100,13 +100,8 @@ def policy_content(
     return sealed_arrays(about, arrays)
 
 
-def save_policy(path: Path, plain_config: Plain, engine: Engine, theta: Float[AnyArray, " p"], epochs: int) -> None:
-    """Save a last policy."""
-    write_whole(path, policy_content(plain_config, engine, theta, epochs, Source("last", epochs, epochs)))
-
-
 def read_policy(path: Path) -> PolicyFile:
-    """Read the policy of a run's directory, or a file. One that is damaged or of another run is refused."""
+    """Read a policy's file, or that of a run's directory. Damaged files and those of other runs are errors."""
     directory = None if path.is_file() else find(path)
     file = directory.policy if directory else path
     if not file.exists():
@@ -140,7 +135,7 @@ def read_policy(path: Path) -> PolicyFile:
 
 
 def _check_run(directory: RunDirectory, plain: Plain) -> None:
-    """A policy in a run's directory must be of that run."""
+    """Raise an error if the policy in a run's directory belongs to another run."""
     if fingerprint_of(stored_config(directory.config_file).content) != fingerprint_of(plain):
         raise NoRun(
             f"{directory.policy} belongs to another run: its settings are not those of {directory.config_file}. Put "
@@ -149,8 +144,9 @@ def _check_run(directory: RunDirectory, plain: Plain) -> None:
 
 
 def _check_handed_out(directory: RunDirectory, config: Config, source: Source) -> None:
-    """The policy that a run hands out must be the one that its settings ask for."""
-    kinds = ("last", "selected") if config.hand_out == "selected" else (config.hand_out,)  # At first, nothing is.
+    """Raise an error if the policy is not the one that the run's settings hand out."""
+    # Before the selection, the last policy is handed out.
+    kinds = ("last", "selected") if config.hand_out == "selected" else (config.hand_out,)
     if source.kind not in kinds:
         raise NoRun(
             f"{directory.policy} holds {source.description}, but its run hands out {config.hand_out!r}. Put the run's "
@@ -159,7 +155,7 @@ def _check_handed_out(directory: RunDirectory, config: Config, source: Source) -
 
 
 def _check_sizes(header: _Header, config: Config, theta: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
-    """Refuse sizes that do not fit the arrays in the file, before networks of these sizes take memory."""
+    """Raise an error if sizes and arrays do not fit, before networks of these sizes are built."""
     if any(array.ndim != 1 or array.dtype != np.float32 for array in (theta, low, high)) or low.shape != high.shape:
         raise BadSetting("its arrays are no parameters and bounds of actions.")
     if not header.cost_names:
@@ -186,15 +182,15 @@ class TrainedPolicy:
         self.start()
 
     def start(self) -> None:
-        """Call this when an episode begins: the policy forgets the last one."""
+        """Start an episode. Call this after every reset of the environment."""
         self._augmentation, self._begins = self._initial, True
 
     def act(
         self, observation: ArrayLike, info: Info | None = None, *, rng: np.random.Generator | None = None
     ) -> Float[np.ndarray, " act"]:
-        """The action. `info` comes from the last step and holds its costs; with `rng` the action is sampled.
+        """The mean action, or with `rng` a sampled one. `info` is that of the last step, and holds its costs.
 
-        The first action of an episode reads no `info`, since there was no step: `reset` may give what it likes.
+        The first action of an episode does not use `info`, because there was no step.
         """
         seen = np.ravel(np.asarray(observation, np.float32))
         if seen.size != self._file.observation_size:
@@ -225,7 +221,7 @@ class TrainedPolicy:
         return jnp.asarray(costs)
 
     def _signed(self, costs: Float[Array, " m"], info: Info) -> Float[Array, " m"]:
-        """Policies that have learned from near misses remember how near they came."""
+        """Signed costs, for policies that have learned from near misses."""
         if not self.config.settings.near_miss:
             return costs
         margins = jnp.ravel(jnp.asarray(info.get("margins", ()), jnp.float32))
@@ -244,7 +240,7 @@ class TrainedPolicy:
 
 
 def load(run: str | Path) -> TrainedPolicy:
-    """The policy that a run hands out, that of a file such as `policy-average.safetensors`, or one of the zoo."""
+    """Load the policy that a run hands out, a file such as `policy-average.safetensors`, or a policy of the zoo."""
     if str(run).startswith(PREFIX):
         with tempfile.TemporaryDirectory() as folder:
             return TrainedPolicy(read_policy(zoo_policy(str(run)).unpack(Path(folder))))

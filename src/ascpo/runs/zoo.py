@@ -1,7 +1,8 @@
 """The zoo: trained policies that come with the package.
 
 Each is a run's directory without its checkpoints, packed into one file. zoo:Point-1-Hazard is the policy of ASCPO
-for that suite, as is zoo:Point-1-Hazard/ascpo. Nothing heavy is imported here: a mistyped name is answered at once.
+for that suite, as is zoo:Point-1-Hazard/ascpo. This module imports nothing slow, so that typing errors are answered at
+once.
 """
 
 import contextlib
@@ -14,14 +15,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from ascpo.errors import nearest
 from ascpo.runs.files import BadFile, NoRun, reading, writing
+from ascpo.runs.serialization import Plain
 
 PREFIX = "zoo:"
 PLACE = Path("runs") / "zoo"
-"""Where commands put the runs of the zoo that they work on, below the directory that they were called from."""
+"""The directory for unpacked runs of the zoo, relative to the current one."""
 FILES = (
     "config.json", "description.json", "versions.json",
     "metrics.csv", "metrics.csv.sha256", "timing.csv", "timing.csv.sha256",
@@ -29,11 +30,11 @@ FILES = (
     "evaluation.json", "episodes-sampled.csv", "worst-sampled.safetensors",
     "certificate.json", "certificates.jsonl",
 )  # fmt: skip
-"""What a policy of the zoo keeps of its run."""
+"""Files of a run that a policy of the zoo includes."""
 _NEEDED = ("config.json", "policy.safetensors", "evaluation.json", "certificate.json")
 _DEFAULT = "ascpo"
 _DATE = (1980, 1, 1, 0, 0, 0)
-"""The same run is always packed into the same bytes."""
+"""A fixed date, so that the same run is always packed into the same bytes."""
 
 
 @dataclass(frozen=True)
@@ -60,21 +61,21 @@ class ZooPolicy:
         return str(self.config["algo"])
 
     @cached_property
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Plain:
         plain = self._json("config.json")
         return plain.get("content", plain)
 
     @cached_property
-    def evaluation(self) -> dict[str, Any]:
-        """Figures over fresh episodes, with sampled actions."""
+    def evaluation(self) -> Plain:
+        """The evaluation with sampled actions."""
         return self._json("evaluation.json")["sampled"]
 
     @cached_property
-    def certificate(self) -> dict[str, Any]:
+    def certificate(self) -> Plain:
         return self._json("certificate.json")
 
     def unpack(self, folder: Path) -> Path:
-        """Put the run into a folder. A run that is there already stays, with all that was added to it."""
+        """Unpack the run into a folder. If it exists there already, it is left as it is."""
         place = folder / self.directory_name
         if place.exists():
             if not (place / "policy.safetensors").exists() or self._read("policy.safetensors") != (
@@ -111,13 +112,13 @@ class ZooPolicy:
         except (zipfile.BadZipFile, zlib.error) as error:
             raise BadFile(f"{self.file} is damaged: {error}. Install the package anew.") from error
 
-    def _json(self, name: str) -> dict[str, Any]:
+    def _json(self, name: str) -> Plain:
         with reading(self.file):
             return json.loads(self._read(name))
 
 
 def packed(run: Path) -> bytes:
-    """A run as a file of the zoo."""
+    """The content of a zoo file with this run."""
     if missing := [name for name in _NEEDED if not (run / name).exists()]:
         raise NoRun(f"{run} has no {missing[0]}. A policy of the zoo was evaluated and certified.")
     content = io.BytesIO()
@@ -135,7 +136,7 @@ def zoo_policies(directory: Path | None = None) -> list[ZooPolicy]:
 
 
 def zoo_policy(name: str, policies: Sequence[ZooPolicy] | None = None) -> ZooPolicy:
-    """The policy that a name such as zoo:Point-1-Hazard, or Point-1-Hazard/ascpo, means."""
+    """The policy of a name such as zoo:Point-1-Hazard, or Point-1-Hazard/ascpo."""
     known = {one.name: one for one in (zoo_policies() if policies is None else policies)}
     wanted = name.removeprefix(PREFIX)
     wanted = wanted if "/" in wanted else f"{wanted}/{_DEFAULT}"
@@ -146,5 +147,5 @@ def zoo_policy(name: str, policies: Sequence[ZooPolicy] | None = None) -> ZooPol
 
 
 def in_place(name: str) -> str:
-    """A word of a command line. The name of a policy of the zoo becomes the directory of its run."""
+    """An argument of a command. The name of a zoo policy becomes the directory of its unpacked run."""
     return str(zoo_policy(name).unpack(PLACE)) if name.startswith(PREFIX) else name

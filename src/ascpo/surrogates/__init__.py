@@ -1,1 +1,1 @@
-"""What an update may gain and cost: functions of the ratios between a new policy and the one that acted."""
+"""Losses, constraints, penalties and targets of an update: functions of the ratios of a new policy to the old one."""

@@ -1,4 +1,4 @@
-"""What a rollout tells about the policy that acted in it, and what a constraint makes of that."""
+"""The evidence that a rollout gives about its policy, and the protocol of constraints, which are functions of it."""
 
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from ascpo.experience.cvar import CostTail
 from ascpo.experience.episodes import EpisodeStatistics
-from ascpo.experience.replay import StepWeights
+from ascpo.experience.scene_replay import StepWeights
 from ascpo.experience.trend import EpisodeTrend
 from ascpo.surrogates.weights import Weights
 
@@ -17,29 +17,29 @@ from ascpo.surrogates.weights import Weights
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Evidence:
-    """Advantages of every step, and the episodes that finished."""
+    """Advantages of every step, and statistics of the episodes."""
 
     advantage: Float[Array, "time env"]
-    """Of the reward, with mean 0 and standard deviation 1."""
+    """Advantage of the reward, with mean 0 and standard deviation 1."""
     cost_advantage: Float[Array, "time env k"]
-    """Of each cost signal, with mean 0."""
+    """Advantage of each cost signal, with mean 0."""
     cost_td_error: Float[Array, "time env k"]
-    """δ of each cost critic, as it is."""
+    """δ of each cost critic, not centred."""
     episodes: EpisodeStatistics
-    """Of this epoch; `count` is the number of episodes that its steps amount to."""
+    """Statistics of this epoch. `count` is the number of episodes that its steps amount to."""
     cost_to_go: Float[Array, "time env k"] | None = None
-    """The cost that did follow each step; None where nobody needs it."""
+    """The observed cost after each step. None if the algorithm does not use it."""
     cost_signal: Float[Array, "time env k"] | None = None
-    """What each step adds to the sums that cost critics predict; None where nobody needs it."""
+    """The cost signals of each step. None if the algorithm does not use them."""
     cost_tail: CostTail | None = None
-    """The upper tail of the episodes' costs; None where nobody needs it."""
+    """The upper tail of the episodes' costs. None if the algorithm does not use it."""
     trend: EpisodeTrend | None = None
-    """What this epoch and those before it measured; None where nobody needs it."""
+    """Statistics of this and the last epochs. None for algorithms without cost critics."""
     step_weights: StepWeights | None = None
-    """What every step counts, where scenes are played again. None where all count 1."""
+    """The weight of every step, if scenes are replayed. None if all weights are 1."""
 
     def of_last_epochs(self) -> "Evidence":
-        """With the means of the last epochs in place of those of this epoch's finished episodes."""
+        """The same evidence, with episode statistics over the last epochs instead of this one."""
         if self.trend is None:
             raise ValueError("There is no trend of the episodes: costs that are bounded or paid for have one.")
         trend, sums = self.trend, self.trend.sums
@@ -71,16 +71,16 @@ class Constraint(Protocol):
         ...
 
     def offset(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
-        """c: by how much the bounded quantity is over its limit."""
+        """c: the bounded quantity minus its limit."""
         ...
 
     def relative_excess(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
-        """By how much the bounded quantity is over its limit, as a multiple of the limit; ∞ for a limit of zero."""
+        """(quantity − limit) / limit, or ∞ for a limit of zero."""
         ...
 
 
 def relative(quantity: Float[Array, " m"], limits: Float[Array, " m"]) -> Float[Array, " m"]:
-    """(quantity − limit) / limit; ∞ for a limit that is not above zero, which nothing is a multiple of."""
+    """(quantity − limit) / limit, or ∞ for a limit that is not above zero."""
     positive = limits > 0.0
     return jnp.where(positive, quantity / jnp.where(positive, limits, 1.0) - 1.0, jnp.inf)
 
@@ -88,7 +88,7 @@ def relative(quantity: Float[Array, " m"], limits: Float[Array, " m"]) -> Float[
 def centred(
     advantage: Float[Array, "time env *k"], weight: Float[Array, "time env"] | None = None
 ) -> Float[Array, "time env *k"]:
-    """With mean 0, where every step counts by its weight."""
+    """The advantage minus its weighted mean."""
     if weight is None:
         return advantage - jnp.mean(advantage, axis=(0, 1))
     return advantage - jnp.tensordot(weight, advantage, axes=2) / jnp.sum(weight)
@@ -97,7 +97,7 @@ def centred(
 def normalised(
     advantage: Float[Array, "time env"], weight: Float[Array, "time env"] | None = None
 ) -> Float[Array, "time env"]:
-    """Mean 0 and standard deviation 1, where every step counts by its weight; all zeros if all are equal."""
+    """The advantage with weighted mean 0 and standard deviation 1. All zeros if it is constant."""
     middle = centred(advantage, weight)
     spread = jnp.std(advantage) if weight is None else jnp.sqrt(jnp.sum(weight * middle**2) / jnp.sum(weight))
     return jnp.where(spread > 1e-8, middle / jnp.maximum(spread, 1e-8), 0.0)

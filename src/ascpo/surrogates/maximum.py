@@ -1,6 +1,6 @@
 """Bounds on the largest cost 𝒟 of an episode.
 
-What is kept at or under the limit w, with E = mean of 𝒟 and V = its variance:
+Each class bounds one quantity by the limit w. E is the mean of 𝒟, and V its variance:
 
     ExpectedMaximum         E                          SCPO
     ReferenceBound          E, and a trace of V        what the released ASCPO computes
@@ -10,7 +10,7 @@ What is kept at or under the limit w, with E = mean of 𝒟 and V = its variance
     ViolationProbability    Pr(𝒟 > w) against 1 − p    the target probability itself
     ChernoffBound           E[φ(𝒟)] against 1 − p      at least Pr(𝒟 > w); near misses move it (theory/chernoff.py)
 
-Of m constraints each gets the share (1 − p)/m of what may go wrong, so that all hold at once with probability p.
+With m constraints, each may fail with probability (1 − p)/m, so that all hold at once with probability p.
 
 E[𝒟²] stands for V because mean + k·variance rewards more certain violations (docs/differences.md); it is no smaller,
 so that whatever E + k·V ≤ w guarantees still holds. Sums run over an episode's steps, means over episodes; A is the
@@ -44,7 +44,7 @@ class ExpectedMaximum:
 class ReferenceBound:
     """X = Σ ξ·A + k·ω₁·Σ |(ξ−1)·δ² + 2·ξ·δ·ω₂|      c = E − w, δ centred.
 
-    The variance of the mean is left out: it has no gradient there and cancels in the line search.
+    The variance of the mean is left out, because it has no gradient there and cancels in the line search.
     """
 
     k: float
@@ -145,7 +145,7 @@ class ViolationProbability:
         return evidence.episodes.violation_rates - (1.0 - self.probability) / len(limits)
 
     def relative_excess(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
-        """It bounds the share of violating episodes, not a quantity that the limits bound."""
+        """∞, because the bounded quantity is a share of episodes, and the limits are limits of costs."""
         return jnp.full_like(limits, jnp.inf)
 
 
@@ -164,7 +164,7 @@ class ChernoffBound:
         return evidence.per_episode(evidence.cost_signal) - (1.0 - self.probability) / len(limits)
 
     def relative_excess(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
-        """Feedback goes by the share of violating episodes, which it bounds."""
+        """∞: feedback uses the share of violating episodes, which this bounds."""
         return jnp.full_like(limits, jnp.inf)
 
 

@@ -1,4 +1,4 @@
-"""Penalties: costs that the objective pays for, instead of constraints that a step keeps."""
+"""Penalties: costs as a term of the loss, instead of constraints on the step."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -11,12 +11,12 @@ from ascpo.surrogates.evidence import Constraint, Evidence
 from ascpo.surrogates.weights import Weights
 
 _AT_LIMIT = 1e-9
-"""Nearer to its limit than this, a cost is at it: 1/J would be no number."""
+"""A cost that is nearer to its limit than this counts as being at it, since 1/J would be infinite."""
 
 
 @runtime_checkable
 class Price(Protocol):
-    """What costs add to the loss."""
+    """The costs' part of the loss."""
 
     def __call__(
         self, evidence: Evidence, weights: Weights, lam: Float[Array, "*axes m"], limits: Float[Array, " m"]
@@ -25,25 +25,25 @@ class Price(Protocol):
 
 @runtime_checkable
 class Violation(Protocol):
-    """What a multiplier ascends on: above 0 while a limit is broken."""
+    """The quantity that a multiplier ascends on. It is above 0 while a limit is broken."""
 
     def __call__(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]: ...
 
 
 @dataclass(frozen=True)
 class Penalty:
-    """What costs add to the loss, and what decides how much."""
+    """The costs' part of the loss, and the multiplier that scales it."""
 
     price: Price
     multiplier: Multiplier | None = None
     violation: Violation | None = None
-    """What the multiplier ascends on; None for one that ascends on the cost that followed each state."""
+    """The quantity that a scalar multiplier ascends on. A state-dependent one uses the cost after each state."""
     rescaled: bool = False
-    """Divide the whole loss by the mean of 1 + Σλ, so that a large λ does not make the steps large."""
+    """Divide the whole loss by the mean of 1 + Σλ, so that steps do not grow with λ."""
 
     def __post_init__(self) -> None:
         if self.multiplier is not None and (self.violation is None) != self.multiplier.state_dependent:
-            raise ValueError("A scalar multiplier needs a violation to ascend on; one of states must not have any.")
+            raise ValueError("A scalar multiplier needs a violation to ascend on. A state-dependent one takes none.")
 
     def added_to(
         self,
@@ -54,7 +54,7 @@ class Penalty:
         limits: Float[Array, " m"],
         charged: Float[Array, ""] | float = 1.0,
     ) -> Float[Array, ""]:
-        """The loss with the part of the price of costs that is charged."""
+        """The loss plus the price of costs. `charged` is the part of the price that is not waived."""
         lam = jnp.zeros_like(limits) if lam is None else lam
         whole = loss + charged * self.price(evidence, weights, lam, limits)
         return whole / jnp.mean(1.0 + charged * jnp.sum(lam, axis=-1)) if self.rescaled else whole
@@ -62,7 +62,7 @@ class Penalty:
 
 @dataclass(frozen=True)
 class EpisodeCost:
-    """J_C − w: the mean cost of an episode over its limit."""
+    """J_C − w: the mean cost of an episode minus its limit."""
 
     def __call__(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m"]:
         return evidence.episodes.cost - limits
@@ -70,7 +70,7 @@ class EpisodeCost:
 
 @dataclass(frozen=True)
 class BoundOverLimit:
-    """c of a constraint: its bound over the limit."""
+    """c of a constraint: its bound minus the limit."""
 
     constraint: Constraint
 
@@ -80,7 +80,7 @@ class BoundOverLimit:
 
 @dataclass(frozen=True)
 class Lagrangian:
-    """ρ·mean of λ·ξ·A_C. λ may differ from state to state."""
+    """ρ·mean of λ·ξ·A_C. λ may depend on the state."""
 
     strength: float = 1.0
 
@@ -92,7 +92,7 @@ class Lagrangian:
 
 @dataclass(frozen=True)
 class PricedBound:
-    """ρ·Σ λ·X, X as a constraint has it."""
+    """ρ·Σ λ·X, where X is the surrogate of a constraint."""
 
     constraint: Constraint
     strength: float = 1.0
@@ -105,7 +105,7 @@ class PricedBound:
 
 @dataclass(frozen=True)
 class Barrier:
-    """−log(−J) / t where J < 0, and slope·J beyond: J = J_C − w + Σ ξ·A_C, the cost that the new policy would have."""
+    """−log(−J) / t where J < 0, and slope·J elsewhere. J = J_C − w + Σ ξ·A_C estimates the new policy's excess cost."""
 
     t: float
     slope: float
@@ -115,5 +115,5 @@ class Barrier:
     ) -> Float[Array, ""]:
         J = EpisodeCost()(evidence, limits) + evidence.per_episode(weights.change(evidence.cost_advantage))
         inside = J < -_AT_LIMIT
-        # Both branches are differentiated, so the logarithm must not see what is not its own.
+        # Both branches are differentiated, so the logarithm must get a positive number everywhere.
         return jnp.sum(jnp.where(inside, -jnp.log(jnp.where(inside, -J, 1.0)) / self.t, self.slope * J))

@@ -8,5 +8,5 @@ from ascpo.surrogates.weights import Weights
 
 
 def reward_loss(evidence: Evidence, weights: Weights) -> Float[Array, ""]:
-    """What shall fall: −mean of ξA; clipped it is −mean of min(ξA, clip(ξ)A)."""
+    """The loss −mean of ξA. Clipped, it is −mean of min(ξA, clip(ξ)A)."""
     return jnp.mean(weights.times(-evidence.advantage))

@@ -1,4 +1,4 @@
-"""Settings of what a step is to achieve. They are read without JAX."""
+"""Settings of the targets. This module does not import JAX."""
 
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ascpo.surrogates.target import Target
 
 SMOOTHING = 0.7
-"""Weight of earlier epochs in what is measured, unless the target's settings have another."""
+"""Default weight of earlier epochs in the episode statistics."""
 
 
 def worst_episodes(alpha: float) -> str:
@@ -20,37 +20,36 @@ def worst_episodes(alpha: float) -> str:
 
 @dataclass(frozen=True)
 class TargetSettings:
-    """What every step of a constrained algorithm is to achieve."""
+    """What every step of a constrained algorithm aims at."""
 
     kind: Literal["feedback", "capped", "own"] = "feedback"
-    """feedback: as much as the measured episodes ask for; capped: the algorithm's own bound within a share of the trust
-    region; own: the algorithm's own bound, however much that takes."""
+    """`feedback` controls the measured share of violations. `capped` aims at the algorithm's own bound within a share
+    of the trust region, and `own` at that bound with the whole region."""
     share: Annotated[float, Range(above=0.0, at_most=1.0)] = 0.97
-    """Share of the trust region's radius that the constraints get."""
+    """Largest share of the trust region's radius that the constraints get."""
     timeout_relief: Annotated[float, Range(at_least=0.0, below=1.0)] = 0.25
-    """Part of that share that is given up when episodes run into the time limit."""
+    """Part of `share` that the constraints give up while episodes run into the time limit."""
     timeout_share: Positive = 0.1
-    """Share of episodes that time out from which on all of the relief is given."""
+    """Share of timed-out episodes at which the constraints give up all of `timeout_relief`."""
     timeout_limit: Annotated[float, Range(above=0.0, at_most=1.0)] | None = None
-    """Share of episodes that may run into the time limit, for tasks in which a time-out is a failure. It makes
-    time-outs a constraint of their own as long as no more than `timeout_share` time out, and relief begins above it."""
+    """Share of episodes that may run into the time limit, for tasks in which a time-out is a failure. Time-outs are
+    then a constraint while at most `timeout_share` of the episodes time out, and the relief starts above this limit."""
     smoothing: Annotated[float, Range(at_least=0.0, below=1.0)] = SMOOTHING
-    """Weight of earlier epochs in what is measured, from 0 up to but not 1."""
+    """Weight of earlier epochs in the measured shares and means: at least 0, and below 1."""
     gain: Fraction = 0.1
-    """Gain of the feedback's integral term, for each epoch; 0 leaves the proportional term alone."""
+    """Gain of the feedback's integral term per epoch. With 0 there is only the proportional term."""
     episodes: Annotated[int, Range(at_least=0, at_most=10**6)] = 1000
-    """Number of episodes of the certificate that shall succeed: feedback aims at so few violations. 0 aims at the
-    target probability itself."""
+    """Feedback aims at so few violations that a certificate with this number of episodes succeeds. 0 aims at the target
+    probability itself."""
     half_signal: NonNegative = 0.0
-    """Signal of a constraint's gradient (`CostSignal`, over the last measurements) for which feedback asks for half of
-    what it would ask for else; for more signal it asks for more, and for less, less. 0 asks for all, whatever the
-    signal."""
+    """Feedback asks for less where a constraint's gradient is noisy. At this signal (`CostSignal`, averaged over the
+    last measurements) it asks for half. 0 ignores the signal."""
 
     def __post_init__(self) -> None:
         inert = fields(self)[1:] if self.kind == "own" else fields(self)[-3:] if self.kind == "capped" else ()
         for name, default in ((field.name, field.default) for field in inert):
             if getattr(self, name) != default:
-                why = f"the target `{self.kind}` goes by the bound, not by feedback"
+                why = f"the target `{self.kind}` aims at the bound and has no feedback"
                 raise InertSetting(name, getattr(self, name), why)
         if self.timeout_limit is not None and self.timeout_limit >= self.timeout_share:
             raise BadSetting(

@@ -1,10 +1,10 @@
 """Time-outs, for tasks in which a time-out is a failure. A policy that stands still violates nothing.
 
-As a constraint: the share of episodes that the time limit ends is bounded beside what an algorithm bounds, by the same
-step. Its signal is 1 in the step that the time limit ends, and its critic predicts the probability of a time-out.
+As a constraint: the share of episodes that time out is bounded, in addition to the algorithm's own constraints. Its
+signal is 1 in the step in which the time limit ends an episode, and its critic predicts the probability of a time-out.
 
-As a waiver, for algorithms that pay for costs: the more episodes time out, the less costs are charged for. A policy
-that cannot reach its goal yet, or not any more, then learns how to.
+As a waiver, for algorithms with a penalty: the more episodes time out, the less costs are charged for. So a policy that
+cannot reach its goal learns to do so first.
 """
 
 from dataclasses import dataclass, replace
@@ -16,22 +16,22 @@ from ascpo.surrogates.evidence import Constraint, Evidence
 from ascpo.surrogates.weights import Weights
 
 _FEW, _MANY = 0.01, 0.1
-"""Shares of episodes that time out: up to the first nothing is waived, and from the second on all that can be."""
+"""Shares of episodes that time out. Below the first nothing is waived, and above the second the whole waiver."""
 
 
-def parked(timeout_rate: Float[Array, ""], few: float, many: float) -> Float[Array, ""]:
-    """From 0, while no more than a few time out, to 1, when many do."""
+def timeout_ramp(timeout_rate: Float[Array, ""], few: float, many: float) -> Float[Array, ""]:
+    """0 up to a rate of `few`, 1 from `many` on, and linear in between."""
     return jnp.clip((timeout_rate - few) / (many - few), 0.0, 1.0)
 
 
-def charged(timeout_rate: Float[Array, ""], waiver: float) -> Float[Array, ""]:
-    """The part of the price of costs that is not waived."""
-    return 1.0 - waiver * parked(timeout_rate, _FEW, _MANY)
+def charged_part(timeout_rate: Float[Array, ""], waiver: float) -> Float[Array, ""]:
+    """The part of the price of costs that is not waived, from 1 − waiver to 1."""
+    return 1.0 - waiver * timeout_ramp(timeout_rate, _FEW, _MANY)
 
 
 @dataclass(frozen=True)
 class WithTimeouts:
-    """An algorithm's constraints, and after them X = Σ ξ·A      c = Pr(time-out) − allowed."""
+    """An algorithm's constraints, followed by that of the time-outs: X = Σ ξ·A      c = Pr(time-out) − allowed."""
 
     constraint: Constraint
     allowed: float
@@ -39,7 +39,7 @@ class WithTimeouts:
     def surrogate(self, evidence: Evidence, weights: Weights) -> Float[Array, " m_and_1"]:
         own = self.constraint.surrogate(without_timeouts(evidence), weights)
         counts = evidence.step_weights
-        # Scenes are played again because costs violated a limit there, which says nothing about time-outs.
+        # Replayed scenes were chosen for their violations of limits, and say nothing about time-outs.
         fresh = weights if counts is None else replace(weights, scale=counts.reward)
         return jnp.append(own, evidence.per_episode(fresh.times(evidence.cost_advantage[..., -1:])))
 
@@ -53,7 +53,7 @@ class WithTimeouts:
 
 
 def without_timeouts(evidence: Evidence) -> Evidence:
-    """The evidence of the costs alone. Time-outs are the last of its signals."""
+    """The evidence without its last signal, the time-outs."""
     return replace(
         evidence,
         cost_advantage=evidence.cost_advantage[..., :-1],

@@ -1,4 +1,4 @@
-"""Importance weights: what the old policy did, as far as it says what a new one would."""
+"""Importance weights, clipped or not: they turn samples of the old policy into estimates for a new one."""
 
 from dataclasses import dataclass
 
@@ -8,29 +8,29 @@ from jaxtyping import Array, Float
 
 @dataclass(frozen=True)
 class RatioClip:
-    """ε of clipped surrogates (PPO): nothing is gained by ratios beyond 1 ± ε."""
+    """ε of clipped surrogates (PPO): ratios beyond 1 ± ε improve nothing further."""
 
     reward: float
-    """Of the reward's surrogate."""
+    """ε of the reward's surrogate."""
     cost: float | None = None
-    """Of what costs add to the loss; None leaves that unclipped."""
+    """ε of the costs' part of the loss. None leaves that part unclipped."""
     optimistic_costs: bool = False
-    """Whether the smaller of the clipped and the unclipped cost counts, instead of the larger."""
+    """Use the smaller of the clipped and the unclipped cost, instead of the larger."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """ξ = π(a|ŝ) / πⱼ(a|ŝ), by which what the old policy did says what the new one would.
+    """ξ = π(a|ŝ) / πⱼ(a|ŝ), the ratio of the new policy's probability of an action to the old one's.
 
-    With `clip` the estimate of a quantity that shall fall is pessimistic: max(ξz, clip(ξ, 1 − ε, 1 + ε)·z). Ratios
-    beyond the clip can promise nothing more. An `optimistic` one takes the smaller of the two.
+    With `clip`, the estimate of a quantity to minimise is pessimistic: max(ξz, clip(ξ, 1 − ε, 1 + ε)·z). Then ratios
+    beyond 1 ± ε improve nothing further. With `optimistic`, it is the smaller of the two.
     """
 
     ratio: Float[Array, "time env"]
     clip: float | None = None
     optimistic: bool = False
     scale: Float[Array, "time env"] | None = None
-    """What every step counts, where scenes are played again. None where all count 1."""
+    """The weight of every step, if scenes are replayed. None if all weights are 1."""
 
     def times(self, z: Float[Array, "time env *k"]) -> Float[Array, "time env *k"]:
         """ξz."""

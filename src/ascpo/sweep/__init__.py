@@ -1,1 +1,1 @@
-"""Many trainings: what to train, where its files are kept, what trains it, and how far it is."""
+"""Sweeps: many trainings, with jobs, executors, progress, and the store of their runs."""

@@ -1,9 +1,8 @@
-"""Which machine trains a run, for file systems whose locks do not reach other machines.
+"""Claims: which machine trains a run, for shared file systems without locks between machines.
 
-A claim is a file in the run's directory that its worker touches every few seconds. A claim of this machine counts only
-as long as the lock of the run is held, which ends with its process. A claim of another machine counts until it has not
-been touched for a minute. A worker that finds somebody else's claim in the place of its own ends at once and writes
-nothing more.
+A claim is a file in the run's directory that its worker touches every few seconds. A claim of this machine is valid
+while the lock of the run is held, which ends with its process. A claim of another machine is valid until it has not
+been touched for a minute. A worker that finds its claim replaced exits at once, and writes nothing more.
 """
 
 import contextlib
@@ -23,23 +22,23 @@ from ascpo.runs.links import refuse_links
 
 _HEARTBEAT = 5.0
 STALE = 60.0
-"""Seconds after which a claim that nobody touches is void."""
-_PATIENCE = 90.0
-"""Seconds that a worker waits for the claim of another one to become void."""
+"""Seconds after which a claim that is not touched expires."""
+_CLAIM_TIMEOUT = 90.0
+"""Seconds that a worker waits for the claim of another one to expire."""
 LOST_CLAIM = 75
 """The exit status of a worker that has lost its claim."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A worker's word that it trains a run."""
+    """The claim of a worker on a run."""
 
     host: str
     token: str
 
     @staticmethod
     def of(directory: Path) -> "Claim | None":
-        """The claim on a run, if its worker still touches it."""
+        """The valid claim on a run, if there is one."""
         file = _file(directory)
         try:
             content = json.loads(file.read_text())
@@ -51,7 +50,7 @@ class Claim:
 
 @contextlib.contextmanager
 def claimed(directories: Sequence[Path]) -> Iterator[None]:
-    """Claim runs, wait until nobody else does, and keep the claims alive."""
+    """Claim runs, wait for earlier claims to end, and keep the claims alive."""
     mine = Claim(socket.gethostname(), uuid.uuid4().hex)
     for directory in directories:
         directory.mkdir(parents=True, exist_ok=True)
@@ -69,7 +68,7 @@ def claimed(directories: Sequence[Path]) -> Iterator[None]:
 
 
 def _take(directory: Path, mine: Claim) -> None:
-    end = time.monotonic() + _PATIENCE
+    end = time.monotonic() + _CLAIM_TIMEOUT
     while not _write(directory, mine):
         if (other := Claim.of(directory)) is None or other.host == mine.host:
             _replace(directory, mine)
@@ -80,7 +79,7 @@ def _take(directory: Path, mine: Claim) -> None:
 
 
 def _write(directory: Path, mine: Claim) -> bool:
-    """Write a claim, if there is none. The file appears whole or not at all."""
+    """Write a claim atomically, if there is none."""
     part = directory / f".claim-{mine.token}"
     part.write_text(json.dumps({"host": mine.host, "token": mine.token}))
     try:
@@ -93,7 +92,7 @@ def _write(directory: Path, mine: Claim) -> bool:
 
 
 def _replace(directory: Path, mine: Claim) -> None:
-    """Replace a claim that is void. Of two workers that do so at the same moment one is told."""
+    """Replace an expired claim. If two workers do so at the same time, one of them gets an error."""
     refuse_links(_file(directory))
     before = Claim.of(directory)
     write_whole(_file(directory), json.dumps({"host": mine.host, "token": mine.token}))

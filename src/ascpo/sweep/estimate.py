@@ -1,9 +1,9 @@
-"""How long trainings take: as long as others did, or else by a rule of thumb.
+"""Estimates of training times, from finished runs or by a rule of thumb.
 
 The rule: the steps of an epoch at the robot's speed, and a second and a half for learning (three seconds for algorithms
 that take clipped steps), measured on two cores of an Intel Xeon at 2.5 GHz with epochs of 30 × 1000 steps. A GPU takes
 a thirtieth of that for each run of a batch, measured on an H200 with six batches of three to 32 runs at the same time.
-Where the rule was wrong for some environments, it is corrected by as much for the others on the same engine.
+If finished runs differ from the rule, the same correction applies to other environments on the same engine.
 """
 
 import contextlib
@@ -22,23 +22,24 @@ _LEARNING, _CLIPPED_LEARNING = 1.5, 3.0
 _STEPS = 30_000
 """Steps of the epoch in which learning takes these seconds."""
 _GPU = 1 / 30
-"""Part of the rule's seconds that a run in a batch on a GPU takes."""
+"""Time of a run in a batch on a GPU, as a part of that of the rule."""
 _UNKNOWN_SPEED = 5e3
 """Steps per second of an environment that is no suite."""
 RULE = "estimated from the speed of finished runs, or by a rule of thumb for two cores at 2.5 GHz"
 
 
 class Estimate:
-    """Seconds of trainings, from the finished epochs of the runs in a directory, and of those that it hears of."""
+    """Training times, learned from the finished epochs of runs."""
 
     def __init__(self, folder: Path) -> None:
         self._known: dict[tuple[str, ...], dict[Path, float]] = defaultdict(dict)
-        """Run → what it takes of the rule's time, for the same engine, environment and algorithm, then for more."""
+        """Key → run → ratio of its time to that of the rule. Keys are from specific (engine, environment, algorithm) to
+        general (engine)."""
         for timing in sorted(folder.glob("*/timing.csv")):
             self.learn(RunDirectory(timing.parent))
 
     def learn(self, run: RunDirectory) -> None:
-        """Hear how long the epochs of a run took so far."""
+        """Learn from the epochs of a run so far."""
         with contextlib.suppress(ValueError, OSError):
             if (seconds := epoch_seconds(run)) is not None:
                 config = run.config()
@@ -46,7 +47,7 @@ class Estimate:
                     self._known[key][run.path] = seconds / _steps(config) / _rule(config)
 
     def seconds(self, config: Config, epochs: int | None = None) -> float:
-        """Of so many epochs, or of a whole training."""
+        """Seconds of so many epochs, or of a whole training."""
         known = next((self._known[key] for key in _keys(config) if key in self._known), {})
         correction = float(np.median(list(known.values()))) if known else 1.0
         return (config.epochs if epochs is None else epochs) * _steps(config) * _rule(config) * correction
@@ -60,7 +61,7 @@ def _rule(config: Config) -> float:
 
 
 def _steps(config: Config) -> int:
-    """Of an epoch."""
+    """Steps of an epoch."""
     return config.settings.num_envs * config.settings.horizon
 
 

@@ -1,9 +1,9 @@
-"""Which episodes are played with a policy after its training, and which files keep them."""
+"""Evaluations of a sweep's policies: which episodes are played after a training, and in which files they are kept."""
 
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,21 +11,22 @@ from ascpo.evaluation.kept import check_kept
 from ascpo.runs.directory import RunDirectory
 from ascpo.runs.files import BadFile
 from ascpo.runs.sealed import read_sealed, write_sealed
+from ascpo.runs.serialization import Plain
 from ascpo.runs.tables import read_table
 from ascpo.seeding import LATEST, SCHEMES, EpisodeId, Version
 
 
 @dataclass(frozen=True)
 class HeldOutEpisodes:
-    """Episodes that no training has seen.
+    """Held-out episodes.
 
     Their number is fixed before the first step, from the length of episodes at the end of training. A limit on the
-    number of steps would drop the long episodes.
+    number of steps would be biased against long episodes.
     """
 
     steps: int
     episodes: int = 0
-    """0: as many as `steps` steps hold."""
+    """Number of episodes. 0 means as many as fit into `steps`."""
     seed: int = 0
     """The seed of their scenes."""
     file: ClassVar = "episodes-sampled.csv"
@@ -37,7 +38,7 @@ class HeldOutEpisodes:
         return max(1, math.ceil(self.steps / max(length, 1.0)))
 
     def kept(self, run: RunDirectory) -> tuple[int, str | None]:
-        """How many episodes are kept, and the digest of their policy. Damaged ones do not count."""
+        """The number of kept episodes, and the digest of their policy. Damaged files count as none."""
         try:
             about = _read(run.path / "evaluation.json")
             check_kept(run.path, self.file)
@@ -48,7 +49,7 @@ class HeldOutEpisodes:
         return episodes, about.get("policy")
 
     def play(self, run: RunDirectory, env: str, threads: int = 0) -> None:
-        """Play them in the environment of the job, which the user named."""
+        """Play the episodes in the environment of the job."""
         from ascpo.evaluation.evaluate import evaluate_run
 
         evaluate_run(run.path, self.count(run), env=env, threads=threads, seed=self.seed)
@@ -75,7 +76,7 @@ class FixedStarts:
         return [starts[i % self.starts] for i in range(self.episodes)]
 
     def play(self, run: RunDirectory, env: str, threads: int = 0) -> None:
-        """Play them in the environment of the job, which the user named."""
+        """Play the episodes in the environment of the job."""
         from ascpo.runs.environment import open_engine
         from ascpo.runs.episodes import play
         from ascpo.runs.trained_policy import read_policy
@@ -96,7 +97,7 @@ Evaluation = HeldOutEpisodes | FixedStarts
 
 
 def is_evaluated(run: RunDirectory, evaluation: Evaluation | None) -> bool:
-    """Whether enough episodes of the policy that is handed out are kept."""
+    """Whether enough episodes of the run's policy are kept."""
     if evaluation is None:
         return True
     episodes, digest = evaluation.kept(run)
@@ -110,7 +111,7 @@ def is_evaluated(run: RunDirectory, evaluation: Evaluation | None) -> bool:
 
 
 def episode_costs(run: RunDirectory) -> np.ndarray | None:
-    """The cost of every held-out episode, summed over constraints. None if no episode is kept."""
+    """The cost of every held-out episode, summed over constraints. None if there are no episodes."""
     file = run.path / HeldOutEpisodes.file
     if not file.exists():
         return None
@@ -124,6 +125,6 @@ def costs_by_start(run: RunDirectory) -> dict[int, np.ndarray] | None:
     return {int(start): np.array(costs, float) for start, costs in found.items()} if found else None
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read(file: Path) -> Plain:
     kind = "starts" if file.name == FixedStarts.file else "evaluation"
     return read_sealed(file, kind).content if file.exists() else {}

@@ -5,13 +5,14 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import tyro
 
 from ascpo.algorithms.presets import PresetName
 from ascpo.ranges import Range
-from ascpo.runs.config import Config, acting_settings, configure, refuse_unknown
+from ascpo.runs.composition import acting_settings, refuse_unknown
+from ascpo.runs.config import Config, configure
 from ascpo.runs.directory import check_name
 from ascpo.runs.environment import engine_name, name_of
 from ascpo.runs.files import reading
@@ -46,7 +47,7 @@ class Grid:
     """A setting that takes several values: --vary trust_region.delta 0.01 0.02. May be given more than once."""
 
     def configs(self) -> list[tuple[str, Config]]:
-        """The configs of the grid, each with the name of its run's directory."""
+        """The configs of the grid, with the names of their directories."""
         lists = (self.env, self.algo, self.preset)
         if not all(lists):
             raise BadSetting("A grid needs at least one environment, one algorithm and one preset.")
@@ -78,14 +79,14 @@ class Grid:
                 yield "-".join([stem, *map(_letters, labels), f"seed{seed}"]), config
 
     def _refuse_unused(self, found: Mapping[str, Config]) -> None:
-        """A setting that acts on none of the algorithms is a mistake."""
+        """Raise an error for a setting that acts on none of the algorithms."""
         typed = read_overrides([*self.set, *("=".join(_axis(words)[:2]) for words in self.vary)])
         env = name_of(self.env[0])
         acting = {algo: flat(acting_settings(env, algo, nested(typed, algo))) for algo in self.algo}
         for name in typed:
             if not any(_acts(name, algo, acting[algo]) for algo in self.algo):
                 first = next(iter(found.values()))
-                # It says why.
+                # This raises the error that says why.
                 alone: Plain = nested({name: typed[name]}, first.algo)
                 configure(first.env, first.algo, **alone)
                 raise BadSetting(f"{name} acts on none of these algorithms: {', '.join(self.algo)}.")
@@ -108,7 +109,7 @@ def grids_in(file: Path) -> list[Grid]:
 
 
 def _as_typed(table: Plain) -> Plain:
-    """A grid's table as the command line has it: one value is a list of one, and settings are words."""
+    """A TOML table in the form of the command line: single values become lists, and settings text."""
     plain: Plain = {}
     for name, value in table.items():
         plain[name] = [value] if name in ("env", "algo", "preset") and isinstance(value, str) else value
@@ -122,7 +123,7 @@ def _as_typed(table: Plain) -> Plain:
     return plain
 
 
-def _table(name: str, value: object) -> dict[str, Any]:
+def _table(name: str, value: object) -> Plain:
     if not isinstance(value, dict):
         raise BadSetting(f"{name} is a table of settings and their values: {name} = {{horizon = 500}}.")
     return value

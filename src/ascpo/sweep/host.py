@@ -1,6 +1,7 @@
-"""One of several machines that train one policy: `python -m ascpo.sweep.host`.
+"""The process on one of several machines that train one policy: `python -m ascpo.sweep.host`.
 
-The first line of its standard input says as JSON which one it is. The rest is a lifeline, as of `ascpo.sweep.worker`.
+The first line of its standard input is its part of the training as JSON. The rest is a lifeline, as in
+`ascpo.sweep.worker`.
 """
 
 import json
@@ -12,17 +13,17 @@ from ascpo.sweep.worker import read_line, watch_lifeline
 
 
 def main() -> None:
-    told = json.loads(read_line())
+    plan = json.loads(read_line())
     threading.Thread(target=watch_lifeline, daemon=True).start()
     from ascpo.runs import multihost
 
     try:
-        multihost.join(told["coordinator"], told["processes"], told["number"])
-        if told["resume"]:
-            multihost.resume(f"{told['out']}/{told['name']}", total_steps=told["total_steps"], trust_env=True)
+        multihost.join(plan["coordinator"], plan["processes"], plan["number"])
+        if plan["resume"]:
+            multihost.resume(f"{plan['out']}/{plan['name']}", total_steps=plan["total_steps"], trust_env=True)
         else:
-            own = {name: told[name] for name in ("out", "name", "total_steps", "seed", "preset", "engine")}
-            multihost.train(told["env"], told["algo"], **own, **told["settings"])
+            own = {name: plan[name] for name in ("out", "name", "total_steps", "seed", "preset", "engine")}
+            multihost.train(plan["env"], plan["algo"], **own, **plan["settings"])
     except Exception as error:
         # For the log: the error may be that of a machine that nobody sees.
         traceback.print_exc()

@@ -1,7 +1,7 @@
-"""Start one training on several machines, with Ray, with SLURM, or as processes of this machine.
+"""One training on several machines, with Ray, with SLURM, or as processes of this machine.
 
-All machines work in lock-step, so if one is lost the others are stopped. Then all of them start again from the last
-checkpoint, at most three times in a row without a new epoch.
+All machines work in lock-step. If one is lost, the others are stopped, and all start again from the last checkpoint, at
+most three times in a row without a new epoch.
 """
 
 import json
@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeAlias
 
 from ascpo.runs.directory import RunDirectory
 from ascpo.runs.serialization import BadSetting, Plain
@@ -38,7 +39,7 @@ class HostsRun:
     preset: str | None
     settings: Plain
 
-    def told(self, coordinator: str, processes: int, number: int, resume: bool) -> Plain:
+    def plan_for(self, coordinator: str, processes: int, number: int, resume: bool) -> Plain:
         return asdict(self) | {
             "coordinator": coordinator,
             "processes": processes,
@@ -47,12 +48,14 @@ class HostsRun:
         }
 
 
+Reference: TypeAlias = Any
+"""The reference to a result of Ray."""
 Start = Callable[[HostsRun, bool], Sequence[End]]
-"""Trains on all machines until they have ended, and says how each of them did. The flag says whether to resume."""
+"""Trains on all machines, and returns the end of each. The flag says whether to resume."""
 
 
 def train_on_hosts(run: HostsRun, start: Start, say: Callable[[str], None]) -> None:
-    """Train to the end, whatever is lost on the way."""
+    """Train to the end, with new starts when machines are lost."""
     directory = RunDirectory(Path(run.out) / run.name)
     losses, before = 0, epochs_done(directory)
     while True:
@@ -60,7 +63,7 @@ def train_on_hosts(run: HostsRun, start: Start, say: Callable[[str], None]) -> N
         errors = [end for end in ends if end.error]
         if not errors:
             return
-        # Those that were stopped with the others say nothing new.
+        # Machines that were stopped because of another one are not the cause.
         failed = [end for end in errors if not end.lost]
         if failed:
             raise BadSetting(failed[0].error)
@@ -71,10 +74,10 @@ def train_on_hosts(run: HostsRun, start: Start, say: Callable[[str], None]) -> N
         say(f"{errors[0].error}. All machines start again after epoch {now}.")
 
 
-def host_here(told: Plain, log: str) -> End:
-    """Be one of the machines: start the process that trains, and wait for it."""
+def host_here(plan: Plain, log: str) -> End:
+    """Start the process for one of the machines here, and wait for it."""
     Path(log).parent.mkdir(parents=True, exist_ok=True)
-    process = start_host(told, log)
+    process = start_host(plan, log)
     try:
         while process.poll() is None:
             time.sleep(0.1)
@@ -85,7 +88,7 @@ def host_here(told: Plain, log: str) -> End:
     return end_of_host(process.returncode, log)
 
 
-def start_host(told: Plain, log: str) -> "subprocess.Popen[bytes]":
+def start_host(plan: Plain, log: str) -> "subprocess.Popen[bytes]":
     with Path(log).open("ab") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "ascpo.sweep.host"],
@@ -95,7 +98,7 @@ def start_host(told: Plain, log: str) -> "subprocess.Popen[bytes]":
             process_group=0,
         )
     assert process.stdin is not None
-    process.stdin.write(json.dumps(told).encode() + b"\n")
+    process.stdin.write(json.dumps(plan).encode() + b"\n")
     process.stdin.flush()
     return process
 
@@ -112,17 +115,17 @@ def end_of_host(code: int, log: str) -> End:
 
 @dataclass(frozen=True)
 class LocalHosts:
-    """Processes of this machine that stand for machines."""
+    """Uses processes of this machine in place of machines."""
 
     hosts: int
 
     def __call__(self, run: HostsRun, resume: bool) -> list[End]:
         address, logs = f"localhost:{_free_port()}", _logs(run, self.hosts)
-        processes = [start_host(run.told(address, self.hosts, i, resume), logs[i]) for i in range(self.hosts)]
+        processes = [start_host(run.plan_for(address, self.hosts, i, resume), logs[i]) for i in range(self.hosts)]
         try:
             while all(process.poll() is None for process in processes):
                 time.sleep(0.1)
-            # One that has ended well waits for nobody, and the others are about to end as well.
+            # If one has ended well, the others are about to end, too.
             while all(process.poll() in (None, 0) for process in processes) and any(
                 process.poll() is None for process in processes
             ):
@@ -150,20 +153,20 @@ class RayHosts:
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
         bundle: dict[str, float] = {"CPU": self.resources.cores or 1, "GPU": self.resources.gpus}
-        group: Any = placement_group([bundle] * self.hosts, strategy="STRICT_SPREAD")
+        group = placement_group([bundle] * self.hosts, strategy="STRICT_SPREAD")
         if not group.wait(600):
             remove_placement_group(group)
             raise BadSetting(f"Ray has not had {self.hosts} machines with {bundle} within ten minutes.")
         try:
 
-            def on(host: int, function: Callable[..., Any], *arguments: object) -> Any:
+            def on(host: int, function: Callable[..., object], *arguments: object) -> Reference:
                 where = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=host)
                 how = {"num_cpus": bundle["CPU"], "num_gpus": bundle["GPU"], "max_retries": 0}
                 return ray.remote(function).options(scheduling_strategy=where, **how).remote(*arguments)
 
             address, logs = ray.get(on(0, _address)), _logs(run, self.hosts)
-            told = [run.told(address, self.hosts, i, resume) for i in range(self.hosts)]
-            refs = [on(i, _ray_host, told[i], logs[i]) for i in range(self.hosts)]
+            plans = [run.plan_for(address, self.hosts, i, resume) for i in range(self.hosts)]
+            refs = [on(i, _ray_host, plans[i], logs[i]) for i in range(self.hosts)]
             return _ends(ray, refs)
         finally:
             remove_placement_group(group)
@@ -200,21 +203,21 @@ def _slurm_host(run: HostsRun, logs: list[str], resume: bool) -> End:
     import submitit
 
     job = submitit.JobEnvironment()
-    # All machines know the number of the job, and so the port.
+    # The port is derived from the number of the job, which all machines know.
     address = f"{job.hostnames[0]}:{_FIRST_PORT + int(job.raw_job_id) % _PORTS}"
-    return host_here(run.told(address, job.num_tasks, job.global_rank, resume), logs[job.global_rank])
+    return host_here(run.plan_for(address, job.num_tasks, job.global_rank, resume), logs[job.global_rank])
 
 
-def _ray_host(told: Plain, log: str) -> End:
-    from ascpo.sweep.executors.ray import heed_cancellation
+def _ray_host(plan: Plain, log: str) -> End:
+    from ascpo.sweep.executors.ray import restore_interrupts
 
-    heed_cancellation()
-    return host_here(told, log)
+    restore_interrupts()
+    return host_here(plan, log)
 
 
-def _ends(ray: Any, refs: list[Any]) -> list[End]:
-    """How tasks have ended. When one of them fails, the others are stopped."""
-    ends: dict[Any, End] = {}
+def _ends(ray: ModuleType, refs: list[Reference]) -> list[End]:
+    """The ends of the tasks. When one fails, the others are cancelled."""
+    ends: dict[Reference, End] = {}
     while len(ends) < len(refs):
         ready, _ = ray.wait([ref for ref in refs if ref not in ends], num_returns=1)
         for ref in ready:

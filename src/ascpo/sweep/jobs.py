@@ -1,4 +1,4 @@
-"""A job: one run to train and evaluate. A batch: jobs that train in one engine."""
+"""Jobs, which are runs to train and evaluate, and batches of jobs that train in one engine."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -15,7 +15,7 @@ from ascpo.sweep.store import epochs_done, handed_out
 
 @dataclass(frozen=True)
 class Job:
-    """What to train, where to keep it, and which episodes to play with the policy."""
+    """A run to train and evaluate, and its directory."""
 
     config: Config
     directory: Path
@@ -36,13 +36,13 @@ class Job:
 
     @property
     def config_to_train(self) -> Config:
-        """The config. A run that exists keeps the version of the seeding with which it started."""
+        """The config. An existing run keeps its version of the seeding."""
         if not self.run.config_file.exists():
             return self.config
         return replace(self.config, seeding=self.run.config().seeding)
 
     def check(self) -> None:
-        """Refuse a run that was trained with other settings."""
+        """Raise an error if the run was trained with other settings."""
         wanted_config = self.config_to_train
         if not self.run.config_file.exists() or (found := self.run.config()).fingerprint == wanted_config.fingerprint:
             return
@@ -53,7 +53,7 @@ class Job:
         )
 
     def is_trained(self) -> bool:
-        """Every epoch is done and the policy is handed out. Where only the tables were kept, the tables count."""
+        """Whether all epochs are done and the policy is handed out. If only tables were kept, they decide."""
         if self.epochs_left or not self.run.config_file.exists():
             return False
         expected = (self.config.epochs, self.config.hand_out)
@@ -73,7 +73,7 @@ class Job:
             return True
 
     def to_data(self) -> list[object]:
-        """Plain data, for a process or a machine that gets the job as JSON."""
+        """Plain data for JSON."""
         evaluation = asdict(self.evaluation) if self.evaluation else None
         return [self.config.plain(), str(self.directory), evaluation, self.checkpoint_every]
 
@@ -85,17 +85,17 @@ class Job:
 
 
 def learned_steps(config: Config) -> int:
-    """The steps of the window that cost critics learn from, which are most of a run's memory and disk."""
+    """The steps of the window of the cost critics, which take most of a run's memory and disk."""
     window = config.settings.cost_fit.window if config.algorithm().cost_critics else 1
     return config.settings.num_envs * config.settings.horizon * window
 
 
 Batch = tuple[Job, ...]
-"""Jobs that are trained in one engine. A job alone is a batch of one."""
+"""Jobs that are trained in one engine. A single job is a batch of one."""
 
 
 def can_share_engine(jobs: Sequence[Job]) -> bool:
-    """Whether one engine can train all of them. A job that only lacks its evaluation needs no engine."""
+    """Whether one engine can train these jobs. A job that only lacks its evaluation needs no engine."""
     from ascpo.runs.trainer import check_can_share
 
     if any(job.is_trained() for job in jobs):
@@ -110,7 +110,7 @@ def can_share_engine(jobs: Sequence[Job]) -> bool:
 def run_batch(
     batch: Batch, *, threads: int = 0, display: bool = False, on_epoch: Callable[[], None] | None = None
 ) -> None:
-    """Train and evaluate what is missing of a batch, in this process. Runs that were stopped resume."""
+    """Train and evaluate what is missing of a batch, in this process. Existing runs are resumed."""
     from ascpo.runs.active_run import Run
     from ascpo.runs.api import Options, relaunch
     from ascpo.runs.environment import is_suite

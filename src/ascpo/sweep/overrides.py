@@ -2,14 +2,13 @@
 
 import ast
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ascpo.algorithms import ALGORITHMS
 from ascpo.ranges import shown
 from ascpo.runs.serialization import BadSetting, unflat
 
-Overrides = Mapping[str, Any]
-"""Settings by name. The name of a group or of an algorithm comes before it, with a dot."""
+Overrides = Mapping[str, object]
+"""Settings by name, with the name of a group or of an algorithm as a prefix."""
 
 
 def read_overrides(typed: Iterable[str]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What a sweep is going to cost, before it begins."""
+"""The plan of a sweep: its runs, time and disk space, before it starts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from ascpo.sweep.scheduler import BatchSizes
 from ascpo.sweep.store import is_finished
 
 _BYTES_PER_STEP = 75
-"""Of a checkpoint, for each step of the window on which the cost critics are fitted: measured with Point."""
+"""Size of a checkpoint for each step of the window of the cost critics, measured with Point."""
 _CHECKPOINTS = 2
 LONG = 3600.0
-"""Seconds of a sweep that is asked about before it begins."""
+"""A sweep that takes more seconds needs a confirmation."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class SweepPlan:
     runs: int
     done: int
     batches: int
-    """Of the runs that are not done."""
+    """Number of batches of the runs that are not done."""
     on_gpu: int
-    """Batches among them that MJX simulates."""
+    """Number of these batches that use MJX."""
     seconds: float
-    """Of all trainings, one after another."""
+    """Seconds of all trainings, one after another."""
     side_by_side: int
     bytes: float
 
@@ -67,7 +67,7 @@ def plan_of(jobs: Sequence[Job], executor: Executor, sizes: BatchSizes, out: Pat
 
 
 def _count_batches(jobs: Sequence[Job], sizes: BatchSizes) -> dict[bool, int]:
-    """How many batches they make, with a GPU and without one. Runs of one kind can share an engine."""
+    """The number of batches, with a GPU (True) and without one. Runs of one kind can share an engine."""
     kinds: dict[tuple[object, ...], list[Job]] = {}
     for job in jobs:
         kinds.setdefault(tuple(job.config.of_engine.values()), []).append(job)
@@ -78,7 +78,7 @@ def _count_batches(jobs: Sequence[Job], sizes: BatchSizes) -> dict[bool, int]:
 
 
 def _size_of_finished(out: Path) -> float:
-    """Bytes of the median run that is finished. 0 if there is none."""
+    """Median size of the finished runs, in bytes. 0 if there are none."""
     runs = [file.parent for file in out.glob("*/config.json")]
     sizes = [
         sum(path.stat().st_size for path in run.rglob("*") if path.is_file())

@@ -1,4 +1,4 @@
-"""The progress of a sweep on the console, a line for each event: which job of how many, and how long the rest takes."""
+"""The progress of a sweep as lines: an event of a job, and the remaining time."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ class ConsoleProgress:
         self._console = console or Console(highlight=False, soft_wrap=True)
         self._estimate = estimate
         self._epochs = {job: job.epochs_left for job in jobs}
-        """Of the jobs that have not ended."""
+        """Epochs that are left, of the jobs that have not ended."""
         self._slots, self._total = slots, len(jobs)
         self._number: dict[Job, int] = {}
         self._running: dict[Batch, None] = {}

@@ -1,11 +1,11 @@
-"""Run many jobs: those that are missing and those that were stopped. Other processes may work in the same store.
+"""The scheduler of a sweep: it runs all jobs that are not done. Other processes may work in the same store.
 
-A job that fails is reported, and the others continue. A batch that fails is split into halves, and these again, down to
-single jobs. So only the bad job fails, and the others lose hardly more than the epoch in which it failed. Whatever
-stops a sweep, the same call resumes it.
+A failed job is reported, and the others continue. A failed batch is split into halves, down to single jobs, so that
+only the bad job fails, and the others lose little more than the epoch in which it failed. A sweep that was stopped is
+resumed by the same call.
 
-A batch whose worker is lost is submitted again, as long as it makes progress: three times in a row without a new epoch
-count as a failure.
+A batch whose worker is lost is submitted again while it makes progress. Three losses in a row without a new epoch count
+as a failure.
 """
 
 import signal
@@ -22,12 +22,12 @@ from ascpo.sweep.jobs import Batch, Job, can_share_engine
 from ascpo.sweep.store import failure_file
 
 _MOST_LOSSES = 3
-"""Times that a batch may lose its worker without a new epoch."""
+"""Number of losses of a worker in a row, without a new epoch, that count as a failure."""
 
 
 @dataclass(frozen=True)
 class BatchSizes:
-    """The most runs of a batch."""
+    """Largest numbers of runs of a batch."""
 
     host: int = 1
     accelerator: int = 1
@@ -36,7 +36,7 @@ class BatchSizes:
         return self.accelerator if needs_gpu(job) else self.host
 
     def at_most(self, executor: Executor) -> "BatchSizes":
-        """As far as its GPUs have room."""
+        """The sizes within the limit of an executor."""
         return replace(self, accelerator=min(self.accelerator, executor.most_runs))
 
 
@@ -46,18 +46,18 @@ TOGETHER = BatchSizes(UNLIMITED, UNLIMITED)
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended."""
+    """The outcome of a job."""
 
     job: Job
     status: Literal["trained", "present", "failed"]
-    """`present`: it was finished before the sweep."""
+    """`present` if it was finished before the sweep."""
     seconds: float = 0.0
     error: str = ""
 
 
 @runtime_checkable
 class Progress(Protocol):
-    """Hears what happens in a sweep."""
+    """Gets the events of a sweep."""
 
     def start(self, batch: Batch) -> None: ...
 
@@ -83,19 +83,19 @@ def run_sweep(
     progress: Progress,
     *,
     batches: BatchSizes = ALONE,
-    is_to_stop: Callable[[], bool] = lambda: False,
+    stop_requested: Callable[[], bool] = lambda: False,
     patience: float = 60.0,
     pause: float = 0.2,
 ) -> list[Outcome]:
-    """Run all jobs. Those that can share an engine are trained in batches of these sizes.
+    """Run all jobs, in batches of these sizes where jobs can share an engine.
 
-    It stops as soon as `is_to_stop`. When nothing else is left, it waits `patience` seconds for jobs that another
+    It stops when `stop_requested` returns True. At the end it waits up to `patience` seconds for jobs that another
     process trains.
     """
     queue, tasks = _Queue(jobs, batches.at_most(executor), patience), Tasks(executor, progress.lose)
     try:
         while True:
-            if is_to_stop():
+            if stop_requested():
                 raise Stopped(signal.SIGTERM)
             chosen: list[Batch] = []
             while tasks.running + len(chosen) < executor.slots and (
@@ -103,7 +103,7 @@ def run_sweep(
             ):
                 progress.start(batch)
                 chosen.append(batch)
-                # An executor with a queue gets all batches at once, any other each of them when it is free.
+                # An executor with its own queue gets all batches together, any other one at a time.
                 if executor.slots < UNLIMITED:
                     tasks.submit([chosen.pop()])
             tasks.submit(chosen)
@@ -126,13 +126,13 @@ def run_sweep(
 
 
 class Tasks:
-    """Batches in the hands of an executor."""
+    """The batches that an executor trains."""
 
     def __init__(self, executor: Executor, on_loss: Callable[[Batch, str], None]) -> None:
         self._executor, self._on_loss = executor, on_loss
         self._running: dict[int, tuple[Batch, float]] = {}
         self._losses: dict[Batch, tuple[int, int]] = {}
-        """How often a batch was lost in a row, and the epochs that were left then."""
+        """For each batch, its losses in a row, and the epochs that were left then."""
 
     @property
     def running(self) -> int:
@@ -145,7 +145,7 @@ class Tasks:
             self._running |= {task: (batch, began) for task, batch in zip(numbers, batches, strict=True)}
 
     def poll(self) -> list[tuple[Batch, str, float]]:
-        """The batches that have ended, each with its error and its seconds. Lost ones are submitted again."""
+        """The batches that have ended, with their errors and seconds. Lost ones are submitted again."""
         found: list[tuple[Batch, str, float]] = []
         again: list[Batch] = []
         for task, end in self._executor.poll().items():
@@ -182,7 +182,7 @@ def _sentence(end: End) -> str:
 
 
 class _Queue:
-    """Jobs that wait, and outcomes of those that do not. Jobs that another process trains come last."""
+    """Waiting jobs, and the outcomes of ended ones. Jobs that another process trains come last."""
 
     def __init__(self, jobs: Sequence[Job], batches: BatchSizes, patience: float) -> None:
         self.outcomes: list[Outcome] = []
@@ -248,7 +248,7 @@ class _Queue:
         return found
 
     def _state(self, job: Job) -> Literal["ready", "busy", "over"]:
-        """A job that is done or has other settings than its run is over, and is recorded."""
+        """The state of a job. If it is done, or its run has other settings, its outcome is recorded."""
         try:
             job.check()
         except ValueError as error:
@@ -266,7 +266,7 @@ class _Queue:
         self._jobs.clear()
 
     def _record(self, outcome: Outcome) -> Outcome:
-        """Remember an outcome. The store keeps the reason of a failure until the run succeeds."""
+        """Record an outcome. The store keeps the reason of a failure until the run succeeds."""
         self.outcomes.append(outcome)
         file = failure_file(outcome.job.run)
         if outcome.status == "failed":

@@ -10,7 +10,7 @@ _MOST_SEEDS = 1000
 def seeds_of(text: str) -> list[int]:
     """The seeds of `--seeds`."""
     try:
-        # Python reads the digits of every script, and people do not.
+        # `int` accepts the digits of every script, which is not intended.
         parts = [[int(end) for end in part.split("..")] for part in text.split(",")] if text.isascii() else []
     except ValueError:
         parts = []

@@ -1,4 +1,4 @@
-"""Where runs are kept, and which of them are finished."""
+"""The store of a sweep: the directories of its runs, and which of them are finished."""
 
 import math
 import re
@@ -12,7 +12,7 @@ from ascpo.runs.source import HandOut, source_of
 
 @dataclass(frozen=True)
 class Store:
-    """A directory of runs. Each run has a directory of its own, and runs that differ in their seed are NAME-seedN."""
+    """A directory of runs. Runs that differ only in their seed have the directories NAME-seedN."""
 
     path: Path
 
@@ -55,7 +55,7 @@ def is_finished(run: RunDirectory) -> bool:
 
 
 def handed_out(run: RunDirectory) -> tuple[int, HandOut]:
-    """The epochs after which the policy was saved that a run hands out, and which one it is. 0 if there is none."""
+    """The epochs of the policy that a run hands out, and its kind. 0 if there is none."""
     try:
         about = read_arrays(run.policy).about
         return int(about["epochs"]), source_of(about).kind

@@ -1,7 +1,7 @@
-"""How busy the machine that drives a sweep is over time: its cores and its GPUs, a row every few seconds.
+"""Utilisation of the driver's machine over time: its cores and GPUs, with a row every few seconds.
 
-A sweep whose cores or GPUs rest could have had more batches at the same time (--jobs, --gpus), or host batches beside
-those of the GPU: grids with `engine = "native"` and `engine = "mjx"` in one file.
+If cores or GPUs were idle, the sweep could have had more batches at the same time (--jobs, --gpus), or batches on the
+host and on the GPU together: grids with `engine = "native"` and `engine = "mjx"` in one file.
 """
 
 import csv
@@ -36,7 +36,7 @@ class Sample(NamedTuple):
 
 
 class UtilisationLog:
-    """Writes samples into a folder while it is open. A sweep that is resumed adds to those it has."""
+    """Writes samples into a folder while it is open. A resumed sweep appends to them."""
 
     def __init__(self, folder: Path, every: float = _EVERY) -> None:
         self._file, self._every = folder / FILE, every
@@ -78,7 +78,7 @@ def read_utilisation(folder: Path) -> list[Sample]:
 
 
 def sentences(samples: Sequence[Sample]) -> list[str]:
-    """How busy cores and GPUs were, each with a picture over time; nothing without samples."""
+    """Sentences about the utilisation of cores and GPUs, with a plot over time. Empty without samples."""
     found: list[str] = []
     for name, shares in (
         ("cores", [sample.cores for sample in samples]),
@@ -99,7 +99,7 @@ def _picture(shares: Sequence[float]) -> str:
 
 
 def _core_seconds() -> tuple[float, float] | None:
-    """Of the cores that this process may use: the time that they were busy, and all of it. None where nobody tells."""
+    """The busy time and the total time of the cores that this process may use. None if the system does not say."""
     try:
         lines = Path("/proc/stat").read_text().splitlines()
         mine = {f"cpu{core}" for core in os.sched_getaffinity(0)}

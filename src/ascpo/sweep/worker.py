@@ -1,7 +1,7 @@
-"""A process that trains one batch: `python -m ascpo.sweep.worker CORES THREADS`.
+"""The process that trains one batch: `python -m ascpo.sweep.worker CORES THREADS`.
 
-The first line of its standard input has the jobs as JSON. The rest is a lifeline: when the other end closes, for
-whatever reason, the training saves its runs and ends. So no training continues that nobody waits for.
+The first line of its standard input has the jobs as JSON. The rest is a lifeline: when the other end closes, the
+training saves its runs and ends. So no training outlives its driver.
 """
 
 import json
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ascpo.sweep.jobs import Batch
 
-_PATIENCE = 60.0
-"""Seconds that it waits for another worker to let go of its runs."""
+_LOCK_TIMEOUT = 60.0
+"""Seconds to wait for another worker that still holds the runs."""
 
 
 def main() -> None:
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def read_line() -> bytes:
-    """The first line, without a buffer: a thread that waits in one would keep Python from ending."""
+    """The first line, read without a buffer: a thread that waits in a buffered read would keep Python from exiting."""
     parts = [b""]
     while not parts[-1].endswith(b"\n"):
         parts.append(os.read(sys.stdin.fileno(), 65536))
@@ -64,14 +64,14 @@ def watch_lifeline() -> None:
 
 
 def _wait_for(batch: "Batch") -> None:
-    """Another worker may still be saving these runs, because its machine or its driver was lost a moment ago."""
-    end = time.monotonic() + _PATIENCE
+    """Wait for another worker that may still save these runs, because its driver was lost a moment ago."""
+    end = time.monotonic() + _LOCK_TIMEOUT
     while any(job.is_busy() for job in batch) and time.monotonic() < end:
         time.sleep(0.5)
 
 
 def _write_peaks(directory: Path) -> None:
-    """Write `resources.json`: the peak memory of this run, over all processes that trained it one after another."""
+    """Write `resources.json`: the peak memory of this run, over all processes that have trained it."""
     if not directory.is_dir():
         return
     file = directory / "resources.json"

@@ -1,8 +1,8 @@
-"""How an agent acts, without how it learns. Agents that act alike have equal actors, which share compiled programs."""
+"""The acting part of an agent: policy, augmentation and shield. Agents that act alike share compiled programs."""
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -14,19 +14,19 @@ from ascpo.engines.actor import Decision
 from ascpo.experience.augmentation import Augmentation
 from ascpo.networks.normaliser import Units
 from ascpo.networks.policy import Policy
-from ascpo.networks.shield import Shield, shielded
+from ascpo.networks.shield import CostModel, Shield, shielded
 from ascpo.training.structure import Structure, structure_of
 
 
 class ActingParts(NamedTuple):
-    """All that an actor goes by."""
+    """The numbers that decide how an actor acts, split into their parts."""
 
     policy: Float[Array, " p"]
     """The policy's parameters."""
     units: Units | None
-    """Those in which observations are seen; None as they are."""
+    """The units of the observations. None if they are not normalised."""
     shield: Float[Array, " s"]
-    """The shield's parameters, and whether it acts. Without a shield, nothing."""
+    """The shield's parameters, and then 1 if it is active. Empty without a shield."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class AgentActor:
     """An agent's policy and shield, as engines want them."""
 
     raw_size: int
-    """Of the environment's observation."""
+    """Size of the environment's observation."""
     action_size: int
     costs: int
     hidden: tuple[int, ...]
@@ -42,16 +42,16 @@ class AgentActor:
     normalised: bool
     shield: Shield | None = None
     limits: tuple[float, ...] = ()
-    """For the shield. Without one they decide nothing."""
+    """The shield's limits. Empty without a shield."""
     margin: float = 0.0
-    """The same."""
+    """The shield aims this far below its limits."""
 
     def __post_init__(self) -> None:
         _ = self.networks  # Built here: they are drawn with NumPy, which is not possible while a program is traced.
 
     @property
     def observation_size(self) -> int:
-        """Of what the policy sees: the environment's observation, and the augmentation beside it."""
+        """Size of the policy's input: the environment's observation, then the augmentation."""
         return self.raw_size + len(self.augmentation.initial(self.costs))
 
     @property
@@ -69,7 +69,7 @@ class AgentActor:
     def decide(
         self, theta: Float[Array, " q"], observation: Float[Array, " obs"], noise: Float[Array, " act"]
     ) -> Decision:
-        """The action that is drawn, and the one that is taken. θ is what `Agent.acting` gives."""
+        """The action that the policy draws, and the one that the shield lets through. `Agent.acting` makes θ."""
         parts = self.parts(theta)
         seen = self.seen(parts.units, observation)
         drawn = self.policy(parts.policy).act(seen, noise)
@@ -84,7 +84,7 @@ class AgentActor:
         return ActingParts(policy, Units(mean, std) if raw else None, shield)
 
     def seen(self, units: Units | None, observation: Float[Array, "*axes obs"]) -> Float[Array, "*axes obs"]:
-        """What the networks see of an augmented observation. The augmentation has the units of costs."""
+        """The input of the networks: the normalised observation, then the augmentation, which is not normalised."""
         if units is None:
             return observation
         raw = self.raw_size
@@ -93,7 +93,7 @@ class AgentActor:
     def policy(self, theta: Float[Array, " p"]) -> Policy:
         return eqx.combine(self.networks.unravel_policy(theta), self.networks.policy)
 
-    def shield_network(self, params: PyTree) -> Any:
+    def shield_network(self, params: PyTree) -> CostModel:
         return eqx.combine(params, self.networks.shield)
 
     @property

@@ -1,13 +1,12 @@
-"""An agent: the networks of an algorithm for an environment's sizes, and how they act.
+"""An agent: an algorithm with networks of the sizes that an environment needs.
 
-An agent is a value. Its networks are built from its fields alone, so that nothing has to be called before something
-else, and equal settings make equal agents, which share compiled programs.
+An agent is a value without parameters. It builds its networks from its fields alone, so that methods can be called in
+any order. Equal settings make equal agents, which share compiled programs.
 """
 
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -21,7 +20,7 @@ from ascpo.errors import BadSetting, InertSetting
 from ascpo.experience.augmentation import Augmentation, RunningMaximum
 from ascpo.experience.episodes import no_totals
 from ascpo.experience.near_miss import NearMiss, begin_near_miss
-from ascpo.experience.replay import vacant
+from ascpo.experience.scene_replay import empty_pool
 from ascpo.experience.signals import ChernoffWeights, UnionBound
 from ascpo.experience.trend import no_trend
 from ascpo.experience.window import empty_window
@@ -31,8 +30,10 @@ from ascpo.networks.multiplier import Multiplier
 from ascpo.networks.normaliser import Normaliser, no_observations
 from ascpo.networks.policy import Policy
 from ascpo.networks.settings import FitSettings
+from ascpo.networks.shield import CostModel
 from ascpo.surrogates.evidence import Constraint
 from ascpo.surrogates.settings import SMOOTHING
+from ascpo.surrogates.target import RadiusShare
 from ascpo.surrogates.timeouts import WithTimeouts
 from ascpo.training.actor import AgentActor
 from ascpo.training.recent import no_policies
@@ -44,7 +45,7 @@ from ascpo.trust_region.signal import no_signal
 
 @dataclass(frozen=True)
 class Agent:
-    """An algorithm with networks for an environment's sizes."""
+    """An algorithm, its settings, and the sizes of an environment."""
 
     algorithm: Algorithm
     settings: Settings
@@ -60,12 +61,12 @@ class Agent:
 
     @property
     def observation_size(self) -> int:
-        """Size of what the policy sees: the environment's observation, and the augmentation beside it."""
+        """Size of the policy's input: the environment's observation, then the augmentation."""
         return self.actor.observation_size
 
     @property
     def augmentation(self) -> Augmentation:
-        """What the policy sees of its episode. Maxima of an algorithm that learns from near misses start below zero."""
+        """The augmentation of the observation. With near misses, running maxima start below zero."""
         of_algorithm = self.algorithm.augmentation
         if self.settings.near_miss and isinstance(of_algorithm, RunningMaximum):
             return replace(of_algorithm, start=-self.settings.near_miss)
@@ -73,11 +74,11 @@ class Agent:
 
     @property
     def constraint(self) -> Constraint | None:
-        """What every step keeps: the algorithm's constraints, and the time-outs', if they are bounded."""
-        constraint, target = self.algorithm.constraint, self.algorithm.target
-        if constraint is None or target is None or target.timeout_limit is None:
+        """The algorithm's constraints, and that of the time-outs if they are bounded."""
+        constraint, radius = self.algorithm.constraint, self._radius
+        if constraint is None or radius is None or radius.timeout_limit is None:
             return constraint
-        return WithTimeouts(constraint, target.timeout_limit)
+        return WithTimeouts(constraint, radius.timeout_limit)
 
     @property
     def bounds_timeouts(self) -> bool:
@@ -89,9 +90,9 @@ class Agent:
 
     @property
     def critics_by_signal(self) -> tuple[CostCritics, ...]:
-        """What is predicted of each cost signal. That of time-outs comes last, if they are bounded.
+        """How the critic of each cost signal is trained. That of the time-outs comes last, if they are bounded.
 
-        A time-out is final, whatever an algorithm's costs are: it predicts a probability.
+        It predicts the probability of a time-out, so it is undiscounted and has no value after the end of an episode.
         """
         critics = self.algorithm.cost_critics
         if critics is None:
@@ -101,22 +102,26 @@ class Agent:
 
     @property
     def signals(self) -> int:
-        """Number of the signals that cost critics predict."""
+        """Number of cost signals, each with a critic."""
         return len(self.critics_by_signal)
 
     @property
     def learning_limits(self) -> Float[Array, " m"]:
-        """The limits that learning sees: a margin below those that are measured."""
+        """The limits that learning aims at: the real limits, less the margin."""
         return jnp.array(self.limits) - self.settings.margin
 
     @property
     def smoothing(self) -> float:
-        """Weight of earlier epochs in what is measured of the episodes."""
-        return self.algorithm.target.smoothing if self.algorithm.target else SMOOTHING
+        """Weight of earlier epochs in the statistics of the episodes."""
+        return self._radius.smoothing if self._radius else SMOOTHING
+
+    @property
+    def _radius(self) -> RadiusShare | None:
+        return self.algorithm.target.radius if self.algorithm.target else None
 
     @cached_property
     def actor(self) -> AgentActor:
-        """How it acts. It is the same for all algorithms that differ in how they learn alone."""
+        """The acting part. Algorithms that differ only in how they learn have the same."""
         sizes, settings, shield = self.sizes, self.settings, self.algorithm.shield
         return AgentActor(
             raw_size=sizes.observation,
@@ -131,7 +136,7 @@ class Agent:
         )
 
     def init(self, seed: int, epochs: int = 1) -> LearnerState:
-        """The state before the first of so many epochs."""
+        """The state before training. `epochs` is the length of the training, on which some schedules depend."""
         key, policy_key, value_key, cost_key = jax.random.split(jax.random.key(seed), 4)
         params, _ = eqx.partition(self._networks(policy_key, value_key, cost_key), eqx.is_inexact_array)
         multiplier = None
@@ -158,15 +163,15 @@ class Agent:
     def cost_critic(self, params: PyTree) -> Critic:
         return eqx.combine(params, self._critics[1])
 
-    def shield_network(self, params: PyTree) -> Any:
+    def shield_network(self, params: PyTree) -> CostModel:
         return self.actor.shield_network(params)
 
     def seen(self, normaliser: Normaliser | None, observation: Float[Array, "*axes obs"]) -> Float[Array, "*axes obs"]:
-        """What the networks see of augmented observations."""
+        """The input of the networks, from augmented observations."""
         return self.actor.seen(None if normaliser is None else normaliser.units, observation)
 
     def acting(self, state: LearnerState) -> Float[Array, " q"]:
-        """All that the actor goes by, as one vector: the policy's parameters, its units, and its shield's."""
+        """The numbers that decide how the actor acts, as one vector: see `ActingParts`."""
         parts = [state.policy.theta]
         if state.normaliser is not None:
             parts += state.normaliser.units
@@ -182,7 +187,7 @@ class Agent:
         return replace(state, key=key), _normal(noise_key, shape)
 
     def cut(self, state: LearnerState) -> LearnerState:
-        """The state after all episodes have been cut: what follows them will never be known."""
+        """The state after all running episodes were cut off. How they would have ended stays unknown."""
         window = None if state.window is None else state.window.cut()
         nu = None if state.policy.nu is None else jnp.tile(state.policy.nu, (self.sizes.num_envs, 1))
         running = no_totals(self.sizes.num_envs, self.sizes.m)
@@ -216,7 +221,7 @@ class Agent:
 
 
 def agent_for(engine: Engine, algorithm: Algorithm, settings: Settings) -> Agent:
-    """The agent for an engine's environments, as many for each run as the settings say."""
+    """The agent for the environments of an engine."""
     names = engine.cost_names
     sizes = Sizes(settings.num_envs, engine.observation_size, engine.action_size, len(names), engine.has_margins)
     if settings.near_miss and not engine.has_margins:
@@ -234,7 +239,7 @@ def _init(
     warm_up: int,
     near_miss: NearMiss | None,
 ) -> LearnerState:
-    """One program, where going step by step would be a hundred small ones to compile."""
+    """Compiled as one program. Outside of `jit` it would be a hundred small ones."""
     settings, algorithm, sizes = agent.settings, agent.algorithm, agent.sizes
     cost, window, trend, shield = None, None, None, None
     constraints = sizes.m + agent.bounds_timeouts if algorithm.constraint else 0
@@ -265,7 +270,7 @@ def _init(
         near_miss=near_miss,
         shield=shield,
         normaliser=no_observations(sizes.observation) if settings.normalise_observations else None,
-        pool=vacant(settings.replay) if settings.replay.share else None,
+        pool=empty_pool(settings.replay) if settings.replay.share else None,
         recent=no_policies(settings.kept_policies, theta.size) if settings.kept_policies else None,
     )
 

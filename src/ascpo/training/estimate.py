@@ -1,4 +1,4 @@
-"""Estimates: what a rollout says about the policy that acted in it, and what the critics are to be fitted to."""
+"""Estimates from a rollout: advantages, episode statistics, and the batches that the critics are fitted to."""
 
 from dataclasses import replace
 from functools import partial
@@ -16,39 +16,37 @@ from ascpo.experience.cvar import cost_tail, nu_of_episodes
 from ascpo.experience.episodes import EpisodeTotals, accumulate_totals, episode_statistics, over_limit
 from ascpo.experience.gae import Advantages, ends_within, explained_variance, gae, relative_bias
 from ascpo.experience.near_miss import NearMiss
-from ascpo.experience.replay import ReplayPool, StepWeights, step_weights
+from ascpo.experience.scene_replay import ReplayPool, StepWeights, step_weights
 from ascpo.experience.signals import Costs
 from ascpo.experience.trend import episode_sums
 from ascpo.experience.window import Window
 from ascpo.networks.fit import FitBatch
-from ascpo.networks.shield import Shield, shield_batch
+from ascpo.networks.shield import CHANGED, Shield, moved_by, shield_batch
 from ascpo.surrogates.evidence import Evidence, centred, normalised
 from ascpo.surrogates.maximum import ChernoffBound
 from ascpo.training.agent import Agent
 from ascpo.training.state import CriticQuality, Estimates, LearnerState, ShieldState
 
 Part = TypeVar("Part")
-_CHANGED = 1e-6
-"""A shield has changed an action that it moved by more than this."""
 
 
 @partial(jax.jit, static_argnums=0)
 @precise
 def estimate(agent: Agent, state: LearnerState, rollout: Rollout) -> Estimates:
-    """Advantages, episodes, and batches for the critics."""
+    """All estimates of an epoch."""
     raw, seen = rollout.observation, partial(agent.seen, state.normaliser)
     rollout = replace(rollout, observation=seen(raw), next_observation=seen(rollout.next_observation))
     running, totals = accumulate_totals(state.running, rollout)
-    estimates = _of_reward(agent, state, rollout, totals, running)
+    estimates = _reward_estimates(agent, state, rollout, totals, running)
     shield, critics = agent.algorithm.shield, agent.algorithm.cost_critics
     if shield is not None and state.shield is not None:
         estimates = _with_shield(agent, shield, state.shield, rollout, estimates)
     if critics is not None:
-        nu, episode_nu = _nu(state, rollout)
+        nu, episode_nu = _nu_of_steps(state, rollout)
         costs = _costs(agent, state, rollout, nu)
         estimates = _with_trend(agent, state, rollout, totals, costs, replace(estimates, episode_nu=episode_nu))
         if state.near_miss is not None:
-            costs, near_miss = _near(agent, state.near_miss, rollout, nu)
+            costs, near_miss = _near_miss_costs(agent, state.near_miss, rollout, nu)
             estimates = replace(estimates, near_miss=near_miss)
         if state.pool is not None:
             estimates = _with_replay(agent, state.pool, rollout, costs, estimates)
@@ -56,7 +54,7 @@ def estimate(agent: Agent, state: LearnerState, rollout: Rollout) -> Estimates:
     return estimates
 
 
-def _of_reward(
+def _reward_estimates(
     agent: Agent, state: LearnerState, rollout: Rollout, totals: EpisodeTotals, running: EpisodeTotals
 ) -> Estimates:
     done = rollout.done
@@ -77,11 +75,13 @@ def _of_reward(
     episodes = of_finished(limits=jnp.array(agent.limits))
     learned_from = of_finished(limits=agent.learning_limits) if agent.settings.margin else episodes
     everything, no_costs, nothing = jnp.ones_like(done), jnp.zeros((*done.shape, 0)), jnp.zeros(0)
-    explained = explained_variance(V, reward.target, _only(fresh, ends_within(done)))
+    explained = explained_variance(V, reward.target, _in_fresh_scenes(fresh, ends_within(done)))
     advantage = normalised(reward.advantage, None if fresh is None else fresh.astype(jnp.float32))
     return Estimates(
         evidence=Evidence(advantage, no_costs, no_costs, learned_from),
-        value_batch=FitBatch(rollout.observation, reward.target[..., None], everything, done, _only(fresh, everything)),
+        value_batch=FitBatch(
+            rollout.observation, reward.target[..., None], everything, done, _in_fresh_scenes(fresh, everything)
+        ),
         running=running,
         quality=CriticQuality(explained, nothing, nothing),
         episodes=episodes,
@@ -91,16 +91,16 @@ def _of_reward(
 def _with_trend(
     agent: Agent, state: LearnerState, rollout: Rollout, totals: EpisodeTotals, costs: Costs, estimates: Estimates
 ) -> Estimates:
-    """With what the last epochs measured, and with the number of episodes that the rollout's steps amount to."""
+    """Add the statistics of the last epochs, and the number of episodes that the steps of the rollout amount to."""
     sums = episode_sums(costs, rollout, agent.algorithm.limits_on)
-    trend = _known(state.trend).after(sums, totals, agent.smoothing)
+    trend = _required(state.trend).after(sums, totals, agent.smoothing)
     episodes = replace(estimates.evidence.episodes, count=rollout.done.size / trend.length)
     return replace(estimates, evidence=replace(estimates.evidence, episodes=episodes, trend=trend))
 
 
 def _with_replay(agent: Agent, pool: ReplayPool, rollout: Rollout, costs: Costs, estimates: Estimates) -> Estimates:
-    """With what every step counts, and the scenes that the next epoch may play again."""
-    trend, scene = _known(estimates.evidence.trend), rollout.scene
+    """Add the weight of every step, and the scenes that the next epoch may replay."""
+    trend, scene = _required(estimates.evidence.trend), rollout.scene
     if scene is None:
         raise ValueError("A rollout with replays must say which scenes it plays. Give the engine a batch with replay.")
     limited = costs.M_next if agent.algorithm.limits_on == "state" else costs.Z_next
@@ -116,10 +116,10 @@ def _costs(agent: Agent, state: LearnerState, rollout: Rollout, nu: Float[Array,
     return Costs(rollout.cost, *maxima, agent.learning_limits, *sums, nu)
 
 
-def _near(
+def _near_miss_costs(
     agent: Agent, near_miss: NearMiss, rollout: Rollout, nu: Float[Array, "time env m"]
 ) -> tuple[Costs, NearMiss]:
-    """The costs that learning sees, and near misses after the epoch."""
+    """The costs that include near misses, and the state of the near misses after the epoch."""
     if rollout.signed_cost is None:
         raise ValueError("The rollout does not say how near its costs are. Give the engine's margins.")
     seen = near_miss.seen(rollout.signed_cost)
@@ -128,8 +128,10 @@ def _near(
     return costs, near_miss.after(maxima[1][-1], sums[1][-1], rollout.done[-1])
 
 
-def _nu(state: LearnerState, rollout: Rollout) -> tuple[Float[Array, "time env m"], Float[Array, "env m"] | None]:
-    """ν in every step, and of the episodes that go on."""
+def _nu_of_steps(
+    state: LearnerState, rollout: Rollout
+) -> tuple[Float[Array, "time env m"], Float[Array, "env m"] | None]:
+    """ν of the episode of every step, and of the episodes that continue in the next rollout."""
     if state.policy.nu is None or state.episode_nu is None:
         return jnp.zeros_like(rollout.cost), None
     return nu_of_episodes(rollout.done, state.episode_nu, state.policy.nu)
@@ -144,33 +146,33 @@ def _with_costs(
     accrued: Costs,
     estimates: Estimates,
 ) -> Estimates:
-    """With the advantages of the cost signals, and the window that their critics are fitted to.
+    """Add the advantages of the cost signals, and the window that their critics are fitted to.
 
-    The window keeps raw observations: what the networks see of them changes with the units of every epoch.
+    The window keeps raw observations, because their units change after every epoch.
     """
     done, cvar, fresh = rollout.done, agent.algorithm.cvar, rollout.fresh
     counts = estimates.evidence.step_weights
-    critic, signal = agent.cost_critic(_known(state.cost).params), critics.signal(accrued)
+    critic, signal = agent.cost_critic(_required(state.cost).params), critics.signal(accrued)
     if agent.bounds_timeouts:
         signal = jnp.append(signal, rollout.truncated[..., None].astype(jnp.float32), axis=-1)
     W = critic(rollout.observation)
     costs = _cost_advantages(agent, rollout, signal, W, critic(rollout.next_observation))
-    newest = Window(raw, signal, costs.next_value, done, _only(fresh, jnp.ones_like(done)))
+    newest = Window(raw, signal, costs.next_value, done, _in_fresh_scenes(fresh, jnp.ones_like(done)))
     evidence = replace(
         estimates.evidence,
         cost_advantage=centred(costs.advantage, counts and counts.cost),
         cost_td_error=costs.td_error,
         cost_signal=_measured_signal(signal, counts) if isinstance(agent.algorithm.constraint, ChernoffBound) else None,
         cost_to_go=costs.target if agent.multiplier is not None and agent.multiplier.state_dependent else None,
-        cost_tail=cost_tail(accrued.Z_next, _only(fresh, done), accrued.nu, cvar.alpha) if cvar else None,
+        cost_tail=cost_tail(accrued.Z_next, _in_fresh_scenes(fresh, done), accrued.nu, cvar.alpha) if cvar else None,
     )
-    known = _only(fresh, ends_within(done))
+    known = _in_fresh_scenes(fresh, ends_within(done))
     quality = replace(
         estimates.quality,
         cost=jax.vmap(explained_variance, in_axes=(-1, -1, None))(W, costs.target, known),
         cost_bias=relative_bias(W, costs.target, known),
     )
-    return replace(estimates, evidence=evidence, window=_known(state.window).push(newest), quality=quality)
+    return replace(estimates, evidence=evidence, window=_required(state.window).push(newest), quality=quality)
 
 
 def _cost_advantages(
@@ -180,7 +182,7 @@ def _cost_advantages(
     value: Float[Array, "time env k"],
     next_value: Float[Array, "time env k"],
 ) -> Advantages:
-    """Of every cost signal, each summed up in its own way."""
+    """The advantages of every cost signal, each with its own discount and λ."""
     chosen = agent.settings.cost_gae_lambda
     found = [
         gae(
@@ -199,12 +201,12 @@ def _cost_advantages(
 
 
 def _with_shield(agent: Agent, shield: Shield, state: ShieldState, rollout: Rollout, estimates: Estimates) -> Estimates:
-    """With what the shield did, and what it is to be fitted to."""
+    """Add the batch that the shield is fitted to, and how often and how far it changed actions."""
     taken = rollout.taken
     if taken is None:
         raise ValueError("A shielded policy's rollout must say which actions were taken. Give the engine its actor.")
-    shift = jnp.linalg.norm(jnp.clip(taken, -1, 1) - jnp.clip(rollout.action, -1, 1), axis=-1)
-    changed = shift > _CHANGED
+    shift = moved_by(rollout.action, taken)
+    changed = shift > CHANGED
     mean_shift = jnp.sum(shift * changed) / jnp.maximum(jnp.sum(changed), 1)
     network = agent.shield_network(state.critic.params)
     return replace(
@@ -215,17 +217,17 @@ def _with_shield(agent: Agent, shield: Shield, state: ShieldState, rollout: Roll
 
 
 def _measured_signal(signal: Float[Array, "time env k"], counts: StepWeights | None) -> Float[Array, "time env k"]:
-    """The signals of fresh scenes, scaled to all steps."""
+    """The signals, where steps of replayed scenes count 0 and those of fresh scenes make up for them."""
     return signal if counts is None else signal * counts.reward[..., None]
 
 
-def _only(fresh: Bool[Array, "time env"] | None, which: Bool[Array, "time env"]) -> Bool[Array, "time env"]:
-    """Those of the steps that are in fresh scenes."""
+def _in_fresh_scenes(fresh: Bool[Array, "time env"] | None, which: Bool[Array, "time env"]) -> Bool[Array, "time env"]:
+    """Which of these steps are in fresh scenes."""
     return which if fresh is None else which & fresh
 
 
-def _known(part: Part | None) -> Part:
-    """A part of the state that an algorithm with cost critics has."""
+def _required(part: Part | None) -> Part:
+    """A part of the state that every algorithm with cost critics has."""
     if part is None:
         raise ValueError("The state has no part for costs: begin with what `Agent.init` gives.")
     return part

@@ -1,8 +1,7 @@
-"""Fitting the critics of an agent, each to its own batch."""
+"""Fitting the critics and the shield of an agent, each to its own batch."""
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -73,7 +72,7 @@ def _fit_shield(
 
 
 def _fitted(
-    network: Any, state: CriticState, batch: FitBatch, key: Key[Array, ""], settings: FitSettings
+    network: eqx.Module, state: CriticState, batch: FitBatch, key: Key[Array, ""], settings: FitSettings
 ) -> tuple[CriticState, Float[Array, ""]]:
     network, opt_state, loss = fit(network, state.opt_state, batch, key, settings)
     return CriticState(eqx.filter(network, eqx.is_inexact_array), opt_state), loss

@@ -1,4 +1,4 @@
-"""The loop: collect, estimate, update, fit, write down. For all runs that share an engine."""
+"""The training loop: collect a rollout, learn from it, report the epoch. For all runs that share an engine."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from ascpo.engines.contract import Engine, Rollout, RunBatch, SceneReplayer, Snapshot, check_replay
-from ascpo.engines.gathering import here
+from ascpo.engines.gathering import gather
 from ascpo.seeding import LATEST, Version
 from ascpo.training.agent import Agent
 from ascpo.training.metrics import Row, row_of
@@ -20,7 +20,7 @@ from ascpo.training.state import EpochMetrics, LearnerState, TrainingState
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """A run: an agent, and the seed that it learns from."""
+    """A run: an agent and a seed."""
 
     agent: Agent
     seed: int
@@ -30,24 +30,24 @@ class TrainingRun:
 
 @dataclass(frozen=True)
 class Epoch:
-    """After an epoch of one run: where it stands, and what happened."""
+    """One epoch of one run: its metrics, and the state after it."""
 
     epochs: int
     """Epochs done so far."""
     row: Row
-    """A function of the settings and the seed."""
+    """The row of metrics.csv: a function of the settings and the seed."""
     timing: Row
-    """Seconds, which are never the same twice. What several runs did together is shared equally."""
+    """The row of timing.csv: seconds. Runs that train together have equal shares."""
     take_state: Callable[[], TrainingState]
 
     @cached_property
     def state(self) -> TrainingState:
-        """Where the run stands. It is copied from the device when it is first asked for."""
+        """The state after the epoch. It is copied from the device on first access."""
         return self.take_state()
 
 
 def start(engine: Engine, runs: Sequence[TrainingRun], epochs: int = 1) -> list[TrainingState]:
-    """Where runs stand before the first of so many epochs."""
+    """Start the engine, and return the states of the runs before a training of so many epochs."""
     learners = [run.agent.init(run.seed, epochs) for run in runs]
     batches = [_run_batch(batch) for batch in _batches(runs)]
     check_replay(engine, batches)
@@ -57,7 +57,7 @@ def start(engine: Engine, runs: Sequence[TrainingRun], epochs: int = 1) -> list[
 
 
 def train(engine: Engine, agent: Agent, seed: int, epochs: int) -> Iterator[Epoch]:
-    """Train one run for so many epochs from the start; each epoch is yielded when it is over."""
+    """Train one run for so many epochs from the start. Yields each epoch when it is done."""
     run = [TrainingRun(agent, seed)]
     for (epoch,) in continue_training(engine, run, start(engine, run, epochs), epochs):
         yield epoch
@@ -66,9 +66,9 @@ def train(engine: Engine, agent: Agent, seed: int, epochs: int) -> Iterator[Epoc
 def continue_training(
     engine: Engine, runs: Sequence[TrainingRun], states: Sequence[TrainingState], epochs: int
 ) -> Iterator[list[Epoch]]:
-    """Train until so many epochs are done: the epochs of all runs are yielded together.
+    """Train until so many epochs are done. Yields the same epoch of all runs together.
 
-    All runs have done as many epochs, and the engine stands where their states say.
+    The runs must have done equally many epochs, and the engine must be in the states of the runs.
     """
     learners = iter(state.learner for state in states)
     groups = [RunGroup(batch[0].agent, [next(learners) for _ in batch]) for batch in _batches(runs)]
@@ -100,7 +100,7 @@ def continue_training(
 
 
 def _batches(runs: Sequence[TrainingRun]) -> list[list[TrainingRun]]:
-    """Neighbours that share an agent and the way in which scenes are drawn."""
+    """Groups of consecutive runs with the same agent and the same version of the seeding."""
     return [list(batch) for _, batch in groupby(runs, key=lambda run: (run.agent, run.seeding))]
 
 
@@ -113,7 +113,7 @@ def _collect(engine: Engine, groups: Sequence[RunGroup]) -> list[Rollout]:
     scenes = [group.scenes() for group in groups]
     if any(each is not None for each in scenes) and isinstance(engine, SceneReplayer):
         engine.offer(scenes)
-    thetas, noises = zip(*(here(group.act()) for group in groups), strict=True)
+    thetas, noises = zip(*(gather(group.act()) for group in groups), strict=True)
     return jax.block_until_ready(engine.collect(thetas, noises))
 
 
@@ -137,11 +137,11 @@ def _row(epoch: int, metrics: EpochMetrics, cost: float, steps: int, names: tupl
 
 
 class TrainingDiverged(RuntimeError):
-    """A training that cannot go on."""
+    """A training whose numbers are no longer finite."""
 
 
 def _check(row: Row, finite: bool) -> None:
-    """NaN is caught where it is born."""
+    """Raise an error in the epoch in which NaN first appears."""
     if not np.isfinite(row["EpRet"]) or not finite:
         raise TrainingDiverged(
             f"Epoch {row['Epoch']} made numbers that are not finite (EpRet {row['EpRet']}). The environment gave such "
@@ -163,6 +163,6 @@ class _Stopwatch:
         self._last = now
 
     def shared(self, epoch: int, runs: int, steps: int) -> Row:
-        """Each run's part."""
+        """The row of timing.csv, with an equal share for each run."""
         parts = {name: seconds / runs for name, seconds in self.laps.items()}
         return {"Epoch": epoch, **parts, "StepsPerSecond": steps / sum(parts.values())}

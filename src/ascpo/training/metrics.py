@@ -1,4 +1,4 @@
-"""Metrics: one row of numbers per epoch, under the names this field uses, and what each of them means."""
+"""Metrics: a row of numbers for each epoch, and the meaning of every column."""
 
 from functools import partial
 
@@ -11,7 +11,7 @@ from ascpo.engines.contract import Rollout
 from ascpo.engines.precision import precise
 from ascpo.experience.cvar import CostTail
 from ascpo.experience.episodes import LEVELS
-from ascpo.experience.replay import ReplayPool
+from ascpo.experience.scene_replay import ReplayPool
 from ascpo.training.agent import Agent
 from ascpo.training.state import EpochMetrics, Estimates, LearnerState
 from ascpo.trust_region.step import StepReport
@@ -23,60 +23,59 @@ COLUMNS: dict[str, str] = {
     "TotalEnvInteracts": "steps of all environments so far",
     "EpRet": "mean return of the episodes that finished in this epoch",
     "EpCost": "their mean sum of costs, all constraints together",
-    "EpMaxCost": "the mean of their largest cost, of the worst constraint",
+    "EpMaxCost": "mean of their largest cost, for the constraint with the largest mean",
     "EpLen": "their mean number of steps",
-    "Episodes": "how many finished; where none did, those that run stand in",
-    "SafeRate": "share of them that kept every limit, of every state or of an episode's sum",
-    "TimeoutRate": "share of them that the time limit ended",
-    "Case": "of the step: 0 infeasible, 1 recovering, 2 bounded, 3 free, 4 no cost gradient",
-    "AskShare": "share of the trust region's radius that the constraints could get; NaN where nothing asks for one",
+    "Episodes": "number of finished episodes; if it is 0, the other columns are about the running ones",
+    "SafeRate": "share of them that kept every limit",
+    "TimeoutRate": "share of them that ran into the time limit",
+    "Case": "case of the step: 0 infeasible, 1 recovering, 2 bounded, 3 free, 4 no cost gradient",
+    "AskShare": "share of the trust region's radius that the constraints may take; NaN without such a cap",
     "Lambda": "multiplier of the trust region",
-    "KL": "mean divergence of the step taken",
-    "Gain": "by how much the loss fell: the reward's surrogate, and what costs add to it",
-    "LineSearch": "how often the step was shortened; of PPO's, how many iterations were left",
-    "Accepted": "1 if a step was taken, 0 if the policy stayed as it was",
+    "KL": "mean KL divergence of the accepted step",
+    "Gain": "decrease of the loss, which is the reward's surrogate and the penalty of costs",
+    "LineSearch": "number of times that the step was shortened; for PPO, the iterations that were left",
+    "Accepted": "1 if a step was taken, 0 if the policy did not change",
     "CGResidual": "largest relative residual of the linear solves",
     "LogStd": "mean logarithm of the policy's standard deviations",
     "LossV": "last loss of the reward's critic",
     "LossC": "last loss of the cost critics",
-    "EVReward": "explained variance of the reward's critic on episodes that it has not seen",
+    "EVReward": "explained variance of the reward's critic on new episodes",
     "StdMaxCost": "standard deviation of an episode's largest cost",
-    **{f"EpMaxCost{level}": f"what the largest cost of {level} % of the episodes is at most" for level in LEVELS},
+    **{f"EpMaxCost{level}": f"{level} % quantile of an episode's largest cost" for level in LEVELS},
     "Nu": "multiplier of the constraint",
-    "Asked": "by how much the constraint's surrogate was asked to fall",
+    "Asked": "decrease of the constraint's surrogate that the step aimed at",
     "CostPredicted": "change of that surrogate by the linear model",
-    "CostActual": "its change on the same steps, after the line search",
-    "CostSignal": "share of that predicted change that is no noise, by the halves of the environments; NaN between two "
-    "measurements",
-    "EVCost": "explained variance of the cost critic on episodes that it has not seen",
-    "CriticBias": "by how much it expects too much, as a multiple of the truth; NaN where that is next to nothing",
-    "WorstCost": "the largest cost of any state in this epoch, finished episode or not",
+    "CostActual": "true change of that surrogate on the same steps, after the line search",
+    "CostSignal": "share of the predicted change that is not noise, from two halves of the batch; NaN if not measured",
+    "EVCost": "explained variance of the cost critic on new episodes",
+    "CriticBias": "mean overestimate of the cost critic, as a multiple of the truth; NaN if the truth is close to 0",
+    "WorstCost": "largest cost of any state in this epoch, in finished and running episodes",
     "CostRate": "cost per step since the start",
     "EpochCostRate": "cost per step of this epoch",
-    "Multiplier": "the price of costs in the objective, where there is one; of several, the largest",
+    "Multiplier": "price of costs in the objective; of several, the largest",
     "ShieldRate": "share of the actions that a shield changed",
-    "ShieldShift": "by how much it changed those, in the policy's units",
-    "VaR": "ν, which a share α of the episodes cost at most; of several constraints, the largest",
-    "CVaR": "mean cost of the others",
-    "ReplayShare": "share of the steps in scenes that were played again: episodes, costs and critics leave them out",
-    "ReplayViolations": "share of those episodes that violated a limit, or came near with near misses, lately",
-    "ReplayScenes": "scenes to be played again in the next epoch",
+    "ShieldShift": "mean distance of these changes, in the policy's units",
+    "VaR": "ν, the α-quantile of the episodes' costs; of several constraints, the largest",
+    "CVaR": "mean cost of the episodes above that quantile",
+    "ReplayShare": "share of the steps in replayed scenes; columns about episodes, costs and critics leave them out",
+    "ReplayViolations": "share of the last replays that violated a limit, or came near it with near misses",
+    "ReplayScenes": "number of scenes to replay in the next epoch",
 }
-"""What the columns of `metrics.csv` mean. Of several constraints each has columns of its own, which end in its name;
-`_square` is the critic of a squared maximum, `_timeouts` the constraint of the time-outs and its critic."""
+"""The columns of `metrics.csv`. With several constraints, each has its own columns, which end in its name. `_square` is
+the critic of the squared maximum, and `_timeouts` the constraint of the time-outs and its critic."""
 
 TIMES: dict[str, str] = {
     "Epoch": "counted from 0",
-    "TimeRollout": "seconds in which the environments moved and the policy acted",
-    "TimeJudge": "seconds for values, advantages and episodes",
-    "TimePolicy": "seconds for the policy's step",
+    "TimeRollout": "seconds for the rollout",
+    "TimeJudge": "seconds for values, advantages and episode statistics",
+    "TimePolicy": "seconds for the update of the policy",
     "TimeCritics": "seconds for fitting the critics",
     "TimeOther": "seconds for this row and the metrics",
     "StepsPerSecond": "steps per second of this epoch",
-    "TimeSaved": "seconds for the log and the checkpoint of the epoch before",
-    "WallClock": "seconds of work since the run began, without those between a stop and going on",
+    "TimeSaved": "seconds for the tables and the checkpoint after the previous epoch",
+    "WallClock": "seconds since the run began, without the time between a stop and its resumption",
 }
-"""What the columns of `timing.csv` mean."""
+"""The columns of `timing.csv`."""
 
 
 @partial(jax.jit, static_argnums=0)
@@ -125,7 +124,7 @@ def measure(
     cap: Float[Array, ""],
     losses: dict[str, Float[Array, ""]],
 ) -> EpochMetrics:
-    """What an epoch has to tell, from the state before it and the state after it."""
+    """The metrics of an epoch, from the states before and after it."""
     observation = estimates.value_batch.observation if agent.multiplier is not None else None
     (log_std, total_cost, worst_cost, finite), extras = _measure(
         agent,
@@ -153,7 +152,7 @@ def measure(
 
 
 def row_of(metrics: EpochMetrics, names: tuple[str, ...]) -> Row:
-    """What happened in an epoch, by column. Columns of a constraint carry its name if there are several."""
+    """The metrics by column. The columns of a constraint end in its name if there are several."""
     episodes, step = metrics.episodes, metrics.step
     row: Row = {
         "EpRet": float(episodes.reward),

@@ -1,7 +1,7 @@
 """The policies of the last epochs: their parameters, and the mean of them.
 
-A training scatters about its course: single policies differ more from each other than from their mean. So the last few
-are kept, to be averaged or chosen from.
+Training is noisy: single policies differ more from each other than from their mean. So the last few are kept, to be
+averaged or to be selected from.
 """
 
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ class RecentPolicies:
     """The parameters after each of the last epochs."""
 
     theta: Float[Array, "n p"]
-    """The latest last. Rows at the beginning are empty until there were as many epochs."""
+    """The latest is last. The first rows are empty until enough epochs are done."""
     count: Int[Array, ""]
-    """Rows that are not empty."""
+    """Number of rows that are not empty."""
 
 
 def no_policies(n: int, parameters: int) -> RecentPolicies:
@@ -31,13 +31,13 @@ def no_policies(n: int, parameters: int) -> RecentPolicies:
 
 @jax.jit
 def remember(recent: RecentPolicies, theta: Float[Array, " p"]) -> RecentPolicies:
-    """The policies with that of the epoch that has just ended. The earliest makes room for it."""
+    """Add the policy after an epoch, and drop the earliest."""
     rows = jnp.concatenate([recent.theta[1:], theta[None]])
     return RecentPolicies(rows, jnp.minimum(recent.count + 1, len(rows)))
 
 
 def last_thetas(recent: RecentPolicies | None, theta: Float[AnyArray, " p"]) -> Float[np.ndarray, "count p"]:
-    """The parameters after each of the last epochs that are known, the latest last. `theta` is always known."""
+    """The kept parameters, the latest last: those of `recent`, or `theta` alone."""
     count = 0 if recent is None else int(recent.count)
     return np.asarray(theta)[None] if recent is None or not count else np.asarray(recent.theta)[-count:]
 

@@ -1,8 +1,8 @@
-"""The runs of one agent, along one axis, and how learning is mapped over it.
+"""The runs of one agent as one axis, and the maps that apply learning to all of them.
 
-On the host each run goes through the same programs as if it were alone, so the numbers are the same. On an accelerator
-the runs are an axis of one program, which takes little longer than one of them; sums are then taken in another order,
-and the numbers differ by rounding.
+On the host, each run goes through the same programs as if it were alone, and has the same numbers. On an accelerator,
+the runs are an axis of one program, which takes little longer than a single run. There sums have another order, so that
+numbers differ by rounding.
 """
 
 import contextlib
@@ -11,15 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jax.typing import DTypeLike
+from jaxtyping import Array, Float, Int, PyTree
 
 from ascpo.engines.contract import Rollout
-from ascpo.engines.gathering import here
+from ascpo.engines.gathering import gather
 from ascpo.engines.replay import Scene
 from ascpo.training.agent import Agent
 from ascpo.training.estimate import estimate
@@ -29,14 +30,18 @@ from ascpo.training.state import EpochMetrics, LearnerState
 from ascpo.training.update import update
 
 Tree = TypeVar("Tree")
-Program = tuple[Any, tuple[Any, ...]]
-"""A compiled function, and what it will be called with, or its shapes."""
+OfRuns: TypeAlias = Any
+"""Values of all runs, in the form that a `RunMap` gives them: a list of trees, or one tree of stacked arrays."""
+OfRun: TypeAlias = Callable[..., Any]
+"""A function of an agent and of values of one run."""
+Program = tuple[jax.stages.Wrapped, tuple[PyTree, ...]]
+"""A compiled function, and its arguments or their shapes."""
 Lap = Callable[[str], None]
 """Called at the end of each part of an epoch."""
 
 
 def nth(tree: Tree, i: int) -> Tree:
-    """One of a stack of records."""
+    """Element i of a tree of stacked arrays."""
     leaves = jax.tree.leaves(tree)
     if all(isinstance(leaf, np.ndarray) for leaf in leaves):
         return jax.tree.map(lambda leaf: leaf[i], tree)
@@ -50,25 +55,27 @@ def _nth(tree: Tree, i: Int[Array, ""]) -> Tree:
 
 @runtime_checkable
 class RunMap(Protocol):
-    """Applies a function of an agent and one run to all runs. What it maps over has the form that `stack` gives."""
+    """Applies a function of one run to all runs."""
 
-    def stack(self, runs: Sequence[Any]) -> Any: ...
+    def stack(self, runs: Sequence[PyTree]) -> OfRuns: ...
 
-    def split(self, rollout: Rollout, runs: int) -> Any:
-        """Rollouts, of which the runs are the first axis, in the same form."""
+    def split(self, rollout: Rollout, runs: int) -> OfRuns:
+        """The rollouts of a batch, whose first axis is the run."""
         ...
 
-    def __call__(self, function: Callable[..., Any], agent: Agent, *batches: Any) -> Any: ...
+    def __call__(self, function: OfRun, agent: Agent, *batches: OfRuns) -> OfRuns: ...
 
-    def nth(self, batch: Any, i: int) -> Any: ...
+    def nth(self, batch: OfRuns, i: int) -> PyTree:
+        """The value of one run."""
+        ...
 
-    def arrays(self, batch: Any) -> Array:
-        """Of one array for each run: all of them, runs first."""
+    def arrays(self, batch: OfRuns) -> Array:
+        """An array of each run, stacked along a first axis."""
         ...
 
 
 class HostMap:
-    """One run after the other. A batch is a list."""
+    """Applies functions to one run after the other. The form is a list."""
 
     def stack(self, runs: Sequence[Tree]) -> list[Tree]:
         return list(runs)
@@ -76,7 +83,7 @@ class HostMap:
     def split(self, rollout: Rollout, runs: int) -> list[Rollout]:
         return [jax.tree.map(jnp.asarray, nth(rollout, i)) for i in range(runs)]
 
-    def __call__(self, function: Callable[..., Any], agent: Agent, *batches: Sequence[Any]) -> Any:
+    def __call__(self, function: OfRun, agent: Agent, *batches: Sequence[PyTree]) -> OfRuns:
         results = [function(agent, *each) for each in zip(*batches, strict=True)]
         return tuple(map(list, zip(*results, strict=True))) if isinstance(results[0], tuple) else results
 
@@ -88,7 +95,7 @@ class HostMap:
 
 
 class VectorMap:
-    """All runs at once, as an axis of one program. A batch is a tree of stacked arrays."""
+    """Applies functions to all runs at once, as one program. The form is a tree of stacked arrays."""
 
     def stack(self, runs: Sequence[Tree]) -> Tree:
         return jax.tree.map(lambda *leaves: jnp.stack(leaves), *runs)
@@ -96,7 +103,7 @@ class VectorMap:
     def split(self, rollout: Rollout, runs: int) -> Rollout:
         return rollout
 
-    def __call__(self, function: Callable[..., Any], agent: Agent, *batches: Any) -> Any:
+    def __call__(self, function: OfRun, agent: Agent, *batches: PyTree) -> OfRuns:
         return vectorised(function, agent)(*batches)
 
     def nth(self, batch: Tree, i: int) -> Tree:
@@ -107,18 +114,18 @@ class VectorMap:
 
 
 @lru_cache(maxsize=128)
-def vectorised(function: Callable[..., Any], agent: Agent) -> Any:
-    """The function of all runs, as one program."""
+def vectorised(function: OfRun, agent: Agent) -> jax.stages.Wrapped:
+    """The function for all runs, as one program."""
     return jax.jit(jax.vmap(partial(function, agent)))
 
 
 def fastest_map() -> RunMap:
-    """An accelerator has room for all runs at once, a host for one."""
+    """`VectorMap` on an accelerator, `HostMap` on the host."""
     return HostMap() if jax.default_backend() == "cpu" else VectorMap()
 
 
 class RunGroup:
-    """Runs of one agent, and where they stand."""
+    """Runs of one agent, and their states."""
 
     def __init__(self, agent: Agent, states: Sequence[LearnerState], over_runs: RunMap | None = None) -> None:
         self.agent = agent
@@ -130,16 +137,16 @@ class RunGroup:
         return self._count
 
     def act(self) -> tuple[Float[Array, "run q"], Float[Array, "run time env act"]]:
-        """What the actors go by in the next epoch: parameters and noise."""
+        """The parameters and the noise with which the actors act in the next epoch."""
         self._states, noise = self._map(Agent.noise, self.agent, self._states)
         theta = self._map(Agent.acting, self.agent, self._states)
         return self._map.arrays(theta), self._map.arrays(noise)
 
     def scenes(self) -> Int[Array, "run slot 2"] | None:
-        """Those that the next epoch may play again. None if it plays fresh ones alone."""
+        """The scenes that the next epoch may replay. None if it plays fresh scenes only."""
         if not self.agent.settings.replay.share:
             return None
-        return self._map.arrays(self._map(_offered, self.agent, self._states))
+        return self._map.arrays(self._map(_offered_scenes, self.agent, self._states))
 
     def learn(self, rollout: Rollout, lap: Lap) -> list[EpochMetrics]:
         """Learn from a rollout of each run. The metrics are on the host."""
@@ -151,33 +158,33 @@ class RunGroup:
         lap("TimePolicy")
         self._states, losses = jax.block_until_ready(over_runs(fit_critics, agent, states, estimates))
         if agent.settings.normalise_observations:
-            self._states = over_runs(_after, agent, self._states, rollouts)
+            self._states = over_runs(_update_normaliser, agent, self._states, rollouts)
         lap("TimeCritics")
         metrics = over_runs(measure, agent, before, self._states, rollouts, estimates, steps, caps, losses)
-        host = jax.device_get(here(metrics))
+        host = jax.device_get(gather(metrics))
         return [over_runs.nth(host, i) for i in range(len(self))]
 
     def cut(self) -> None:
-        """All episodes have been cut."""
+        """Update the states after all running episodes were cut off."""
         self._states = self._map(Agent.cut, self.agent, self._states)
 
     def state(self, i: int) -> Callable[[], LearnerState]:
-        """Where a run stands now, to be had later."""
-        now = here(self._states)
+        """A function that returns the present state of a run, also after later epochs."""
+        now = gather(self._states)
         return lambda: self._map.nth(now, i)
 
     def acting_programs(self) -> list[Program]:
-        """Those that an epoch begins with."""
+        """The programs that prepare the rollout."""
         if not isinstance(self._map, VectorMap):
             return []
         return [(vectorised(function, self.agent), (self._states,)) for function in (Agent.noise, Agent.acting)]
 
     def learning_programs(self) -> list[Program]:
-        """Those of the rest of an epoch."""
+        """The programs that learn from the rollout."""
         if not isinstance(self._map, VectorMap):
             return []
-        before, rollouts = self._states, self._expected()
-        by_name = {f: vectorised(f, self.agent) for f in (estimate, update, fit_critics, _after, measure)}
+        before, rollouts = self._states, self._rollout_shapes()
+        by_name = {f: vectorised(f, self.agent) for f in (estimate, update, fit_critics, _update_normaliser, measure)}
         estimates = jax.eval_shape(by_name[estimate], before, rollouts)
         state, step, cap = jax.eval_shape(by_name[update], before, rollouts, estimates)
         after, losses = jax.eval_shape(by_name[fit_critics], state, estimates)
@@ -188,33 +195,33 @@ class RunGroup:
             (by_name[measure], (before, after, rollouts, estimates, step, cap, losses)),
         ]
         if self.agent.settings.normalise_observations:
-            called.append((by_name[_after], (after, rollouts)))
+            called.append((by_name[_update_normaliser], (after, rollouts)))
         return called
 
-    def _expected(self) -> Rollout:
-        """The shape of what will come."""
+    def _rollout_shapes(self) -> Rollout:
+        """A rollout of shapes instead of arrays."""
         sizes, horizon = self.agent.sizes, self.agent.settings.horizon
 
-        def shape(*rest: int, dtype: Any = jnp.float32) -> Any:
+        def of_shape(*rest: int, dtype: DTypeLike = jnp.float32) -> PyTree:
             return jax.ShapeDtypeStruct((self._count, horizon, sizes.num_envs, *rest), dtype)
 
-        observation, action, flag = shape(self.agent.observation_size), shape(sizes.action), shape(dtype=bool)
+        observation, action, flag = of_shape(self.agent.observation_size), of_shape(sizes.action), of_shape(dtype=bool)
         taken = action if self.agent.algorithm.shield else None
-        cost, number = shape(sizes.m), shape(dtype=jnp.int32)
+        cost, number = of_shape(sizes.m), of_shape(dtype=jnp.int32)
         signed = cost if sizes.margins else None
         scene = Scene(number, number, number) if self.agent.settings.replay.share else None
-        return Rollout(observation, observation, action, shape(), cost, flag, flag, taken, signed, scene)
+        return Rollout(observation, observation, action, of_shape(), cost, flag, flag, taken, signed, scene)
 
 
 @partial(jax.jit, static_argnums=0)
-def _after(agent: Agent, state: LearnerState, rollout: Rollout) -> LearnerState:
-    """The state with the statistics of one more rollout."""
+def _update_normaliser(agent: Agent, state: LearnerState, rollout: Rollout) -> LearnerState:
+    """Add the observations of a rollout to the statistics of the normaliser."""
     if state.normaliser is None:
         return state
     return replace(state, normaliser=state.normaliser.after(rollout.observation[..., : agent.sizes.observation]))
 
 
-def _offered(agent: Agent, state: LearnerState) -> Int[Array, "slot 2"]:
+def _offered_scenes(agent: Agent, state: LearnerState) -> Int[Array, "slot 2"]:
     if state.pool is None:
         raise ValueError("The state has no pool of scenes: begin with what `Agent.init` gives.")
     return state.pool.offered
@@ -222,10 +229,10 @@ def _offered(agent: Agent, state: LearnerState) -> Int[Array, "slot 2"]:
 
 @contextlib.contextmanager
 def compiling(groups: Sequence[RunGroup]) -> Iterator[Callable[[], None]]:
-    """Compile all programs at the same time: those of an accelerator take a quarter of a minute each.
+    """Compile all programs in parallel. On an accelerator each takes a quarter of a minute.
 
-    Those that learn are compiled while the first rollout is collected, whose own programs take as long; the function
-    waits for them. All are found when they are first called. Where nothing is kept on disk, there is nothing to gain.
+    The programs that learn are compiled while the first rollout is collected. The function that this context manager
+    yields waits for them. Compiled programs are passed on by JAX's cache on disk, so that without one nothing is done.
     """
     if not jax.config.values["jax_compilation_cache_dir"]:
         yield lambda: None

@@ -1,14 +1,14 @@
 """Settings that every algorithm shares, as frozen data."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, is_dataclass
-from typing import Annotated, Any
+from dataclasses import dataclass, field
+from typing import Annotated
 
 from ascpo.algorithms.outline import Outline
 from ascpo.engines.settings import ReplaySettings
 from ascpo.errors import BadSetting, InertSetting
 from ascpo.networks.settings import LOG_STD_BOUNDS, CostFitSettings, FitSettings
-from ascpo.ranges import Fraction, NonNegative, Probability, Range, check
+from ascpo.ranges import Dataclass, Fraction, NonNegative, Probability, Range, check
 from ascpo.seeding import MAX_ENVS
 from ascpo.trust_region.settings import TrustRegion
 
@@ -17,56 +17,59 @@ KEPT_POLICIES = 20
 
 @dataclass(frozen=True)
 class Settings:
-    """What a training is made of, beside its environment and its algorithm."""
+    """The settings of a training that do not depend on the algorithm."""
 
     num_envs: Annotated[int, Range(at_least=1, at_most=MAX_ENVS)] = 30
-    """Number of environments that run side by side."""
+    """Number of environments that run in parallel."""
     horizon: Annotated[int, Range(at_least=1, at_most=10**7)] = 1000
     """Steps of each environment in an epoch."""
     carry: bool = True
-    """Let episodes go on from one epoch to the next. Otherwise the end of an epoch cuts them."""
+    """Let episodes continue in the next epoch. Otherwise the end of an epoch cuts them off."""
     limits: Annotated[tuple[float, ...], Range(items=1000)] = (0.0,)
-    """The limit of each constraint: of the cost of every state, or of the sum of an episode's costs, as the algorithm
-    has it. A single number holds for all constraints."""
+    """The limit of each constraint. It bounds the cost of every state, or the sum of an episode's costs, depending on
+    the algorithm. A single number is the limit of all constraints."""
     probability: Probability = 0.98
-    """Target probability: the share of episodes that shall keep every state within its limits."""
+    """Target probability: the share of episodes that are to keep all limits."""
     margin: NonNegative = 0.0
-    """Distance below the limits that learning aims at. What is measured, logged and certified are the limits."""
+    """Learning aims at limits that are lower by this margin. Measurements, logs and certificates use the real
+    limits."""
     near_miss: NonNegative = 0.0
-    """How far before a limit costs begin while learning, in the unit of the environment's margins: near misses are
-    learned from. What is measured, logged and certified are the limits. 0 learns from costs alone."""
+    """Learn from near misses: for learning, costs begin this far before they really do, in the unit of the
+    environment's margins. Measurements, logs and certificates use the real costs. 0 learns from real costs only."""
     near_miss_end: NonNegative = 0.03
-    """What `near_miss` shrinks to by the end of the training."""
+    """Value to which `near_miss` shrinks by the end of the training."""
     timeout_waiver: Fraction = 0.0
     """Part of the price of costs that is waived while a tenth or more of the episodes run into the time limit, for
-    tasks in which a time-out is a failure. A smaller part is from one in a hundred on. Multipliers rise less, too."""
+    tasks in which a time-out is a failure. With fewer time-outs the waiver is smaller, and from one in a hundred
+    down it is zero. Multipliers rise less, too."""
     discount: Annotated[float, Range(above=0.0, at_most=1.0)] = 0.99
     """γ of the reward."""
     gae_lambda: Fraction = 0.97
     """λ of the reward's generalised advantage estimates."""
     normalise_observations: bool = False
-    """Show every network the environment's observations less their mean, divided by their standard deviation, both
-    over the training so far. The policy's file keeps them."""
+    """Normalise observations: subtract their mean and divide by their standard deviation, both over the training so
+    far. The policy's file keeps these numbers."""
     hidden: Annotated[tuple[int, ...], Range(at_least=1, at_most=2**14)] = (64, 64)
     """Widths of the hidden layers of every network."""
     initial_log_std: Annotated[float, Range(LOG_STD_BOUNDS[0], LOG_STD_BOUNDS[1])] = -0.5
-    """Logarithm of the policy's first standard deviation."""
+    """Logarithm of the policy's initial standard deviation."""
     value_fit: FitSettings = field(default_factory=FitSettings)
     """How the reward's critic is fitted."""
     cost_fit: CostFitSettings = field(default_factory=CostFitSettings)
     """How the cost critics are fitted."""
     cost_gae_lambda: Fraction | None = None
-    """λ of the costs' generalised advantage estimates. None takes 0.95 for what an episode's largest cost is made of,
-    and 0.97 otherwise."""
+    """λ of the costs' generalised advantage estimates. None takes 0.95 for signals of an episode's largest cost, and
+    0.97 for others."""
     output_bias: Annotated[float, Range(at_least=-100.0, at_most=100.0)] | None = -4.0
-    """Bias of the last layer of cost critics whose output is never negative: it starts them near zero."""
+    """Initial bias of the last layer of cost critics whose output is never negative. A negative one starts them near
+    zero."""
     trust_region: TrustRegion = field(default_factory=TrustRegion)
-    """How large a step of the policy may be, and how it is computed."""
+    """The size of the policy's steps, and how they are computed."""
     replay: ReplaySettings = field(default_factory=ReplaySettings)
-    """Which scenes are played again."""
+    """Which scenes are replayed."""
     average_epochs: Annotated[int, Range(at_least=0, at_most=1000)] | None = None
-    """The number of last epochs whose policies are averaged, or selected from, to be handed out (--hand-out). None
-    keeps twenty, and averages those of the last tenth of the training. 0 keeps the last policy alone."""
+    """Number of last epochs whose policies are averaged, or selected from, when the policy is handed out (--hand-out).
+    None keeps twenty, and averages those of the last tenth of the training. 0 keeps only the last policy."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -101,7 +104,7 @@ class Settings:
 
 
 def inert_settings(settings: Settings, algorithm: Outline) -> dict[str, InertSetting]:
-    """The settings that were changed and change nothing for this algorithm, by name (`cost_fit.window`)."""
+    """The settings that differ from the defaults but change nothing for this algorithm, by name (`cost_fit.window`)."""
     unused = dict[str, str]()
     if algorithm.critics is None:
         names = ("cost_fit", "cost_gae_lambda", "output_bias", "near_miss", "near_miss_end", "replay")
@@ -128,18 +131,18 @@ def inert_settings(settings: Settings, algorithm: Outline) -> dict[str, InertSet
     return {name: InertSetting(name, value, why) for name, value, why in found if why}
 
 
-def _changed(settings: Any, usual: Any, group: str = "") -> Iterator[tuple[str, object]]:
-    """The settings that differ from the usual ones, by name."""
+def _changed(settings: Dataclass, usual: Dataclass, group: str = "") -> Iterator[tuple[str, object]]:
+    """The settings that differ from the defaults, by name."""
     for name in usual.__dataclass_fields__:
         value, default = getattr(settings, name), getattr(usual, name)
-        if is_dataclass(default):
+        if isinstance(default, Dataclass):
             yield from _changed(value, default, f"{name}.")
         elif value != default:
             yield group + name, value
 
 
 def refuse_inert(settings: Settings, algorithm: Outline) -> None:
-    """A setting that changes nothing is an error."""
+    """Raise an error for a setting that changes nothing."""
     for inert in inert_settings(settings, algorithm).values():
         raise inert
     if algorithm.half_signal:
@@ -154,7 +157,7 @@ def refuse_inert(settings: Settings, algorithm: Outline) -> None:
 
 
 def refuse_unkeepable(settings: Settings, algorithm: Outline) -> None:
-    """No cost is below zero, so every state breaks a limit below it: violations would tell nothing."""
+    """Raise an error for limits below zero: no cost is negative, so every state would count as a violation."""
     lowest = min(settings.limits) - settings.margin
     if algorithm.counts_violations and lowest < 0.0:
         raise BadSetting(

@@ -1,4 +1,4 @@
-"""What a training carries from epoch to epoch, and what it makes of a rollout: arrays alone."""
+"""The state of a training between epochs, and the results of an epoch. All of it is arrays."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from ascpo.engines.contract import Snapshot
 from ascpo.experience.episodes import EpisodeStatistics, EpisodeTotals
 from ascpo.experience.near_miss import NearMiss
-from ascpo.experience.replay import ReplayPool
+from ascpo.experience.scene_replay import ReplayPool
 from ascpo.experience.trend import EpisodeTrend
 from ascpo.experience.window import Window
 from ascpo.guard.layout import AnyArray
@@ -33,13 +33,13 @@ class CriticState:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class ShieldState:
-    """A shield's network, and whether it acts already."""
+    """A shield's network, and whether the shield is active yet."""
 
     critic: CriticState
     epochs: Int[Array, ""]
     """Epochs done so far."""
     warm_up: Int[Array, ""]
-    """Epochs after which it acts."""
+    """Epochs after which the shield is active."""
 
     @property
     def active(self) -> Bool[Array, ""]:
@@ -49,54 +49,54 @@ class ShieldState:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class PolicyState:
-    """The part of a learner's state that a step of the policy changes."""
+    """The part of the state that a policy update changes."""
 
     theta: Float[Array, " p"]
     """The policy's parameters."""
     step: PyTree = None
     """State of the step rule: Adam's, for a clipped step."""
     target: Integral | None = None
-    """What the target carries on: the integral term of feedback."""
+    """State of the target: the integral term of `Feedback`."""
     multiplier: PyTree = None
     """State of the penalty's multiplier."""
     nu: Float[Array, " m"] | None = None
-    """ν, the value at risk, for episodes that begin."""
+    """ν, the value at risk, for the episodes that begin next."""
     signal: SignalTrend | None = None
-    """What the last measurements say of the constraints' gradients."""
+    """The measured signal of the constraints' gradients."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class LearnerState:
-    """All that learning carries from epoch to epoch."""
+    """The state of learning between epochs."""
 
     key: Key[Array, ""]
     policy: PolicyState
     value: CriticState
     running: EpisodeTotals
-    """Totals of the episodes that go on."""
+    """Totals of the running episodes."""
     trend: EpisodeTrend | None = None
-    """What the last epochs measured, where costs are bounded or paid for."""
+    """Statistics of the last epochs. None for algorithms without cost critics."""
     episode_nu: Float[Array, "env m"] | None = None
-    """ν of the episodes that go on."""
+    """ν of the running episodes."""
     cost: CriticState | None = None
     window: Window | None = None
-    """The steps that the cost critics are fitted to."""
+    """The steps of the last epochs, to which the cost critics are fitted."""
     near_miss: NearMiss | None = None
-    """How far before its limit a cost begins for learning; None where it begins at the limit."""
+    """The state of near misses. None without near misses."""
     shield: ShieldState | None = None
     normaliser: Normaliser | None = None
-    """The statistics of the observations so far, where networks see them normalised."""
+    """The statistics of the observations so far. None if observations are not normalised."""
     pool: ReplayPool | None = None
-    """Scenes that are played again, where some are."""
+    """The scenes to replay. None without replay."""
     recent: RecentPolicies | None = None
-    """The policies of the last epochs, if any are kept."""
+    """The policies of the last epochs. None if none are kept."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class TrainingState:
-    """Where a training stands between two epochs: all that decides how it goes on."""
+    """The complete state of a training between two epochs. It decides everything that comes next."""
 
     epochs: int
     """Epochs done so far."""
@@ -109,35 +109,35 @@ class TrainingState:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class CriticQuality:
-    """How well critics predicted an epoch, on episodes that they had not seen."""
+    """How well the critics predict an epoch, before they are fitted to it."""
 
     value: Float[AnyArray, "*runs"]
     """Explained variance of the reward's critic."""
     cost: Float[AnyArray, "*runs k"]
     """Explained variance of the cost critics."""
     cost_bias: Float[AnyArray, "*runs k"]
-    """By how much the cost critics expect too much, as a multiple of the truth's mean."""
+    """Mean overestimate of the cost critics, as a multiple of the true mean."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Estimates:
-    """What a rollout says, and what the critics are to be fitted to."""
+    """The estimates from a rollout, and the batches that the critics are fitted to."""
 
     evidence: Evidence
     value_batch: FitBatch
     running: EpisodeTotals
     quality: CriticQuality
     episodes: EpisodeStatistics
-    """The finished episodes, against the limits themselves."""
+    """Statistics of the finished episodes, with the real limits."""
     episode_nu: Float[Array, "env m"] | None = None
-    """ν of the episodes that go on."""
+    """ν of the running episodes."""
     window: Window | None = None
     near_miss: NearMiss | None = None
-    """For the next epoch."""
+    """The state of near misses for the next epoch."""
     shield_batch: FitBatch | None = None
     interventions: Float[Array, " 2"] | None = None
-    """Share of the actions that the shield changed, and by how much it changed those."""
+    """The share of actions that the shield changed, and the mean distance of these changes."""
     pool: ReplayPool | None = None
 
 
@@ -150,18 +150,18 @@ class Sizes:
     action: int
     m: int
     margins: bool = False
-    """Whether every step says how near its costs are."""
+    """Whether the environment gives margins: how near every cost is."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class EpochMetrics:
-    """What an epoch has to tell: small arrays, fetched from the device at once."""
+    """The metrics of an epoch: small arrays, fetched from the device together."""
 
     episodes: EpisodeStatistics
     step: StepReport
     cap: Float[AnyArray, "*runs"]
-    """Share of the trust region's radius that the constraints could get; NaN where nothing asks for one."""
+    """Share of the trust region's radius that the constraints may take. NaN without such a cap."""
     losses: dict[str, Float[AnyArray, "*runs"]]
     quality: CriticQuality
     log_std: Float[AnyArray, "*runs"]
@@ -170,4 +170,4 @@ class EpochMetrics:
     finite: Bool[AnyArray, "*runs"]
     """Whether the policy's parameters are finite."""
     extras: dict[str, Float[AnyArray, "*runs"]]
-    """What only some algorithms have to tell."""
+    """Metrics that only some algorithms have."""

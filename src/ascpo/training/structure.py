@@ -1,8 +1,8 @@
-"""The networks of an agent, and what is left of those that act without their parameters."""
+"""The networks of an agent, and the structure of those that act: the networks without their parameters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 from jax.flatten_util import ravel_pytree
@@ -10,20 +10,20 @@ from jaxtyping import Array, Float, PyTree
 
 
 class Networks(NamedTuple):
-    """The networks of an agent, or parts of them."""
+    """The networks of an agent, or one part of each, such as its parameters."""
 
-    policy: Any
-    value: Any
-    cost: Any = None
-    shield: Any = None
+    policy: PyTree
+    value: PyTree
+    cost: PyTree = None
+    shield: PyTree = None
 
 
 @dataclass(frozen=True)
 class Structure:
-    """Policy and shield without their parameters, and the way back from vectors of parameters to networks."""
+    """Policy and shield without their parameters, and functions that turn vectors into their parameters."""
 
-    policy: Any
-    shield: Any
+    policy: PyTree
+    shield: PyTree
     unravel_policy: Callable[[Float[Array, " p"]], PyTree]
     unravel_shield: Callable[[Float[Array, " s"]], PyTree]
     policy_size: int

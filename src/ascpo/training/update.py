@@ -1,4 +1,4 @@
-"""The update: one step of the policy, and of what decides the price of costs."""
+"""The update: one step of the policy, of the multiplier of a penalty, and of the value at risk."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +14,7 @@ from ascpo.networks.normaliser import Normaliser
 from ascpo.surrogates.evidence import Constraint, Evidence
 from ascpo.surrogates.reward import reward_loss
 from ascpo.surrogates.target import Demand, Measured
-from ascpo.surrogates.timeouts import charged
+from ascpo.surrogates.timeouts import charged_part
 from ascpo.surrogates.weights import Weights
 from ascpo.training.agent import Agent
 from ascpo.training.recent import remember
@@ -27,7 +27,7 @@ from ascpo.trust_region.step import Problem, StepReport
 def update(
     agent: Agent, state: LearnerState, rollout: Rollout, estimates: Estimates
 ) -> tuple[LearnerState, StepReport, Float[Array, ""]]:
-    """The state after the step, what the step did, and the share of the region that the constraints could get."""
+    """The state after the step, a report of the step, and the share of the region that the constraints may take."""
     observed = state.normaliser, rollout.observation
     policy, report, cap = _update(agent, state.policy, *observed, rollout.action, estimates.evidence)
     recent = None if state.recent is None else remember(state.recent, policy.theta)
@@ -85,7 +85,7 @@ def _problem(
     old_log_prob = old.log_prob(action)
     lam = None if agent.multiplier is None else agent.multiplier.value(state.multiplier, observation)
     some = observation[:: agent.settings.trust_region.fisher_stride]
-    part = _charged(agent, evidence)
+    part = _charged_part(agent, evidence)
 
     def surrogates(ratio: Float[Array, "time env"]) -> tuple[Float[Array, ""], Float[Array, " m"]]:
         loss = reward_loss(evidence, Weights(ratio, clip.reward if clip else None, scale=counts and counts.reward))
@@ -100,7 +100,7 @@ def _problem(
         ratio = jnp.exp(new.log_prob(action) - old_log_prob)
         return Evaluation(*surrogates(ratio), jnp.mean(old.divergence(new)))
 
-    def of_half(theta: Float[Array, " p"]) -> Float[Array, " m"]:
+    def constraints_of_half(theta: Float[Array, " p"]) -> Float[Array, " m"]:
         new = agent.policy(theta)(observation[:, ::2])
         ratio = jnp.exp(new.log_prob(action[:, ::2]) - old_log_prob[:, ::2])
         return surrogates(jnp.ones_like(old_log_prob).at[:, ::2].set(ratio))[1]
@@ -113,14 +113,14 @@ def _problem(
         offset=demand.offset,
         fraction=demand.fraction,
         cap=demand.cap,
-        part=_half(agent, state.signal, of_half),
+        part=_half_batch(agent, state.signal, constraints_of_half),
     )
 
 
-def _half(
+def _half_batch(
     agent: Agent, trend: SignalTrend | None, constraints: Callable[[Float[Array, " p"]], Float[Array, " m"]]
 ) -> Part | None:
-    """Every second environment, where the signal is measured at all: other episodes, so independent noise."""
+    """Every second environment, if the signal is measured. Its episodes differ from the others', so does its noise."""
     n = agent.sizes.num_envs
     if trend is None or n < 2:
         return None
@@ -134,26 +134,26 @@ def _multiplier(
     penalty, limits = agent.algorithm.penalty, agent.learning_limits
     if penalty is None or penalty.multiplier is None:
         return multiplier
-    # By the last epochs: the episodes that finished in this one are the quickest, where horizons are short.
+    # From the last epochs, since with short horizons only the quickest episodes finish within one epoch.
     violation = penalty.violation(evidence.of_last_epochs(), limits) if penalty.violation else limits
     cost_to_go = None if evidence.cost_to_go is None else evidence.cost_to_go - limits
     if cost_to_go is not None and evidence.step_weights is not None:
         cost_to_go = cost_to_go * evidence.step_weights.reward[..., None]
-    part = _charged(agent, evidence)
+    part = _charged_part(agent, evidence)
     cost_to_go = None if cost_to_go is None else part * cost_to_go
     return penalty.multiplier.ascend(multiplier, observation, part * violation, cost_to_go)
 
 
-def _charged(agent: Agent, evidence: Evidence) -> Float[Array, ""] | float:
-    """The part of the price of costs that is not waived for time-outs."""
+def _charged_part(agent: Agent, evidence: Evidence) -> Float[Array, ""] | float:
+    """The part of the price of costs that is left after the waiver for time-outs."""
     waiver = agent.settings.timeout_waiver
-    return charged(jnp.asarray(evidence.of_last_epochs().episodes.timeout_rate), waiver) if waiver else 1.0
+    return charged_part(jnp.asarray(evidence.of_last_epochs().episodes.timeout_rate), waiver) if waiver else 1.0
 
 
 def _value_at_risk(nu: Float[Array, " m"] | None, evidence: Evidence) -> Float[Array, " m"] | None:
     """ν after the epoch."""
     if nu is None or evidence.cost_tail is None or evidence.trend is None:
         return nu
-    # An epoch counts by its episodes: the first one in full.
+    # Epochs are weighted by their numbers of episodes, so that the first one counts in full.
     weight = evidence.episodes.finished / jnp.maximum(evidence.trend.sums.ended, 1.0)
     return nu + weight * (evidence.cost_tail.quantile - nu)

@@ -1,7 +1,7 @@
 """The numerical step: minimise a function near a point, under constraints, within a trust region.
 
-Knows vectors and products alone: no policy, no reward, no cost.
+This package works on vectors. It knows no policy, no reward and no cost.
 
-`settings`, `clipped` and `projected` have what a user sets, and import no JAX, so that the command line reads its words
-quickly. What a clipped and a projected step do is in `descent` and `projection`.
+`settings`, `clipped` and `projected` hold the users' settings and do not import JAX, so that the command line starts
+quickly. The computations of a clipped and a projected step are in `descent` and `projection`.
 """

@@ -1,4 +1,4 @@
-"""The step of PPO: descent by Adam on a loss that is not to be trusted far away, until the policy has moved enough."""
+"""The step of PPO: descent by Adam on a clipped loss, until the policy has left the trust region."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClippedStep:
-    """Epochs of descent on a clipped loss. It keeps no constraints: their price belongs into the loss."""
+    """Many steps of Adam on a clipped loss. It keeps no constraints: put their price into the loss."""
 
     learning_rate: LearningRate = 3e-4
     """Learning rate of Adam."""
     iterations: Iterations = 80
-    """Largest number of steps of Adam in an epoch, each on all of its data. The descent ends sooner where the
-    divergence passes the trust region's radius."""
+    """Largest number of steps of Adam in an epoch, each on all data of the epoch. The descent ends earlier if the
+    divergence exceeds the radius of the trust region."""
 
     def init(self, theta: "Vector") -> "PyTree":
         from ascpo.trust_region.descent import start

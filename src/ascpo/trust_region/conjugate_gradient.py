@@ -1,4 +1,4 @@
-"""Solving F x = b for several b at once, by conjugate gradients."""
+"""Conjugate gradients: solve F x = b for several b."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Solved:
 
     x: Float[Array, "n p"]
     residual: Float[Array, " n"]
-    """‖b − F x‖ / ‖b‖, and 0 where b is."""
+    """‖b − F x‖ / ‖b‖. 0 for b = 0."""
 
 
 def solve(
@@ -27,8 +27,8 @@ def solve(
     iterations: int,
     tolerance: float = 1e-4,
 ) -> Solved:
-    """At most so many iterations for each row. A row of zeros has the solution zero."""
-    # Rows of very different size would share one float32 dot product badly: solve for unit vectors.
+    """Solve for each row of b with at most so many iterations. A row of zeros has the solution zero."""
+    # Unit vectors: rows of very different size would lose digits in float32.
     norm = jnp.linalg.norm(b, axis=1, keepdims=True)
     nothing = norm <= _SMALL
     unit = jnp.where(nothing, 0.0, b / jnp.where(nothing, 1.0, norm))
@@ -37,6 +37,6 @@ def solve(
         x, _ = jax.scipy.sparse.linalg.cg(product, row, maxiter=iterations, tol=tolerance)
         return x, jnp.linalg.norm(row - product(x))
 
-    # One after the other: on the host, batched products of this kind take longer than as many single ones.
+    # Sequentially: on the host, a batch of these products takes longer than as many single ones.
     x, residual = jax.lax.map(one, unit)
     return Solved(x * norm, residual)

@@ -1,4 +1,4 @@
-"""The constrained step: gradients, F⁻¹ of them, the dual, the line search. Without constraints it is TRPO's."""
+"""The constrained step: natural gradients, the dual, and a line search. Without constraints it is TRPO's step."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ from ascpo.trust_region import conjugate_gradient, dual
 from ascpo.trust_region.dual import Case
 from ascpo.trust_region.line_search import Evaluation, backtrack
 from ascpo.trust_region.settings import TrustRegion
-from ascpo.trust_region.step import Problem, StepReport, Vector, searched
+from ascpo.trust_region.step import Problem, StepReport, Vector, line_search_report
 
 
 @dataclass(frozen=True)
 class ConstrainedStep:
-    """The best step of the region that keeps the constraints, as far as linear models tell."""
+    """The best step within the region that keeps the constraints, by linear models of loss and constraints."""
 
     def init(self, theta: Vector) -> PyTree:
         return None
@@ -26,14 +26,14 @@ class ConstrainedStep:
         products = gradients @ solved.x.T
         products = (products + products.T) / 2
         q, r, S = products[0, 0], products[1:, 0], products[1:, 1:]
-        # By how much the region could lower each constraint.
+        # The largest decrease of each constraint within the region.
         reach = jnp.sqrt(2 * region.delta * jnp.maximum(jnp.diagonal(S), 0.0))
         c = problem.asked(reach)
         solution = dual.solve(q, r, S, c, region.delta, problem.cap)
         x = -(solution.along * solved.x[0] + solution.against @ solved.x[1:])
 
         objective_must_fall = solution.case >= Case.BOUNDED
-        # Rounding and curvature let what is to be held rise a little, which must not shorten a step.
+        # Rounding and curvature raise a constraint a little that is to be held. That must not shorten a step.
         allowed = jnp.maximum(-c, 0.0) + region.tolerance * reach
 
         def accept(at: Evaluation) -> Bool[Array, ""]:
@@ -42,14 +42,14 @@ class ConstrainedStep:
             return near & better & jnp.all(at.constraints - start.constraints <= allowed)
 
         found = backtrack(problem.evaluate, accept, problem.theta, x, start, region.backtracking, region.backtracks)
-        report = searched(
+        report = line_search_report(
             found,
             start,
             case=solution.case,
             lam=solution.lam,
             nu=solution.nu,
             asked=solution.asked,
-            predicted=gradients[1:] @ found.taken(x, region.backtracking) if problem.m else jnp.zeros(0),
+            predicted=gradients[1:] @ found.step(x, region.backtracking) if problem.m else jnp.zeros(0),
             residual=jnp.max(solved.residual),
             signal=problem.signal(product, gradients, solved.x, region),
         )

@@ -1,4 +1,4 @@
-"""Descent by Adam on a clipped loss, while the policy is within the trust region: what `ClippedStep` does."""
+"""The computation of `ClippedStep`: descent by Adam on a clipped loss, within the trust region."""
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ def start(rule: ClippedStep, theta: Vector) -> PyTree:
 def descend(
     rule: ClippedStep, problem: Problem, region: TrustRegion, state: PyTree
 ) -> tuple[Vector, PyTree, StepReport]:
-    """Steps of Adam while the divergence is at most δ. A step that is not finite is not taken, and is the last."""
+    """Take steps of Adam while the divergence is at most δ. A step that is not finite is dropped, and is the last."""
     if problem.m:
         raise ValueError("A clipped step keeps no constraints: put their price into the loss.")
     optimiser = optax.adam(rule.learning_rate)

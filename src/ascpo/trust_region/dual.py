@@ -2,7 +2,7 @@
 
     min gᵀx   such that   cᵢ + bᵢᵀx ≤ 0  for i = 1..m,   ½ xᵀFx ≤ δ
 
-The problem is known by its inner products q = gᵀF⁻¹g, rᵢ = bᵢᵀF⁻¹g, Sᵢⱼ = bᵢᵀF⁻¹bⱼ, and so is its solution:
+The inner products q = gᵀF⁻¹g, rᵢ = bᵢᵀF⁻¹g, Sᵢⱼ = bᵢᵀF⁻¹bⱼ determine the solution:
 
     x = −(1/λ) F⁻¹(g + Σ νᵢ bᵢ)
 
@@ -10,11 +10,11 @@ For a set 𝒜 of constraints that hold with equality,
 
     A = q − r_𝒜ᵀ S_𝒜⁻¹ r_𝒜      B = 2δ − c_𝒜ᵀ S_𝒜⁻¹ c_𝒜      λ = √(A/B)      ν_𝒜 = S_𝒜⁻¹ (λ c_𝒜 − r_𝒜)
 
-and the solution belongs to the set for which ν ≥ 0 and every other constraint holds. With m = 1 this is the dual of
-CPO (arXiv:1705.10528). All sets are tried, so m is small.
+and the solution is that of the set for which ν ≥ 0 and all other constraints hold. With m = 1 this is the dual of CPO
+(arXiv:1705.10528). All 2ᵐ sets are tried, so m must be small.
 
-All is done in units in which ‖g‖ = ‖bᵢ‖ = 1 and the ball's radius is 1 (norms of F⁻¹ and F), since q, s and c differ
-by many powers of ten. Then cᵢ is the share of the radius that constraint i alone asks for.
+q, S and c differ by many powers of ten. So everything is computed in units in which ‖g‖ = ‖bᵢ‖ = 1 and the radius of
+the ball is 1 (norms of F⁻¹ and F). Then cᵢ is the share of the radius that constraint i alone takes.
 """
 
 from dataclasses import dataclass
@@ -28,23 +28,23 @@ from jaxtyping import Array, Bool, Float, Int
 MOST_CONSTRAINTS = 6
 _SMALL = 1e-20
 _PARALLEL = 1e-6
-"""The objective counts as lying in the span of the active constraints when less than this share of ‖g‖² is outside."""
+"""The objective is in the span of the active constraints if less than this share of ‖g‖² is outside of it."""
 _SLACK = 1e-5
 
 
 class Case(IntEnum):
-    """What the constraints make of a step."""
+    """How the constraints affect a step."""
 
     INFEASIBLE = 0
-    """No point of the region satisfies them: the step goes towards them and leaves the objective alone."""
+    """No point of the region satisfies them. The step reduces the violation and ignores the objective."""
     RECOVERING = 1
     """Some are violated now, and can be satisfied within the region."""
     BOUNDED = 2
-    """All are satisfied now, and some cut the region."""
+    """All are satisfied now, and some are violated in a part of the region."""
     FREE = 3
     """All are satisfied in the whole region."""
     NO_GRADIENT = 4
-    """There is no constraint that a step could change."""
+    """No step can change any constraint."""
 
 
 @jax.tree_util.register_dataclass
@@ -54,20 +54,20 @@ class Dual:
 
     case: Int[Array, ""]
     along: Float[Array, ""]
-    """1/λ, and 0 where the objective is left alone."""
+    """1/λ. 0 if the step ignores the objective."""
     against: Float[Array, " m"]
     """ν/λ."""
     asked: Float[Array, " m"]
-    """c as it was asked for: less than given, where a cap bounds it."""
+    """c after the cap."""
 
     @property
     def lam(self) -> Float[Array, ""]:
-        """λ, and 0 where the objective is left alone."""
+        """λ. 0 if the step ignores the objective."""
         return jnp.where(self.along > 0, 1.0 / jnp.where(self.along > 0, self.along, 1.0), 0.0)
 
     @property
     def nu(self) -> Float[Array, " m"]:
-        """ν; where the objective is left alone, the weights of the constraints in the step."""
+        """ν. If the step ignores the objective, the weights of the constraints in it."""
         return self.against * jnp.where(self.along > 0, self.lam, 1.0)
 
 
@@ -79,11 +79,11 @@ def solve(
     delta: float,
     cap: Float[Array, ""] | None = None,
 ) -> Dual:
-    """The step in terms of its directions.
+    """The step, as weights of F⁻¹g and F⁻¹b.
 
-    `cap` bounds what is asked for: constraints that need more than this share of the region's radius ask for less, by
-    one common factor, so that 1 − cap² of the region is left to the objective. Where the constraints contradict each
-    other, the cap does not apply: the step goes against them to the rim of the region.
+    `cap` is the largest share of the region's radius that the constraints may take. If they need more, all cᵢ > 0 are
+    multiplied by a common factor, so that 1 − cap² of the region is left to the objective. The cap does not apply to
+    constraints that contradict each other: then the step goes against them to the boundary of the region.
     """
     _check_number(len(c))
     g_norm, radius = jnp.sqrt(jnp.maximum(q, 0.0)), np.sqrt(2 * delta)
@@ -93,7 +93,7 @@ def solve(
     b_unit = jnp.where(works, 1.0 / jnp.where(works, b_norm, 1.0), 0.0)
     r = jnp.clip(r * b_unit * g_unit, -1.0, 1.0)
     S = jnp.clip(S * b_unit[:, None] * b_unit, -1.0, 1.0)
-    # A constraint that no step changes cannot be asked for.
+    # No demand on a constraint that no step changes.
     c = jnp.where(works, c * b_unit / radius, -jnp.inf)
 
     nearest, need, reachable = _nearest(S, c)
@@ -136,7 +136,7 @@ def _subsets(m: int) -> np.ndarray:
 
 
 def _active(S: Float[Array, "m m"], mask: Float[Array, " m"], y: Float[Array, " m"]) -> Float[Array, " m"]:
-    """S_𝒜⁻¹ y_𝒜, and 0 outside 𝒜. Constraints that say the same make S singular; a little more diagonal mends it."""
+    """S_𝒜⁻¹ y_𝒜, and 0 outside 𝒜. Parallel constraints make S singular, so a little is added to its diagonal."""
     inside = mask[:, None] * mask
     S_active = S * inside + jnp.diag(1.0 - mask) + 1e-7 * jnp.eye(len(y))
     return mask * jnp.linalg.solve(S_active, jnp.where(mask > 0, jnp.where(jnp.isfinite(y), y, 0.0), 0.0))
@@ -145,7 +145,7 @@ def _active(S: Float[Array, "m m"], mask: Float[Array, " m"], y: Float[Array, " 
 def _nearest(
     S: Float[Array, "m m"], c: Float[Array, " m"]
 ) -> tuple[Float[Array, " m"], Float[Array, ""], Bool[Array, ""]]:
-    """The point nearest to the centre that satisfies all constraints: its weights, its distance, whether it exists."""
+    """The nearest point to the centre that satisfies all constraints: its weights, its distance, and if it exists."""
     m = len(c)
     if m == 0:
         return jnp.zeros(0), jnp.zeros(()), jnp.ones((), bool)
@@ -164,7 +164,7 @@ def _nearest(
 def _exact(
     S: Float[Array, "m m"], mask: Float[Array, " m"], c: Float[Array, " m"], n: Float[Array, " m"]
 ) -> Bool[Array, ""]:
-    """Whether the weights do solve S_𝒜 n = c_𝒜: they do not where constraints contradict each other."""
+    """Whether the weights solve S_𝒜 n = c_𝒜. They do not if constraints contradict each other."""
     c = jnp.where((mask > 0) & jnp.isfinite(c), c, 0.0)
     left = jnp.where(mask > 0, c - S @ n, 0.0)
     return jnp.all(jnp.abs(left) <= 1e-3 * (1.0 + jnp.max(jnp.abs(c))))
@@ -173,7 +173,7 @@ def _exact(
 def _best(
     known: Bool[Array, ""], r: Float[Array, " m"], S: Float[Array, "m m"], c: Float[Array, " m"]
 ) -> tuple[Float[Array, ""], Float[Array, " m"], Bool[Array, ""]]:
-    """The best point of the ball: its weights on g and on the constraints, and whether one was found."""
+    """The best point of the ball: the weights of g and of the constraints, and whether it was found."""
     m = len(c)
     gg = jnp.where(known, 1.0, 0.0)
     if m == 0:
@@ -183,8 +183,8 @@ def _best(
         n, p = _active(S, mask, c), _active(S, mask, r)
         A, B = gg - r @ p, 1.0 - n @ S @ n
         along = jnp.sqrt(jnp.maximum(B, 0.0) / jnp.maximum(A, _PARALLEL))
-        # g in the span of the active constraints: all points where they hold are equally good. As little of g as ν ≥ 0
-        # allows.
+        # If g is in the span of the active constraints, all points where they hold are equally good. Take the one with
+        # the least of g for which ν ≥ 0.
         least = jnp.max(jnp.where((p < 0) & (n < 0), n / jnp.where(p < 0, p, -1.0), 0.0))
         along = jnp.where(A > _PARALLEL, along, jnp.minimum(along, least))
         against = n - along * p
@@ -199,14 +199,14 @@ def _best(
 
 
 def _towards_all(S: Float[Array, "m m"], c: Float[Array, " m"]) -> Float[Array, " m"]:
-    """Weights of a step to the rim against the violated constraints, each by its violation."""
+    """Weights of a step to the boundary against the violated constraints, in proportion to their violations."""
     weights = jnp.where(jnp.isfinite(c), jnp.maximum(c, 0.0), 0.0)
-    # Constraints that cancel each other leave no direction, and what rounding leaves of one must not be stretched.
+    # If the constraints cancel each other, what remains is rounding error, which must not be scaled up.
     least = jnp.sqrt(_PARALLEL) * jnp.max(weights, initial=_SMALL)
     return weights / jnp.maximum(_length(S, weights), least)
 
 
 def _length(S: Float[Array, "m m"], n: Float[Array, " m"]) -> Float[Array, ""]:
-    """√(nᵀSn), the length of a step with these weights, without squares that float32 could not hold."""
+    """√(nᵀSn), the length of a step with these weights, scaled so that squares do not overflow float32."""
     size = jnp.max(jnp.abs(n), initial=_SMALL)
     return size * jnp.sqrt(jnp.maximum((n / size) @ S @ (n / size), 0.0))

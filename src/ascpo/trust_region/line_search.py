@@ -1,4 +1,4 @@
-"""Backtracking: the first of x, ρx, ρ²x, … that keeps what the model promised."""
+"""Backtracking: the first of the steps x, ρx, ρ²x, … that is acceptable for the true functions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,17 +21,17 @@ class Evaluation:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Found:
-    """Where the search ended: at the centre itself if no step was good."""
+class LineSearchResult:
+    """The result of a line search: the centre itself if no step was accepted."""
 
     theta: Float[Array, " p"]
     at: Evaluation
     exponent: Int[Array, ""]
-    """The step is ρ^exponent of the one proposed."""
+    """The step is ρ^exponent times the proposed one."""
     accepted: Bool[Array, ""]
 
-    def taken(self, x: Float[Array, " p"], factor: float) -> Float[Array, " p"]:
-        """The step that was taken of the one proposed."""
+    def step(self, x: Float[Array, " p"], factor: float) -> Float[Array, " p"]:
+        """The accepted step, from the proposed step x. 0 if none was accepted."""
         return jnp.where(self.accepted, factor**self.exponent * x, 0.0)
 
 
@@ -43,8 +43,8 @@ def backtrack(
     start: Evaluation,
     factor: float,
     trials: int,
-) -> Found:
-    """A step that is not finite is never accepted."""
+) -> LineSearchResult:
+    """Search for an acceptable step. A step that is not finite is never accepted."""
 
     def unfinished(state: tuple[Array, Evaluation, Array]) -> Bool[Array, ""]:
         i, _, good = state
@@ -60,7 +60,7 @@ def backtrack(
 
     i, at, accepted = jax.lax.while_loop(unfinished, attempt, (jnp.zeros((), jnp.int32), start, jnp.zeros((), bool)))
     exponent = jnp.maximum(i - 1, 0)
-    return Found(
+    return LineSearchResult(
         theta=jnp.where(accepted, theta + factor**exponent * x, theta),
         at=jax.tree.map(lambda new, old: jnp.where(accepted, new, old), at, start),
         exponent=exponent,

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ProjectedStep:
-    """The natural step, moved to the nearest point where the constraints hold."""
+    """The natural step, projected onto the constraints."""
 
     nearest: Literal["divergence", "parameters"] = "divergence"
-    """Sense in which the projection is the nearest point: in divergence, or in the policy's parameters."""
+    """The distance that the projection minimises: the divergence, or the distance of the policy's parameters."""
     within_region: bool = True
-    """Shorten the step until it is within the trust region."""
+    """Shorten the projected step until it is within the trust region."""
 
     def init(self, theta: "Vector") -> "PyTree":
         return None

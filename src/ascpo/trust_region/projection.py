@@ -2,8 +2,8 @@
 
     x = √(2δ/q)·F⁻¹(−g) − [(bᵀx₀ + c) / (bᵀL⁻¹b)]₊ · L⁻¹b
 
-x₀ the natural step, L = F (nearest in divergence) or L = I (nearest in parameters). Several constraints are kept at the
-point nearest to x₀, by ascending the projection's dual: one multiplier after the other, and around again (Hildreth).
+x₀ is the natural step, and L = F (nearest in divergence) or L = I (nearest in parameters). With several constraints,
+the projection's dual is solved by coordinate ascent, one multiplier after the other (Hildreth's method).
 """
 
 from dataclasses import replace
@@ -17,7 +17,7 @@ from ascpo.trust_region.dual import Case
 from ascpo.trust_region.line_search import Evaluation, backtrack
 from ascpo.trust_region.projected import ProjectedStep
 from ascpo.trust_region.settings import TrustRegion
-from ascpo.trust_region.step import Problem, StepReport, Vector, searched
+from ascpo.trust_region.step import Problem, StepReport, Vector, line_search_report
 
 _SMALL = 1e-12
 
@@ -25,7 +25,7 @@ _SMALL = 1e-12
 def projected_step(
     rule: ProjectedStep, problem: Problem, region: TrustRegion, state: PyTree
 ) -> tuple[Vector, PyTree, StepReport]:
-    """The natural step, its projection, and a line search where the step is to stay within the region."""
+    """The natural step, its projection, and a line search if the step must stay within the region."""
     problem = _capped(problem)
     start, gradients = problem.evaluate(problem.theta), problem.gradients()
     product = problem.product(region.damping)
@@ -36,7 +36,7 @@ def projected_step(
     length = jnp.where(q > _SMALL, jnp.sqrt(2 * region.delta / jnp.maximum(q, _SMALL)), 0.0)
     c = problem.asked(jnp.sqrt(2 * region.delta * jnp.maximum(jnp.diagonal(S), 0.0)))
     if problem.fraction is not None:
-        # What the constraints ask for is kept free for them: else the step would be shortened, and they cut short.
+        # Room for the constraints. Without it, the line search would shorten the step and the constraints' part of it.
         kept_free = jnp.sum(jnp.maximum(problem.fraction, 0.0) ** 2)
         length = length * jnp.sqrt(jnp.maximum(1.0 - kept_free, 0.0))
     x, nu = project(-length * solved.x[0], b, b if rule.nearest == "parameters" else solved.x[1:], c)
@@ -45,14 +45,14 @@ def projected_step(
         return (at.divergence <= region.delta) | (not rule.within_region)
 
     found = backtrack(problem.evaluate, accept, problem.theta, x, start, region.backtracking, region.backtracks)
-    report = searched(
+    report = line_search_report(
         found,
         start,
         case=jnp.where(jnp.any(nu > 0.0), int(Case.BOUNDED), int(Case.FREE)),
         lam=jnp.where(length > 0.0, 1.0 / jnp.maximum(length, _SMALL), 0.0),
         nu=nu,
         asked=c,
-        predicted=b @ found.taken(x, region.backtracking),
+        predicted=b @ found.step(x, region.backtracking),
         residual=jnp.max(solved.residual),
         signal=problem.signal(product, gradients, solved.x, region),
     )
@@ -60,22 +60,22 @@ def projected_step(
 
 
 def _capped(problem: Problem) -> Problem:
-    """The problem, with constraints that together ask for more than the cap asking for less, by one common factor."""
+    """The problem with demands that fit the cap: if they exceed it together, they are scaled by a common factor."""
     if problem.fraction is None or problem.cap is None:
         return problem
-    wanted = jnp.sum(jnp.maximum(problem.fraction, 0.0) ** 2)
-    # Squares are compared, so that rounding leaves a single constraint that asks for just the cap as it is.
-    scale = jnp.where(wanted > problem.cap**2, problem.cap / jnp.sqrt(jnp.maximum(wanted, _SMALL)), 1.0)
+    demanded = jnp.sum(jnp.maximum(problem.fraction, 0.0) ** 2)
+    # Squares are compared, so that rounding does not scale a single demand that equals the cap.
+    scale = jnp.where(demanded > problem.cap**2, problem.cap / jnp.sqrt(jnp.maximum(demanded, _SMALL)), 1.0)
     return replace(problem, fraction=jnp.where(problem.fraction > 0.0, scale * problem.fraction, problem.fraction))
 
 
 def project(
     x: Vector, b: Float[Array, "m p"], Linv_b: Float[Array, "m p"], c: Float[Array, " m"]
 ) -> tuple[Vector, Float[Array, " m"]]:
-    """x moved until c + b·x ≤ 0, as far as that can be, and the multiples of L⁻¹b that did it.
+    """The nearest point to x with c + b·x ≤ 0, as far as there is one, and the multipliers of L⁻¹b that lead there.
 
-    One constraint is met exactly. Several are met in turn, many times around, since meeting one may break another; what
-    was done for one is taken back as far as the others make it needless.
+    A single constraint is met exactly. Several are met in turn, for many rounds, since meeting one may violate another.
+    Each round also lowers multipliers that have become larger than necessary.
     """
     m = len(c)
     S = b @ Linv_b.T

@@ -1,25 +1,25 @@
-"""The signal of a gradient: the share of the fall that it predicts which other episodes would confirm.
+"""The signal of a gradient: the share of its predicted decrease that would also appear on other episodes.
 
-The gradient b of a batch is the true one, β, and noise of covariance Σ. A step along −F⁻¹b predicts a fall by bᵀF⁻¹b.
-What falls is βᵀF⁻¹b:
+The gradient b of a batch is the true gradient β plus noise of covariance Σ. For a step along −F⁻¹b, the predicted
+decrease is bᵀF⁻¹b, and the true one is βᵀF⁻¹b:
 
     E[βᵀF⁻¹b] = βᵀF⁻¹β        E[bᵀF⁻¹b] = βᵀF⁻¹β + tr(F⁻¹Σ)        signal = E[βᵀF⁻¹b] / E[bᵀF⁻¹b]
 
-It is 1 without noise and 0 where all is noise. In many dimensions it is also the mean cos² of the angle between F⁻¹b
+It is 1 without noise, and 0 if b is only noise. In many dimensions it is also the mean cos² of the angle between F⁻¹b
 and F⁻¹β, measured by F.
 
-β is not known, but two parts of a batch with independent noise know of it independently of each other. Their gradients
-are b₁ and b₂, and b = w₁b₁ + w₂b₂, w₁ and w₂ their shares of the batch:
+β is unknown, but two parts of a batch with independent noise give independent estimates b₁ and b₂ of it. With w₁ and
+w₂ the shares of the parts, b = w₁b₁ + w₂b₂ and
 
     E[b₁ᵀF⁻¹b₂] = βᵀF⁻¹β        signal ≈ b₁ᵀF⁻¹b₂ / bᵀF⁻¹b
 
-The step has solved for F⁻¹b, so that F⁻¹b₂ alone is left to be solved for. Conjugate gradients stop before that is
-exact. They may: b₁ does not depend on x ≈ F⁻¹b₂, so that E[b₁ᵀx] = βᵀE[x], what a step along −x does lower, whatever x
-is; and noise alone has the signal zero.
+The step has already solved for F⁻¹b, so only F⁻¹b₂ is left. Conjugate gradients give an approximation x of it, which is
+good enough: b₁ does not depend on x, so that E[b₁ᵀx] = βᵀE[x] is the true decrease of a step along −x, for any x. Pure
+noise has the signal zero.
 
-One batch says little: the ratio scatters by about 1/√n, n the number of directions that the noise is in, around what it
-estimates, less about 1/n. So it may be below zero, and is not cut there: else the mean over epochs would see a signal
-in pure noise.
+One batch says little: the estimate has a standard deviation of about 1/√n and a bias of about −1/n, with n the number
+of directions of the noise. So it may be negative. It is not clipped at zero, since then the mean over epochs would show
+a signal in pure noise.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ class Part:
     """A part of a batch whose noise is independent of the rest's."""
 
     constraints: Callable[[Vector], Float[Array, " m"]]
-    """The constraints where only this part's samples follow a point, and the others stay at θ."""
+    """The constraints as a function of the point for this part's samples, with the other samples at θ."""
     share: float
     """w₁: its share of the batch."""
     due: Bool[Array, ""]
@@ -56,7 +56,7 @@ def measure(
     Finv_b: Float[Array, "m p"],
     iterations: int,
 ) -> Float[Array, " m"]:
-    """The signal of each constraint's gradient b; NaN where it is not measured."""
+    """The signal of each constraint's gradient b. NaN if it is not measured."""
     unknown = jnp.full(len(b), jnp.nan)
     if part is None or not len(b):
         return unknown
@@ -70,14 +70,14 @@ def measure(
         agreeing = jnp.sum(of_part * x, axis=1) / (part.share * (1.0 - part.share))
         return ratio(agreeing, jnp.sum(b * Finv_b, axis=1))
 
-    # A condition that differs between runs would have both branches computed in every epoch.
+    # Under `vmap`, a condition that differs between runs would compute both branches in every epoch.
     found = jax.lax.cond(_of_any_run(part.due), measured, lambda: unknown)
     return jnp.where(part.due, found, unknown)
 
 
 @jax.custom_batching.custom_vmap
 def _of_any_run(flag: Bool[Array, ""]) -> Bool[Array, ""]:
-    """A flag of a run by itself, and of several at once the one that all share: whether it is set for any."""
+    """The flag itself. Under `vmap`, one flag for all runs: whether it is set for any of them."""
     return flag
 
 
@@ -87,7 +87,7 @@ def _(size: int, batched: list[bool], flags: Bool[Array, " run"]) -> tuple[Bool[
 
 
 def ratio(agreeing: Float[Array, " m"], predicted: Float[Array, " m"]) -> Float[Array, " m"]:
-    """b₁ᵀF⁻¹b₂ / bᵀF⁻¹b, from −1 to 1; NaN where there is no gradient."""
+    """b₁ᵀF⁻¹b₂ / bᵀF⁻¹b, clipped to [−1, 1]. NaN without a gradient."""
     some = predicted > 0.0
     return jnp.where(some, jnp.clip(agreeing / jnp.where(some, predicted, 1.0), -1.0, 1.0), jnp.nan)
 
@@ -95,7 +95,7 @@ def ratio(agreeing: Float[Array, " m"], predicted: Float[Array, " m"]) -> Float[
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class SignalTrend:
-    """What the last measurements say, the latest weighing most."""
+    """A moving average of the measured signals."""
 
     epochs: Int[Array, ""]
     """Epochs so far."""
@@ -103,11 +103,11 @@ class SignalTrend:
     weight: Float[Array, " m"]
 
     def due(self, every: int) -> Bool[Array, ""]:
-        """Whether the next epoch is one of every so many."""
+        """Whether the next epoch measures the signal."""
         return self.epochs % every == 0
 
     def after(self, measured: Float[Array, " m"]) -> "SignalTrend":
-        """After an epoch that measured this, or NaN."""
+        """The average after an epoch that measured this, or did not (NaN)."""
         known = jnp.isfinite(measured)
         total = jnp.where(known, _SMOOTHING * self.total + (1.0 - _SMOOTHING) * measured, self.total)
         weight = jnp.where(known, _SMOOTHING * self.weight + (1.0 - _SMOOTHING), self.weight)
@@ -115,11 +115,11 @@ class SignalTrend:
 
     @property
     def share(self) -> Float[Array, " m"]:
-        """The mean of the measurements, from 0 to 1; 1 before the first."""
+        """The average, from 0 to 1. It is 1 before the first measurement."""
         known = self.weight > 0.0
         return jnp.where(known, jnp.clip(self.total / jnp.where(known, self.weight, 1.0), 0.0, 1.0), 1.0)
 
 
 def no_signal(m: int) -> SignalTrend:
-    """Before anything was measured."""
+    """The state before the first measurement."""
     return SignalTrend(jnp.zeros((), jnp.int32), jnp.zeros(m), jnp.zeros(m))

@@ -1,8 +1,8 @@
-"""What a step is given, what it returns, and the protocol that all step rules keep."""
+"""The problem that a step solves, the report of a step, and the protocol of step rules."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from ascpo.trust_region.fisher import gauss_newton
-from ascpo.trust_region.line_search import Evaluation, Found
+from ascpo.trust_region.line_search import Evaluation, LineSearchResult
 from ascpo.trust_region.settings import TrustRegion
 from ascpo.trust_region.signal import Part, measure
 
@@ -25,18 +25,18 @@ class Problem:
     theta: Vector
     evaluate: Callable[[Vector], Evaluation]
     """The loss, the constraints and the divergence from θ at a point."""
-    outputs: Callable[[Vector], Any]
+    outputs: Callable[[Vector], PyTree]
     """The model's outputs at a point, any pytree."""
-    metric: Callable[[Any, Any], Any]
+    metric: Callable[[PyTree, PyTree], PyTree]
     """(outputs, tangent) → G·tangent, G the Hessian of the mean divergence in the outputs."""
     offset: Float[Array, " m"]
     """c, in the constraints' own units."""
     fraction: Float[Array, " m"] | None = None
-    """Instead of c: a fraction of what the region can lower each constraint by."""
+    """If given, it replaces c: each constraint is lowered by this fraction of what the region allows."""
     cap: Float[Array, ""] | None = None
-    """The share of the region's radius that the constraints may take together; None for all of it."""
+    """The share of the region's radius that the constraints may take together. None for all of it."""
     part: Part | None = None
-    """A part of the batch that the signal of the constraints' gradients is measured by."""
+    """The part of the batch with which the signal of the constraints' gradients is measured."""
 
     @property
     def m(self) -> int:
@@ -47,7 +47,7 @@ class Problem:
         return gauss_newton(self.outputs, self.metric, self.theta, damping)
 
     def asked(self, reach: Float[Array, " m"]) -> Float[Array, " m"]:
-        """c, where `reach` is by how much the region can lower each constraint."""
+        """c. `reach` is the largest decrease of each constraint within the region."""
         return self.offset if self.fraction is None else self.fraction * reach
 
     def signal(
@@ -57,59 +57,59 @@ class Problem:
         solved: Float[Array, "rows p"],
         region: TrustRegion,
     ) -> Float[Array, " m"]:
-        """The signal of the constraints' gradients on this batch; NaN where this step does not measure it."""
+        """The signal of the constraints' gradients on this batch. NaN if this step does not measure it."""
         return measure(self.part, self.theta, product, gradients[1:], solved[1:], region.cg_iterations)
 
     def gradients(self) -> Float[Array, "rows p"]:
-        """Of the loss at θ, then of each constraint."""
-        # One after the other: backwards through both, 0 · ∞ in a constraint's part would spoil the loss's gradient.
+        """The gradients at θ: of the loss, then of each constraint."""
+        # Computed separately: in a joint backward pass, 0 · ∞ in a constraint's part would spoil the loss's gradient.
         gradients = jax.grad(lambda point: self.evaluate(point).loss)(self.theta)[None]
         if self.m:
             constraints = jax.jacrev(lambda point: self.evaluate(point).constraints)(self.theta)
             gradients = jnp.concatenate([gradients, constraints])
-        # A constraint whose gradient is not finite would make every step so; the line search still watches it.
+        # A gradient that is not finite would make the step so. The line search still checks that constraint.
         return jnp.where(jnp.all(jnp.isfinite(gradients), axis=1, keepdims=True), gradients, 0.0)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class StepReport:
-    """What a step was and did."""
+    """What a step did."""
 
     case: Int[AnyArray, "*runs"]
     lam: Float[AnyArray, "*runs"]
     nu: Float[AnyArray, "*runs m"]
     asked: Float[AnyArray, "*runs m"]
-    """c: by how much each constraint should fall."""
+    """c: the asked decrease of each constraint."""
     predicted: Float[AnyArray, "*runs m"]
-    """By how much the linear model said that each would change, at the length taken."""
+    """The change of each constraint by the linear model, for the accepted step."""
     actual: Float[AnyArray, "*runs m"]
     gain: Float[AnyArray, "*runs"]
-    """By how much the loss fell."""
+    """The decrease of the loss."""
     divergence: Float[AnyArray, "*runs"]
     exponent: Int[AnyArray, "*runs"]
     accepted: Bool[AnyArray, "*runs"]
     residual: Float[AnyArray, "*runs"]
     """The largest relative residual of the linear solves."""
     signal: Float[AnyArray, "*runs m"]
-    """Share of the predicted change of each constraint that is no noise; NaN where it was not measured."""
+    """Share of the predicted change of each constraint that is not noise. NaN if it was not measured."""
 
 
 @runtime_checkable
 class Step(Protocol):
-    """A step rule. Its state is a pytree that is carried from step to step."""
+    """A step rule. Its state is a pytree that is passed from step to step."""
 
     def init(self, theta: Vector) -> PyTree:
         """The state before the first step."""
         ...
 
     def take(self, problem: Problem, region: TrustRegion, state: PyTree) -> tuple[Vector, PyTree, StepReport]:
-        """The point after the step, the state for the next one, and what happened."""
+        """The point after the step, the state for the next one, and a report."""
         ...
 
 
-def searched(
-    found: Found,
+def line_search_report(
+    found: LineSearchResult,
     start: Evaluation,
     *,
     case: Int[Array, ""],
@@ -120,7 +120,7 @@ def searched(
     residual: Float[Array, ""],
     signal: Float[Array, " m"],
 ) -> StepReport:
-    """The report of a step that a line search has found."""
+    """The report of a step that ends with a line search."""
     return StepReport(
         case=case,
         lam=lam,

@@ -1,11 +1,12 @@
 """The report of a search: a table of its trials, a picture of the trade-off, and one of what matters."""
 
 from collections.abc import Sequence
-from typing import Any
+
+from matplotlib.figure import Figure
 
 from ascpo.report.style import INK, LIMIT, QUIET, colour, look, panel
 from ascpo.runs.files import write_whole, writing
-from ascpo.tuning.study import Search, load_optuna
+from ascpo.tuning.study import Search, Trial, load_optuna
 
 
 def write_report(search: Search) -> str:
@@ -41,14 +42,14 @@ def verdict(search: Search) -> str:
     return f"{found} The defaults have {usual.value:.2f} and {how} {wanted:g}."
 
 
-def default_trial(search: Search) -> Any | None:
+def default_trial(search: Search) -> Trial | None:
     return next((trial for trial in search.complete() if trial.user_attrs.get("defaults")), None)
 
 
-def front(trials: Sequence[Any]) -> list[Any]:
+def front(trials: Sequence[Trial]) -> list[Trial]:
     """The trials that no other one beats both in the return and in the certified probability."""
     better = sorted(trials, key=lambda trial: (-trial.value, -trial.user_attrs["certified"]))
-    found: list[Any] = []
+    found: list[Trial] = []
     for trial in better:
         if not found or trial.user_attrs["certified"] > found[-1].user_attrs["certified"]:
             found.append(trial)
@@ -83,7 +84,7 @@ def _cell(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _draw_front(search: Search, trials: Sequence[Any]) -> Any:
+def _draw_front(search: Search, trials: Sequence[Trial]) -> Figure:
     figure, axes = panel("Return and certified probability", "certified probability", "J_r")
     points = [(trial.user_attrs["certified"], trial.value) for trial in trials]
     axes.scatter(*zip(*points, strict=True), color=QUIET, s=18, label="trials")
@@ -96,7 +97,7 @@ def _draw_front(search: Search, trials: Sequence[Any]) -> Any:
     return figure
 
 
-def _draw_importances(found: dict[str, float]) -> Any:
+def _draw_importances(found: dict[str, float]) -> Figure:
     names = list(reversed(found))
     figure, axes = panel("Importance for the return", "share", "", left=1.9)
     axes.barh(names, [found[name] for name in names], color=colour(0))

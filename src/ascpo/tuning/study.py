@@ -2,14 +2,15 @@
 
 The return is maximised subject to a constraint: the probability of keeping the limits that every seed certifies must
 reach the one asked for. The two are never added up. The seeds of trials begin at a million, and their episodes are
-drawn with a seed of their own: what judges the settings at the end is not what chose them.
+drawn with a seed of their own: the final evaluation does not use what chose the settings.
 """
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, Protocol, TypeAlias
 
 from ascpo.errors import BadSetting
 from ascpo.evaluation.bound import episodes_needed
@@ -18,12 +19,25 @@ from ascpo.runs.serialization import Plain, flat, to_plain
 from ascpo.sweep.evaluation import HeldOutEpisodes
 from ascpo.sweep.jobs import Batch, Job
 from ascpo.sweep.overrides import nested
-from ascpo.tuning.judgement import Judgement, is_hopeless, judge
+from ascpo.tuning.scoring import TrialScore, is_hopeless, score
 from ascpo.tuning.space import Axis
 
 FIRST_SEED = 1_000_000
 EVALUATION_SEED = 1_000_000
 _CONSTRAINT = "uncertified"
+
+
+Study: TypeAlias = Any
+"""A study of Optuna, which is an optional package."""
+
+
+class Trial(Protocol):
+    """A trial of Optuna that has ended, or that runs."""
+
+    number: int
+    value: float
+    params: dict[str, object]
+    user_attrs: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -74,7 +88,7 @@ class Search:
 
     setup: Setup
     sampler_seed: int = 0
-    study: Any = field(init=False)
+    study: Study = field(init=False)
 
     def __post_init__(self) -> None:
         optuna = load_optuna()
@@ -101,19 +115,17 @@ class Search:
 
     def ask(self) -> tuple[int, Batch]:
         """The next trial."""
-        trial = self.study.ask(_distributions(self.setup.axes))
+        trial = self.study.ask({axis.name: _distribution(axis) for axis in self.setup.axes})
         try:
             return trial.number, self.setup.batch(trial.number, trial.params)
         except BadSetting:
             self.fail(trial.number)
             raise
 
-    def end(self, number: int, batch: Batch) -> Judgement:
-        found = judge(batch, self.setup.confidence)
-        trial = self._trial(number)
-        trial.set_constraint(_CONSTRAINT, self.setup.probability - found.certified)
-        for name in ("violations", "episodes", "certified"):
-            trial.set_user_attr(name, getattr(found, name))
+    def end(self, number: int, batch: Batch) -> TrialScore:
+        found = score(batch, self.setup.confidence)
+        attributes = {name: getattr(found, name) for name in ("violations", "episodes", "certified")}
+        self._set_attributes(number, attributes, self.setup.probability - found.certified)
         self.study.tell(number, found.mean_return)
         return found
 
@@ -121,17 +133,17 @@ class Search:
         self.study.tell(number, state=load_optuna().trial.TrialState.PRUNED)
 
     def fail(self, number: int, error: str = "") -> None:
-        self._trial(number).set_user_attr("error", error)
+        self._set_attributes(number, {"error": error})
         self.study.tell(number, state=load_optuna().trial.TrialState.FAIL)
 
     def is_hopeless(self, batch: Batch) -> bool:
         best = [self.setup.batch(trial.number, trial.params) for trial in self.feasible()]
         return is_hopeless(batch, best, self.setup.patience)
 
-    def complete(self) -> list[Any]:
+    def complete(self) -> list[Trial]:
         return [trial for trial in self.study.trials if trial.state.name == "COMPLETE"]
 
-    def feasible(self) -> list[Any]:
+    def feasible(self) -> list[Trial]:
         """The trials that keep the limits as asked for, the best first."""
         kept = [trial for trial in self.complete() if trial.user_attrs["certified"] >= self.setup.probability]
         return sorted(kept, key=lambda trial: -trial.value)
@@ -139,9 +151,13 @@ class Search:
     def ended(self) -> int:
         return sum(trial.state.is_finished() for trial in self.study.trials)
 
-    def _trial(self, number: int) -> Any:
-        frozen = self.study.trials[number]
-        return load_optuna().trial.Trial(self.study, frozen._trial_id)
+    def _set_attributes(self, number: int, attributes: Mapping[str, object], excess: float | None = None) -> None:
+        """Note something about a trial. `excess` is above 0 if it breaks the constraint of the search."""
+        trial = load_optuna().trial.Trial(self.study, self.study.trials[number]._trial_id)
+        if excess is not None:
+            trial.set_constraint(_CONSTRAINT, excess)
+        for name, value in attributes.items():
+            trial.set_user_attr(name, value)
 
     def _check_same(self) -> None:
         """A search that continues is about the same settings."""
@@ -154,7 +170,7 @@ class Search:
             raise BadSetting(f"{self.setup.out} holds a search with another {changed[0]}. Choose another --out.")
 
 
-def load_optuna() -> Any:
+def load_optuna() -> ModuleType:
     try:
         import optuna
     except ImportError:
@@ -163,14 +179,10 @@ def load_optuna() -> Any:
     return optuna
 
 
-def _distributions(axes: Sequence[Axis]) -> dict[str, Any]:
+def _distribution(axis: Axis) -> object:
     kinds = load_optuna().distributions
-    return {axis.name: _distribution(kinds, axis) for axis in axes}
-
-
-def _distribution(kinds: Any, axis: Axis) -> Any:
     if axis.values:
         return kinds.CategoricalDistribution(axis.values)
-    kind: Callable[..., Any] = kinds.IntDistribution if axis.whole else kinds.FloatDistribution
+    kind = kinds.IntDistribution if axis.whole else kinds.FloatDistribution
     ends = (int(axis.low), int(axis.high)) if axis.whole else (axis.low, axis.high)
     return kind(*ends, log=axis.log)

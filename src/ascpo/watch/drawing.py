@@ -11,7 +11,7 @@ from jaxtyping import Float
 WIDTH, HEIGHT = 480, 250
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 10, 34
 _POINTS = 300
-"""The most points of a curve: more than that many pixels cannot be told apart."""
+"""The most points of a curve: more points than pixels cannot be seen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +109,11 @@ def _vertical(scale: _Scale) -> list[str]:
 
 def _line(curve: Curve, scale: _Scale, *, share: bool) -> str:
     points = " ".join(f"{scale.x(x):.1f},{scale.y(y):.1f}" for x, y in zip(curve.x, curve.y, strict=True))
-    told = escape(f"{curve.name}: {_number(float(curve.y[-1]), share=share)}")
+    label = escape(f"{curve.name}: {_number(float(curve.y[-1]), share=share)}")
     if len(curve.x) == 1:
         x, y = points.split(",")
-        return f'<circle class="c{curve.index % 8}" cx="{x}" cy="{y}" r="3"><title>{told}</title></circle>'
-    return f'<polyline class="c{curve.index % 8}" points="{points}"><title>{told}</title></polyline>'
+        return f'<circle class="c{curve.index % 8}" cx="{x}" cy="{y}" r="3"><title>{label}</title></circle>'
+    return f'<polyline class="c{curve.index % 8}" points="{points}"><title>{label}</title></polyline>'
 
 
 def _number(value: float, *, share: bool) -> str:

@@ -12,7 +12,7 @@ from ascpo.watch.logs import Logs
 from ascpo.watch.page import content, frame
 
 _REFUSED = "This address is not complete. Use the one that `ascpo watch` printed.\n"
-_PATIENCE = 10.0
+_TIMEOUT = 10.0
 """Seconds that a request may take to arrive."""
 
 
@@ -55,7 +55,7 @@ class Watch:
         class Handler(BaseHTTPRequestHandler):
             """Answers one request."""
 
-            timeout = _PATIENCE
+            timeout = _TIMEOUT
             server_version, sys_version = "ascpo", ""
 
             def do_GET(self) -> None:

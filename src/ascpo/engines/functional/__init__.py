@@ -1,4 +1,4 @@
-"""Environments that are JAX functions themselves, so that a rollout is one compiled scan."""
+"""The functional engine, for environments that are JAX functions. A rollout is one compiled scan."""
 
 from ascpo.engines.functional.engine import FunctionalEngine
 from ascpo.engines.functional.world import Transition, World

@@ -1,7 +1,7 @@
-"""The functional engine: environments that are JAX functions themselves, so that a rollout is one compiled scan.
+"""The functional engine, for environments that are JAX functions. A rollout is one compiled scan.
 
-An episode is a function of its seed, its number and its actions. Lists of episodes are played at one width, however
-many environments there are, so that an episode is the same to the bit alone and beside others.
+An episode is a function of its seed, its number and its actions. Lists of episodes are always played with a multiple of
+`WIDTH` environments, so that an episode is the same bit for bit alone and together with others.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,12 +23,12 @@ from ascpo.guard.layout import AnyArray
 from ascpo.seeding import EpisodeId
 
 WIDTH = 32
-"""Lists of episodes are played by a multiple of this many environments, of which some may idle."""
+"""Lists of episodes are played by a multiple of this many environments, some of which may be idle."""
 BROKEN = "a number of the world is NaN or infinite"
 
 
 class FunctionalEngine:
-    """Environments of one world, shared equally by all runs. Each run has programs of its own width."""
+    """Environments of one world, shared equally by all runs."""
 
     max_runs: int | None = None
 
@@ -40,9 +40,9 @@ class FunctionalEngine:
         limits: tuple[float, ...] = (0.0,),
         max_episode_steps: int | None = None,
     ) -> None:
-        """A simulation that breaks down goes over the limits, which are one for each cost, or one for all.
+        """A simulation that breaks down exceeds the limits: one for each cost, or one for all.
 
-        Longer episodes than `max_episode_steps` are truncated.
+        Episodes are truncated after `max_episode_steps`.
         """
         if num_envs < 1:
             raise ValueError(f"num_envs={num_envs}: ask for at least one environment.")
@@ -89,13 +89,13 @@ class FunctionalEngine:
             runs[:], found, of_batch = map(list, zip(*collected, strict=True))
             rollouts.append(jax.tree.map(lambda *parts: jnp.stack(parts), *found))
             traces += of_batch
-        # Only now is anything waited for.
+        # The first access to results, which waits for them.
         for trace in traces:
             self._report(trace)
         return rollouts
 
     def snapshots(self) -> Callable[[int], Snapshot]:
-        # What is on the device never changes: nothing has to be copied before it is wanted.
+        # Arrays on the device are immutable, so they are copied only on demand.
         return partial(_snapshot, [run for runs in self._batches for run in runs])
 
     def restore(self, snapshots: Sequence[Snapshot]) -> None:
@@ -105,12 +105,12 @@ class FunctionalEngine:
             runs[:] = [_restored(run, next(following)) for run in runs]
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
     def _collect(
         self, program: Programs, run: Running, theta: AnyArray, noise: AnyArray
     ) -> tuple[Running, Rollout, Trace]:
-        """Of one run."""
+        """Collect the rollout of one run."""
         if isinstance(run.course.episodes, SeedEpisodes):
             return program.collect(jnp.asarray(theta), run, jnp.asarray(noise))
         idle = self._width - self.envs_per_run
@@ -151,7 +151,7 @@ def _restored(run: Running, snapshot: Snapshot) -> Running:
 
 
 def _plain(leaf: Array) -> Array:
-    """Random keys as numbers, which files can hold."""
+    """Random keys as plain numbers, for files."""
     return jax.random.key_data(leaf) if _is_key(leaf) else leaf
 
 

@@ -1,8 +1,8 @@
-"""Which episode each environment plays, as pure functions: the next one of its seed, or one of a list.
+"""The choice of episodes as pure functions: the next one of an environment's seed, or one of a list.
 
 Both kinds have
     ids     the running episode of each environment: the two words of its seed, and its number
-    end     the running episodes of some environments have ended
+    end     the state after the running episodes of some environments have ended
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ Ids: TypeAlias = UInt32[Array, "_env 3"]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class SeedEpisodes:
-    """The episodes of each environment's seed, in order, without end."""
+    """The episodes of each environment's seed, in order."""
 
     seeds: UInt32[Array, "env 2"]
     numbers: UInt32[Array, " env"]
@@ -43,18 +43,18 @@ class SeedEpisodes:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class ListedEpisodes:
-    """Episodes of a list, dealt out as a `Playlist` does it. Environments beyond its number repeat the first one."""
+    """The episodes of a list, in the order of a `Playlist`. Idle environments repeat the first one."""
 
     listed: UInt32[Array, "episode 3"]
     current: Int[Array, " env"]
-    """Places in the list. They go on beyond its end."""
+    """Indices into the list, modulo its length."""
     reserved: Int[Array, " env"]
     following: Int[Array, ""]
     takes_part: Bool[Array, " env"]
 
     @staticmethod
     def of(episodes: Sequence[EpisodeId], num_envs: int, width: int) -> "ListedEpisodes":
-        """For so many environments, and idle ones up to a width."""
+        """The state for `num_envs` environments, and idle ones up to `width`."""
         seeds, numbers = np.array(episodes, np.int64).T
         listed = np.concatenate([words(seeds), numbers[:, None].astype(np.uint32)], axis=1)
         playlist, idle = Playlist(num_envs), width - num_envs
@@ -82,7 +82,7 @@ Episodes: TypeAlias = SeedEpisodes | ListedEpisodes
 
 
 def step_keys(ids: Ids, steps: Int[Array, " env"]) -> Key[Array, " env"]:
-    """The key of a step of each episode. Step 0 is the episode's beginning."""
+    """The random key of a step of each episode. Step 0 is the start of the episode."""
 
     def key(words: UInt32[Array, " 3"], step: Int[Array, ""]) -> Key[Array, ""]:
         seed = jax.random.wrap_key_data(words[:2], impl="threefry2x32")
@@ -92,6 +92,6 @@ def step_keys(ids: Ids, steps: Int[Array, " env"]) -> Key[Array, " env"]:
 
 
 def episode_id(words: UInt32[np.ndarray, " 3"]) -> EpisodeId:
-    """The episode that three words name."""
+    """The episode of three words of `ids`."""
     high, low, number = words.tolist()
     return high << 32 | low, number

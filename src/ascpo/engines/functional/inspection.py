@@ -1,11 +1,12 @@
-"""Is a world fit to train on? Its functions are traced, and nothing is computed."""
+"""The inspection of a world of JAX functions. Its functions are traced, and nothing is computed."""
 
 import re
-from typing import Any
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from ascpo.engines.functional.world import Transition, World
 from ascpo.engines.gymnasium.errors import FAILURES, Unsuitable, described
@@ -21,7 +22,8 @@ UNBOUNDED = (
 
 
 def inspect_world(world: World, max_episode_steps: int | None = None) -> Inspection:
-    """Raises `Unsuitable` with all that is wrong with the world. A time limit that changes nothing is refused."""
+    """Inspect a world. Raises `Unsuitable` with all of its faults, and an error for a time limit that changes
+    nothing."""
     limit = getattr(world, "max_episode_steps", None)
     if faults := _faults_of_attributes(world, limit):
         raise Unsuitable(*faults)
@@ -58,7 +60,7 @@ def _faults_of_attributes(world: World, limit: object) -> list[str]:
     plain = isinstance(names, tuple) and all(isinstance(x, str) and re.fullmatch(r"\w[\w.+-]*", x) for x in names)
     if not plain or not names or len(set(names)) < len(names):
         faults.append(f'cost_names is {names!r}. Give a tuple of different plain words, such as ("speed",).')
-    if not faults and any(np.shape(bound) != (world.action_size,) for bound in _given_bounds(world)):
+    if not faults and any(np.asarray(bound).shape != (world.action_size,) for bound in _given_bounds(world)):
         faults.append(
             f"action_bounds are not two arrays of {world.action_size} numbers. Give (low, high), one number for each "
             f"of the {world.action_size} actions."
@@ -74,7 +76,7 @@ def _is_count(number: object) -> bool:
     return isinstance(number, int) and not isinstance(number, bool) and number > 0
 
 
-def _given_bounds(world: World) -> tuple[Any, ...]:
+def _given_bounds(world: World) -> tuple[object, ...]:
     given = getattr(world, "action_bounds", None)
     return () if given is None else tuple(given) if len(given) == 2 else (given,)
 
@@ -85,22 +87,22 @@ def _bounds(world: World) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-def _traced(world: World) -> tuple[Any, Any, dict[str, Any]]:
+def _traced(world: World) -> tuple[PyTree, PyTree, dict[str, PyTree]]:
     """The shapes of a first state, of its observation, and of a step from it."""
     key, action = jax.random.key(0), jax.ShapeDtypeStruct((world.action_size,), jnp.float32)
     begun = _shape("begin", world.begin, key)
     observation = _shape("observe", world.observe, begun)
-    # As a dictionary: the fields of a transition are arrays, and these are shapes.
+    # As a dictionary, since the fields of a `Transition` must be arrays, and these are shapes.
     return begun, observation, _shape("step", lambda *step: _fields(world.step(*step)), begun, action, key)
 
 
-def _fields(moved: object) -> dict[str, Any]:
+def _fields(moved: object) -> dict[str, PyTree]:
     if not isinstance(moved, Transition):
         raise Unsuitable(f"step returns a {type(moved).__name__}. Return an ascpo.Transition.")
     return dict(vars(moved))
 
 
-def _shape(name: str, function: Any, *arguments: Any) -> Any:
+def _shape(name: str, function: Callable[..., object], *arguments: PyTree) -> PyTree:
     try:
         return jax.eval_shape(function, *arguments)
     except Unsuitable:
@@ -109,7 +111,7 @@ def _shape(name: str, function: Any, *arguments: Any) -> Any:
         raise Unsuitable(f"{name} raises {described(error)}.") from error
 
 
-def _faults_of_step(world: World, begun: Any, observation: Any, moved: dict[str, Any]) -> list[str]:
+def _faults_of_step(world: World, begun: PyTree, observation: PyTree, moved: dict[str, PyTree]) -> list[str]:
     m, real, boolean = len(world.cost_names), jnp.floating, jnp.bool_
     wanted = [
         ("The observation", observation, (world.observation_size,), real),
@@ -130,5 +132,5 @@ def _faults_of_step(world: World, begun: Any, observation: Any, moved: dict[str,
     return faults
 
 
-def _shown(found: Any) -> str:
+def _shown(found: PyTree) -> str:
     return f"{found.shape} of {found.dtype}" if hasattr(found, "shape") else f"a {type(found).__name__}"

@@ -1,8 +1,8 @@
-"""The compiled programs of a world: begin episodes, and let a policy act in them.
+"""The compiled programs of a world: start episodes, and let a policy act in them.
 
-A training compiles policy and world into one scan. There the compiler merges them, and rounds the world's numbers
-otherwise for another policy. Lists of episodes are therefore played step by step, by a program of the world alone: so
-recorded actions repeat an episode bit for bit.
+For a training, policy and world are compiled into one scan. There the compiler fuses them, so that the world's rounding
+depends on the policy. Lists of episodes are therefore played step by step, by a program of the world alone. So recorded
+actions repeat an episode bit for bit.
 """
 
 import functools
@@ -25,21 +25,21 @@ from ascpo.guard.layout import AnyArray
 
 @dataclass(frozen=True)
 class Rules:
-    """What decides a step beside the policy."""
+    """Everything that decides a step, except for the policy."""
 
     world: World
     low: tuple[float, ...]
-    """Bounds of the actions; infinite where there are none."""
+    """Lowest actions. Infinite if there is no bound."""
     high: tuple[float, ...]
     max_episode_steps: int | None
     limits: tuple[float, ...]
-    """A step that breaks the simulation costs one more."""
+    """A step that breaks the simulation costs one more than these."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Course:
-    """Environments in the middle of their episodes."""
+    """The state of the environments within their episodes."""
 
     episodes: Episodes
     steps: Int[Array, " env"]
@@ -51,21 +51,21 @@ class Course:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Running:
-    """The environments of a run, and what its policy remembers of their episodes."""
+    """The state of a run's environments, and the augmentation of its policy."""
 
     course: Course
     augmentation: Float[Array, "env augmentation"]
 
 
 class Moved(NamedTuple):
-    """What a step of one environment did, before an episode that it ended begins anew."""
+    """The result of a step, before any reset."""
 
     result: Transition
     observation: Float[Array, "*axes obs"]
 
 
 class Trace(NamedTuple):
-    """By time and environment: whether the step broke the simulation, and which step of which episode it was."""
+    """For each step and environment: whether the simulation broke down, and which step of which episode it was."""
 
     broken: Bool[AnyArray, "*time _env"]
     ids: UInt32[AnyArray, "*time _env 3"]
@@ -79,7 +79,7 @@ Collect: TypeAlias = Callable[
 
 
 class Programs(NamedTuple):
-    """Begin episodes; let a policy act for as many steps as there is noise for, in a scan or step by step."""
+    """Programs that start episodes, and let a policy act for as many steps as the noise has: in a scan, or stepwise."""
 
     begin: Callable[[Episodes], Running]
     collect: Collect
@@ -88,7 +88,7 @@ class Programs(NamedTuple):
 
 @functools.lru_cache(maxsize=8)
 def programs(rules: Rules, actor: Actor) -> Programs:
-    """Compiled when they are first called, and found again by the value of the rules and of the actor."""
+    """The programs for these rules and this actor. They are cached by value, and compiled when first called."""
     world = world_programs(rules)
     acting = jax.jit(precise(jax.vmap(functools.partial(act, actor), in_axes=(None, 0, 0, 0))))
     settling = jax.jit(precise(functools.partial(_settle, actor)))
@@ -121,7 +121,7 @@ def programs(rules: Rules, actor: Actor) -> Programs:
 
 
 class WorldPrograms(NamedTuple):
-    """Begin episodes, and take a step of all environments, after which episodes that ended begin anew."""
+    """Programs that start episodes, and take a step of all environments, with resets after it."""
 
     begin: Callable[[Episodes], Course]
     advance: Callable[[Course, Float[Array, "_env _act"]], tuple[Course, Moved, Trace]]
@@ -129,7 +129,7 @@ class WorldPrograms(NamedTuple):
 
 @functools.lru_cache(maxsize=8)
 def world_programs(rules: Rules) -> WorldPrograms:
-    """The same for every policy."""
+    """The programs that do not depend on the policy."""
     return WorldPrograms(
         jax.jit(precise(functools.partial(_begin, rules.world))),
         jax.jit(precise(functools.partial(_advance, rules))),
@@ -149,19 +149,19 @@ def _advance(rules: Rules, now: Course, drawn: Float[Array, "env act"]) -> tuple
     done = moved.result.terminated | moved.result.truncated
     episodes = now.episodes.end(done)
     on = Course(episodes, steps, _strong(moved.result.state), moved.observation)
-    # To begin an episode may take longer than a step, and few steps end one.
+    # Starting an episode may take longer than a step, and few steps end one.
     course = jax.lax.cond(
         jnp.any(done),
         lambda: jax.tree.map(functools.partial(_where, done), _begin(rules.world, episodes), on),
         lambda: on,
     )
-    # The state is large, and the policy has no use for it.
+    # The state is large, and the policy does not need it.
     moved = Moved(replace(moved.result, state=None), moved.observation)
     return replace(course, episodes=episodes), moved, Trace(broken, ids, steps)
 
 
 def _strong(state: State) -> State:
-    """With types that no constant left open: programs would be compiled once more for each such type."""
+    """The state without weak types, each of which would have programs compiled once more."""
     is_key = jax.dtypes.prng_key
     return jax.tree.map(
         lambda x: x if jnp.issubdtype(x.dtype, is_key) else jax.lax.convert_element_type(x, x.dtype), state
@@ -169,7 +169,7 @@ def _strong(state: State) -> State:
 
 
 def _where(done: Bool[Array, " env"], new: Array, old: Array) -> Array:
-    """The new value where an episode is done. What environments share is no part of an episode."""
+    """The new value where an episode is done. Arrays without the axis of environments stay."""
     if new.shape[:1] != done.shape:
         return old
     return jnp.where(done.reshape(-1, *[1] * (new.ndim - 1)), new, old)
@@ -183,9 +183,9 @@ def _move(
     drawn: Float[Array, " act"],
     key: RandomKey,
 ) -> tuple[Moved, Bool[Array, ""]]:
-    """One environment. Where it is NaN or infinite, the simulation broke down: the episode ends over every limit.
+    """A step of one environment. If its numbers are not finite, the episode ends over every limit.
 
-    A reward alone that is not finite is a mistake in the world. It is left as it is, and stops a training.
+    A reward that is not finite is a mistake in the world. It is not replaced, and stops a training.
     """
     action = scaled(drawn, np.array(rules.low, np.float32), np.array(rules.high, np.float32))
     moved = rules.world.step(state, action, key)
@@ -208,7 +208,7 @@ def _move(
 def _settle(
     actor: Actor, augmentation: Float[Array, "env augmentation"], acted: Acted, moved: Moved
 ) -> tuple[Float[Array, "env augmentation"], Rollout]:
-    """What the policy remembers from now on, and the step as the learner sees it."""
+    """The augmentation after the step, and the step of the rollout."""
     result = moved.result
     done = result.terminated | result.truncated
     of_costs = result.costs, result.margins, done

@@ -15,7 +15,7 @@ RandomKey: TypeAlias = Key[Array, ""]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Transition:
-    """What a step did, in one environment or in many."""
+    """The result of a step, in one environment or in many."""
 
     state: State
     reward: Float[Array, "*axes"]
@@ -23,19 +23,20 @@ class Transition:
     terminated: Bool[Array, "*axes"]
     truncated: Bool[Array, "*axes"]
     margins: Float[Array, "*axes m"] | None = None
-    """Negative where it is safe. None in a world that knows costs alone."""
+    """How far the state is beyond the border where each cost begins: negative if it is safe. None in a world without
+    margins."""
 
 
 @runtime_checkable
 class World(HasSizes, Protocol):
-    """One environment as pure functions. A state is any pytree of arrays, and the same kind throughout.
+    """One environment as pure functions. A state is any pytree of arrays, whose structure and shapes never change.
 
     A world may also have `action_bounds`, the lowest and the highest action, to which the policy's actions are scaled,
     and `max_episode_steps`, after which an episode is truncated.
     """
 
     def begin(self, key: RandomKey) -> State:
-        """The state in which an episode begins."""
+        """The first state of an episode."""
         ...
 
     def observe(self, state: State) -> Float[Array, " obs"]: ...

@@ -1,4 +1,4 @@
-"""Environments that users bring: any `gymnasium.Env` with a cost, tried out before it is trained on.
+"""The Gymnasium engine, for users' environments: any `gymnasium.Env` with a cost. It is inspected before a training.
 
 Inside this package `import gymnasium` is the library.
 """

@@ -1,6 +1,6 @@
-"""One copy of an environment. All that it returns is checked at once, and leaves as plain arrays.
+"""One copy of an environment. Everything that it returns is checked and converted to plain arrays.
 
-What is wrong becomes a `Fault`, whether it was returned or raised, here or in a process of its own.
+Wrong values and exceptions become a `Fault`, in this process or in a process of its own.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,17 +33,17 @@ Observation: TypeAlias = Float[np.ndarray, " obs"]
 
 @dataclass(frozen=True)
 class Fault:
-    """What went wrong in one copy."""
+    """An error of one copy."""
 
     sentence: str
     cause: BaseException | None = None
-    """What code of the environment raised, if it did."""
+    """The exception that the environment's code raised, if it did."""
     dead: bool = False
-    """Its process is gone, and with it the episode."""
+    """Whether its process has died, and with it the episode."""
 
 
 class Step(NamedTuple):
-    """What a copy did in a step."""
+    """The result of a step of one copy."""
 
     observation: Observation
     reward: float
@@ -51,12 +51,12 @@ class Step(NamedTuple):
     terminated: bool
     truncated: bool
     margins: Float[np.ndarray, " m"] | None = None
-    """Negative where it is safe. None where the environment gives none."""
+    """Margins, negative if the state is safe. None if the environment gives none."""
 
 
 @dataclass(frozen=True)
 class Moved:
-    """A step of all environments, before any reset."""
+    """The result of a step of all environments, before any reset."""
 
     observation: Float[np.ndarray, "env obs"]
     """Raw."""
@@ -88,25 +88,25 @@ class Moved:
 
 @dataclass(frozen=True)
 class Expected:
-    """What every copy has to be like."""
+    """The properties that every copy must have."""
 
     observations: Box
     actions: Box
     costs: int
     margins: bool = False
-    """Whether every step says how near its costs are."""
+    """Whether every step has margins."""
     max_steps: int | None = None
-    """Episodes that are longer are cut: their last step is truncated."""
+    """Episodes are truncated after this many steps."""
 
 
 class CheckedEnv:
-    """A copy. `reset`, `step` and `close` raise `Faulty` alone, and Ctrl-C."""
+    """A copy. Its methods raise no other exceptions than `Faulty`, and Ctrl-C."""
 
     def __init__(self, make: MakeEnv, expected: Expected) -> None:
         self._expected, self._steps = expected, 0
         space = expected.observations
         self._usual = (space.shape, space.dtype) if space.dtype == np.float32 else None
-        """As most observations are. The others are looked at more closely."""
+        """Shape and type of the observations in the usual case, which needs no further checks."""
         self._env: AnyEnv = _call(make, "Making it")
         for name, wanted in (("observation_space", expected.observations), ("action_space", expected.actions)):
             if (found := getattr(self._env, name, None)) != wanted:
@@ -177,7 +177,7 @@ class CheckedEnv:
 
 
 def attempt(work: Callable[[], T]) -> T | Fault:
-    """What it returns, or the fault that it raises."""
+    """The result of some work, or the fault that it raises."""
     try:
         return work()
     except Faulty as faulty:
@@ -189,8 +189,8 @@ def _call(work: Callable[[], T], name: str) -> T:
     try:
         return work()
     except FAILURES as error:
-        told = wrong_number_of_values(error) if name == "step" else ""
-        raise Faulty(told or f"{name} raises {described(error)}.") from error
+        sentence = wrong_number_of_values(error) if name == "step" else ""
+        raise Faulty(sentence or f"{name} raises {described(error)}.") from error
 
 
 def _rewarded(reward: object) -> float:

@@ -1,8 +1,8 @@
 """The Gymnasium engine: copies of any environment, stepped side by side.
 
-An episode is a function of (seed, environment, number of the episode, actions), for as long as the environment is one
-of its own seed and actions. So the engine can be put back into the middle of an episode: it begins the episode again
-and plays the same actions.
+An episode is a function of seed, environment, number of the episode and actions, if the environment itself is a
+function of seed and actions. So the engine can restore the middle of an episode: it starts the episode again and
+repeats the actions.
 """
 
 import logging
@@ -32,12 +32,12 @@ from ascpo.engines.gymnasium.checked import Expected, Fault, Moved, Step
 from ascpo.engines.gymnasium.errors import Faulty, Unsuitable
 from ascpo.engines.gymnasium.inspection import ENDLESS, inspect
 from ascpo.engines.gymnasium.naming import AnyEnv, MakeEnv, name_of, named
-from ascpo.engines.gymnasium.processes import InProcesses, inspect_apart
+from ascpo.engines.gymnasium.processes import SubprocessCopies, inspect_apart
 from ascpo.engines.gymnasium.program import policy_program
 from ascpo.engines.gymnasium.recovery import Recovery
 from ascpo.engines.gymnasium.seeding import DrawnSeeds, EpisodeSeeds, ListedSeeds
 from ascpo.engines.gymnasium.trial import NEGATIVE
-from ascpo.engines.gymnasium.vectorization import InTurn
+from ascpo.engines.gymnasium.vectorization import Copies, SyncCopies
 from ascpo.engines.inspection import refuse_limit
 from ascpo.engines.replay import Scene, SceneChoice, ScenePool
 from ascpo.engines.settings import STEP_TIMEOUT
@@ -47,7 +47,7 @@ PerEnv: TypeAlias = Int[np.ndarray, " env"]
 
 
 class GymnasiumEngine:
-    """Environments that `make` makes: a function of no arguments, or the name of one (see `resolve`). For one run."""
+    """Environments of one run. `make` is a function without arguments that makes one, or its name (see `resolve`)."""
 
     max_runs: int | None = 1
 
@@ -62,10 +62,10 @@ class GymnasiumEngine:
         max_episode_steps: int | None = None,
         first: object = None,
     ) -> None:
-        """With `restart_limits`, a copy whose process dies is replaced, and its episode goes over these limits.
+        """With `restart_limits`, a copy whose process dies is replaced, and its episode exceeds these limits.
 
-        They are one for each cost, or one for all. Longer episodes than `max_episode_steps` are truncated. `first` is
-        what `make` has made already, to be tried out.
+        There is one limit for each cost, or one for all. Episodes are truncated after `max_episode_steps`. `first` is
+        an environment that `make` has made already, for the inspection.
         """
         if num_envs < 1:
             raise ValueError(f"num_envs={num_envs}: ask for at least one environment.")
@@ -90,8 +90,10 @@ class GymnasiumEngine:
         self._negative = NEGATIVE in found.notes
         self._recovery = Recovery(restart_limits, num_envs)
         expected = Expected(*found.spaces, len(found.cost_names), found.has_margins, max_episode_steps)
-        self._copies = (
-            InProcesses(make, num_envs, expected, step_timeout) if processes else InTurn(make, num_envs, expected)
+        self._copies: Copies = (
+            SubprocessCopies(make, num_envs, expected, step_timeout)
+            if processes
+            else SyncCopies(make, num_envs, expected)
         )
         for env, fault in self._copies.unmade.items():
             self._copies.close()
@@ -112,13 +114,13 @@ class GymnasiumEngine:
 
     def _begin(self, actor: Actor, seeds: EpisodeSeeds) -> None:
         self._actor, self._seeds = actor, seeds
-        # Of each environment's running episode: its number, its steps so far, and its actions so far, as drawn. An
-        # episode of -1 steps has lost its process in its reset: it is over with its first step.
+        # For each environment's running episode: its number, its steps so far, and its drawn actions so far. An episode
+        # with -1 steps has lost its process during its reset, and ends with its first step.
         self._episodes: PerEnv = np.full(self.envs_per_run, -1)
         self._lengths: PerEnv = np.zeros(self.envs_per_run, int)
         self._actions = np.zeros((64, self.envs_per_run, self.action_size), np.float32)
         self._sums = np.zeros((self.envs_per_run, len(self.cost_names)), np.float32)
-        """Of the running episodes' costs."""
+        """The running episodes' sums of costs."""
         self._observation = np.zeros((self.envs_per_run, self.observation_size), np.float32)
         """Raw."""
         self.cut()
@@ -132,7 +134,7 @@ class GymnasiumEngine:
         program = policy_program(self._actor)
         acted: Acted = jax.device_get(program.act(theta, self._observation, self._augmentation, noise[0]))
         steps: list[Rollout] = []
-        # The last step's action is never taken: the next rollout's policy is another.
+        # The last action is never taken, because the next rollout has another policy.
         for next_noise in np.concatenate([noise[1:], noise[:1]]):
             moved, choice = self._step(acted.executed), self._seeds.choice
             scene = None if choice is None else Scene(*choice.scenes.copy())
@@ -159,7 +161,7 @@ class GymnasiumEngine:
         return [{name: part.copy() for name, part in snapshot.items()}].__getitem__
 
     def restore(self, snapshots: Sequence[Snapshot]) -> None:
-        """Begin the episodes again and play their actions."""
+        """Start the episodes again and repeat their actions."""
         check_snapshots(snapshots, 1, self.envs_per_run)
         snapshot = snapshots[0]
         self._episodes, self._augmentation = snapshot["episodes"].copy(), snapshot["memory"].copy()
@@ -177,7 +179,7 @@ class GymnasiumEngine:
             faulty = Faulty(f"Environment {env} of {self._name}: {fault.sentence}")
             if sys.exception() is None:
                 raise faulty from fault.cause
-            # The error that is on its way says more.
+            # An exception that is being raised is more important.
             _log.warning("%s", faulty)
 
     def _step(self, drawn: Float[np.ndarray, "env act"]) -> "Moved":
@@ -198,7 +200,7 @@ class GymnasiumEngine:
         return moved
 
     def _survived(self, env: int, found: Step | Fault | None) -> Step:
-        """A step, or the last one of an episode that lost its process: now, or in its reset, so that none was taken."""
+        """The step, or the last step of an episode whose process has died, now or during its reset."""
         if isinstance(found, Step):
             return found
         if found is not None:
@@ -206,7 +208,7 @@ class GymnasiumEngine:
         return self._recovery.violation(self._observation[env], self._sums[env])
 
     def _recover(self, env: int, fault: Fault, when: str) -> None:
-        """Replace a copy that died, if that was asked for. Every other fault is raised."""
+        """Replace a copy that died, if restarts are enabled. Raise every other fault."""
         where = self._where(env, when)
         again = self._copies.restart(env) if self._recovery.may_restart(env, fault, where) else fault
         if again is not None:
@@ -218,11 +220,11 @@ class GymnasiumEngine:
         return f"Environment {env} of {self._name}, episode {episode} (seed {seed}), {when}"
 
     def _to_space(self, drawn: Float[np.ndarray, "env act"]) -> np.ndarray:
-        """As the environments want their actions."""
+        """The actions in the shape, type and bounds of the action space."""
         actions = scaled(drawn, *self.action_bounds).reshape(self.envs_per_run, *self._space.shape)
         if np.issubdtype(self._space.dtype, np.integer):
             actions = np.rint(actions)
-        # Rounding may have led past a bound by a hair, and some environments refuse that.
+        # Rounding may have exceeded a bound slightly, which some environments refuse.
         return np.clip(actions, self._lowest, self._highest).astype(self._space.dtype)
 
     def _next_episode(self, which: Bool[np.ndarray, " env"]) -> Float[np.ndarray, "env obs"]:
@@ -232,7 +234,7 @@ class GymnasiumEngine:
         return self._reset(which)
 
     def _reset(self, which: Bool[np.ndarray, " env"]) -> Float[np.ndarray, "env obs"]:
-        """Begin the environments' present episodes, and return all observations."""
+        """Reset these environments to their present episodes, and return all observations."""
         self._lengths = np.where(which, 0, self._lengths)
         self._sums[which] = 0.0
         observation = self._observation.copy()
@@ -249,10 +251,10 @@ class GymnasiumEngine:
         return observation
 
     def _replay(self, lengths: PerEnv, actions: Float[np.ndarray, "time env act"]) -> None:
-        """Play all episodes so that they come to their last step together.
+        """Repeat all episodes so that they reach their last step together.
 
-        All environments move at once. One whose turn has not come is given zeros for actions, and begins anew if that
-        ends an episode.
+        All environments step together. One whose episode is shorter first gets zeros as actions, and is reset if these
+        end an episode.
         """
         self._observation = self._reset(np.ones(self.envs_per_run, bool))
         for t in range(len(actions)):

@@ -1,15 +1,15 @@
-"""What is raised about an environment that a user brings."""
+"""Exceptions about users' environments."""
 
 import traceback
 from pathlib import Path
 
 FAILURES = (Exception, SystemExit)
-"""What code of a user may raise. A `sys.exit` in it is a failure of that code, and never the exit status of ours.
-Ctrl-C is left out: whoever presses it means all of us."""
+"""Exceptions of users' code that count as its failures. `sys.exit` there is a failure, and never our exit status.
+Ctrl-C is not included, since it stops the whole program."""
 
 
 class Unsuitable(ValueError):
-    """An environment that cannot be trained on: one sentence for each of its faults."""
+    """An environment that cannot be trained on, with a sentence for each fault."""
 
     def __init__(self, *faults: str) -> None:
         super().__init__("\n".join(faults))
@@ -17,7 +17,7 @@ class Unsuitable(ValueError):
 
 
 class Faulty(RuntimeError):
-    """An environment that did, in the middle of a training, what no environment may."""
+    """An environment that returned something wrong, or raised an exception, during a training."""
 
 
 class InItsProcess(Exception):

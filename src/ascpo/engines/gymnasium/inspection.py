@@ -1,7 +1,4 @@
-"""Is an environment fit to train on?
-
-It is tried out before a training begins, so that all of its faults are named at once, in sentences.
-"""
+"""The inspection of a `gymnasium.Env` before a training: a few steps show all of its faults at once."""
 
 import contextlib
 import re
@@ -27,31 +24,31 @@ ENDLESS = (
 )
 _OF_A_WORLD = ("observation_size", "action_size", "cost_names", "begin", "observe", "step")
 _HUGE = 1e30
-"""A bound beyond it is none: some spaces write the largest float for infinity."""
+"""Larger bounds count as infinite: some spaces use the largest float for infinity."""
 
 
 @dataclass(frozen=True)
 class EnvInspection(Inspection):
-    """What trying out an environment of Gymnasium has shown."""
+    """The result of the inspection of a `gymnasium.Env`."""
 
     spaces: tuple[Box, Box]
-    """Of the observations and of the actions."""
+    """The observation space and the action space."""
 
 
 def made_by(make: Callable[[], object]) -> object:
-    """What a factory makes: an environment, a world, or something else."""
+    """The object that a factory makes: an environment, a world, or something else."""
     return _run("Making it", make)
 
 
 def inspect(make: MakeEnv) -> EnvInspection:
-    """Make an environment, try it out, and close it. Raises `Unsuitable` with all that is wrong with it."""
+    """Make an environment, try it out, and close it. Raises `Unsuitable` with all of its faults."""
     env = made_by(make)
     if not isinstance(env, gymnasium.Env):
         raise Unsuitable(_not_an_environment(env))
     try:
         found = _run("Trying it out", lambda: _inspect(env))
     except BaseException:
-        # What was found first is said. That it does not close either can wait.
+        # The first error counts, even if the environment does not close either.
         with contextlib.suppress(*FAILURES):
             env.close()
         raise
@@ -96,7 +93,7 @@ def _inspect(env: AnyEnv) -> EnvInspection:
 
 
 def bounds(space: gymnasium.Space) -> tuple[Float[np.ndarray, " act"], Float[np.ndarray, " act"]]:
-    """The bounds of a Box, flat. Integers that stand for "no bound" become infinite."""
+    """The bounds of a Box, flat. Values that mean "no bound" become infinite."""
     assert isinstance(space, Box)
     low, high = space.low.ravel().astype(np.float32), space.high.ravel().astype(np.float32)
     below, above = space.bounded_below.ravel() & (low > -_HUGE), space.bounded_above.ravel() & (high < _HUGE)
@@ -149,7 +146,7 @@ def _notes_of_actions(space: gymnasium.Space) -> list[str]:
 
 
 def _time_limit(env: AnyEnv) -> int | None:
-    """The longest episode, as far as the environment says so."""
+    """The time limit of the environment and its wrappers, if they have one."""
     layer, found = env, [env.spec.max_episode_steps if env.spec is not None else None]
     while isinstance(layer, gymnasium.Wrapper):
         if isinstance(layer, gymnasium.wrappers.TimeLimit):
@@ -159,7 +156,7 @@ def _time_limit(env: AnyEnv) -> int | None:
 
 
 def _cost_names(env: AnyEnv, m: int | None) -> tuple[tuple[str, ...], list[str]]:
-    """The names of the constraints, and a note if those of the environment are of no use."""
+    """The names of the constraints, and a note if the environment's own names cannot be used."""
     if m is None:
         return ("cost",), []
     numbered = tuple(f"cost_{i}" for i in range(m))

@@ -1,4 +1,4 @@
-"""Which environment a person means by what they type."""
+"""Names of environments: from the text that a user types to a function that makes the environment."""
 
 import difflib
 import functools
@@ -15,6 +15,7 @@ import gymnasium
 from ascpo.engines.gymnasium.errors import FAILURES, Unsuitable
 
 Info: TypeAlias = dict[str, Any]
+"""What an environment returns beside an observation or a step."""
 AnyEnv: TypeAlias = gymnasium.Env
 MakeEnv: TypeAlias = Callable[[], AnyEnv]
 
@@ -26,7 +27,7 @@ def name_of(make: Callable[..., object]) -> str:
 
 
 def resolve(text: str) -> MakeEnv | None:
-    """What makes the environment that a text names; None if it names none.
+    """The function that makes the environment of this name. None if there is no such environment.
 
     A registered id (`Pendulum-v1`), an id with the module that registers it (`package:Id-v0`), or a class or function
     (`package.module:make`), for which the current directory is searched too.
@@ -54,7 +55,7 @@ def resolve(text: str) -> MakeEnv | None:
 
 
 def named(text: str) -> MakeEnv:
-    """As `resolve`, for a text that has to name an environment."""
+    """As `resolve`, but an unknown name is an error."""
     if (make := resolve(text)) is None:
         give = "a registered id such as Pendulum-v1, the module that registers it too (package:Id-v0), or a class or"
         raise Unsuitable(f"{text} is no environment that Gymnasium knows. Give {give} function (package.module:make).")
@@ -62,12 +63,12 @@ def named(text: str) -> MakeEnv:
 
 
 def _registered(name: str) -> MakeEnv:
-    # The specification rather than the id: a process that has not imported what registers the id can use it too.
+    # The specification rather than the id: then a process can use it without importing the module that registers it.
     return functools.partial(gymnasium.make, gymnasium.spec(name))
 
 
 def imported(name: str) -> ModuleType:
-    """A module that a person names. The current directory is searched too."""
+    """Import a module. The current directory is searched, too."""
     here = os.getcwd()
     if here not in sys.path and "" not in sys.path:
         sys.path.insert(0, here)

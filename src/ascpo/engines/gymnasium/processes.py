@@ -1,7 +1,7 @@
-"""Each copy of an environment in a process of its own. A process that dies or hangs is named, and can be replaced.
+"""Copies of an environment, each in its own process. A process that dies or hangs is reported, and can be replaced.
 
-Ctrl-C reaches a whole group of processes. Those of the copies ignore it: the one that trains stops them. They die by
-SIGTERM, and when the other end of their pipe is gone.
+Ctrl-C reaches all processes of a group. Copies ignore it, because the training process stops them. They end on SIGTERM,
+and when the other end of their pipe is closed.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from gymnasium.vector.utils import CloudpickleWrapper
@@ -27,14 +27,15 @@ from ascpo.engines.gymnasium.inspection import EnvInspection, inspect
 from ascpo.engines.gymnasium.naming import MakeEnv
 from ascpo.engines.settings import STEP_TIMEOUT
 
+T = TypeVar("T")
 _SLOWER, _AT_LEAST = 10, 60.0
-"""A reset, or making a copy, may take so many times as long, and at least so many seconds."""
+"""The timeout of a reset, and of making a copy: this multiple of a step's timeout, and at least these seconds."""
 _GOODBYE = 5.0
-"""Seconds in which all copies have to close."""
+"""Timeout for closing all copies, in seconds."""
 _GONE = (EOFError, OSError)
-"""What a pipe says whose other end is gone."""
+"""Exceptions of a pipe whose other end is closed."""
 INSPECTION = "inspection"
-"""The name of the process that tries an environment out."""
+"""The name of the process of an inspection."""
 _MADE, _CLOSED = "made", "closed"
 
 _CANNOT_BE_MADE = (
@@ -44,7 +45,7 @@ _CANNOT_BE_MADE = (
 
 
 def inspect_apart(make: MakeEnv) -> EnvInspection:
-    """As `inspect`, in a process of its own: not even an environment that dies at once takes this one with it."""
+    """As `inspect`, in a process of its own, so that an environment that crashes does not end this one."""
     copy = _Copy(_inspect, make, name=INSPECTION)
     try:
         found = copy.receive(float("inf"), "the inspection")
@@ -58,18 +59,18 @@ def inspect_apart(make: MakeEnv) -> EnvInspection:
     raise Unsuitable(*faults) from cause
 
 
-class InProcesses:
+class SubprocessCopies:
     """Copies, each in a process of its own."""
 
     def __init__(self, make: MakeEnv, num_envs: int, expected: Expected, step_timeout: float = STEP_TIMEOUT) -> None:
-        self._seconds, self._patience = step_timeout, max(_SLOWER * step_timeout, _AT_LEAST)
+        self._step_timeout, self._reset_timeout = step_timeout, max(_SLOWER * step_timeout, _AT_LEAST)
         self._start = partial(_Copy, _serve, make, expected)
         self._copies: list[_Copy] = []
         try:
-            # All start before the first has to be ready.
+            # All processes start in parallel.
             for _ in range(num_envs):
                 self._copies.append(self._start())
-            made = {env: copy.receive(self._patience, "Making it") for env, copy in enumerate(self._copies)}
+            made = {env: copy.receive(self._reset_timeout, "Making it") for env, copy in enumerate(self._copies)}
         except BaseException:
             self.close()
             raise
@@ -77,15 +78,15 @@ class InProcesses:
         """Copies that could not be made."""
 
     def reset(self, seeds: Mapping[int, int]) -> dict[int, Observation | Fault]:
-        return self._ask("reset", seeds, self._patience)
+        return self._ask("reset", seeds, self._reset_timeout)
 
     def step(self, actions: Mapping[int, np.ndarray]) -> dict[int, Step | Fault]:
-        return self._ask("step", actions, self._seconds)
+        return self._ask("step", actions, self._step_timeout)
 
     def restart(self, env: int) -> Fault | None:
         self._copies[env].kill()
         self._copies[env] = self._start()
-        found = self._copies[env].receive(self._patience, "Making it")
+        found = self._copies[env].receive(self._reset_timeout, "Making it")
         return found if isinstance(found, Fault) else None
 
     def close(self) -> dict[int, Fault]:
@@ -109,10 +110,10 @@ class InProcesses:
 
 
 class _Copy:
-    """The near end of a process."""
+    """A process with one copy, as the training process sees it."""
 
     def __init__(self, serve: Callable[..., None], make: MakeEnv, *arguments: object, name: str | None = None) -> None:
-        # Forked beside the threads of JAX, a process may wait forever.
+        # A forked process may wait forever for JAX's threads.
         context = multiprocessing.get_context("spawn")
         self._pipe, far = context.Pipe()
         self._process: SpawnProcess = context.Process(
@@ -127,12 +128,12 @@ class _Copy:
             far.close()
 
     def send(self, method: str, argument: object) -> None:
-        # Whether the other end is gone shows when its answer is missing.
+        # If the process has died, `receive` reports it.
         with contextlib.suppress(*_GONE):
             self._pipe.send((method, argument))
 
     def receive(self, seconds: float, method: str, limit: float = 0.0) -> Any:
-        """The answer, or the fault for which there is none."""
+        """The answer, or a fault if there is none."""
         try:
             if not self._pipe.poll(None if seconds == float("inf") else seconds):
                 self.kill()
@@ -142,14 +143,14 @@ class _Copy:
             return self._death(method)
 
     def say_goodbye(self, end: float) -> Fault | None:
-        """Its answer to `close`. Others that nobody waited for come before."""
+        """The answer to `close`, after earlier answers that nobody has read."""
         try:
             while self._pipe.poll(max(0.0, end - time.monotonic())):
                 answer = self._pipe.recv()
                 if isinstance(answer, tuple) and len(answer) == 2 and answer[0] == _CLOSED:
                     return answer[1]
         except _GONE:
-            pass  # It has died before, which was said when somebody waited for it.
+            pass  # It has died before, which `receive` has reported.
         return None
 
     def kill(self) -> None:
@@ -163,7 +164,7 @@ class _Copy:
         self._process.join(1.0)
         code = self._process.exitcode
         if code is not None and -code in (signal.SIGTERM, signal.SIGINT):
-            # Perhaps somebody stops all of us: then our own signal comes in a moment, and says so better.
+            # If all processes are being stopped, this one gets its own signal in a moment.
             time.sleep(1.0)
         if method in ("Making it", "the inspection") and code == 1:
             return Fault(_CANNOT_BE_MADE)
@@ -180,11 +181,11 @@ def _reason(code: int | None) -> str:
 
 @contextlib.contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """A process that starts here puts Ctrl-C off until it knows what to do about it."""
+    """Block Ctrl-C in a new process until it has set its handler."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    # The first process starts this one too, which would let interrupts through again.
+    # The first process would also start the resource tracker, which unblocks interrupts.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -194,7 +195,7 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def _inspect(pipe: Connection, make: CloudpickleWrapper) -> None:
-    """The far end of an inspection."""
+    """Run an inspection in its process."""
     _leave_interrupts_alone()
     try:
         found = inspect(make.fn)
@@ -205,14 +206,14 @@ def _inspect(pipe: Connection, make: CloudpickleWrapper) -> None:
 
 
 def _leave_interrupts_alone() -> None:
-    # A handler rather than SIG_IGN, which programs that the environment starts would inherit.
+    # A handler rather than SIG_IGN, which child processes of the environment would inherit.
     signal.signal(signal.SIGINT, _ignore)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _serve(pipe: Connection, make: CloudpickleWrapper, expected: Expected) -> None:
-    """The far end of a copy. It ends with its pipe."""
+    """Run a copy in its process, until its pipe is closed."""
     _leave_interrupts_alone()
     env = _attempt(partial(CheckedEnv, make.fn, expected))
     with contextlib.suppress(*_GONE):
@@ -227,8 +228,8 @@ def _serve(pipe: Connection, make: CloudpickleWrapper, expected: Expected) -> No
         attempt(env.close)
 
 
-def _attempt(work: Callable[[], object]) -> Any:
-    """As `attempt`, with the cause as text: not every exception can go through a pipe."""
+def _attempt(work: Callable[[], T]) -> T | Fault:
+    """As `attempt`, with the cause as text, since not every exception can be pickled."""
     found = attempt(work)
     return replace(found, cause=_as_text(found.cause)) if isinstance(found, Fault) else found
 

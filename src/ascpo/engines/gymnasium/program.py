@@ -1,4 +1,4 @@
-"""How a policy acts in all environments of the Gymnasium engine, compiled."""
+"""The compiled functions with which a policy acts in all environments of the Gymnasium engine."""
 
 import functools
 from collections.abc import Callable
@@ -14,10 +14,10 @@ class PolicyProgram(NamedTuple):
     """The two compiled functions of a policy."""
 
     act: Callable[..., Acted]
-    """(parameters, raw observations, augmentations, noise) → what the policy does in the first step of a rollout."""
+    """(parameters, raw observations, augmentations, noise) → the policy's part of the first step of a rollout."""
     respond: Callable[..., tuple[Float[Array, "env _"], Float[Array, "env _"], Acted]]
-    """After a step: (parameters, raw observations, augmentations, costs, margins, done, noise) → (the augmentations
-    after the step, those to act with, what the policy does next)."""
+    """After a step: (parameters, raw observations, augmentations, costs, margins, done, noise) → (augmentations after
+    the step, augmentations after resets, the policy's part of the next step)."""
 
 
 @functools.lru_cache(maxsize=8)

@@ -1,4 +1,4 @@
-"""What becomes of a copy whose process died: an error, or a new process and an episode that counts as violated."""
+"""Recovery from a process that died: an error, or a new process and an episode that counts as violated."""
 
 import contextlib
 import logging
@@ -10,12 +10,12 @@ from jaxtyping import Float
 from ascpo.engines.gymnasium.checked import Fault, Observation, Step
 
 MOST_RESTARTS = 10
-"""Of each copy. What dies more often has a fault that no restart mends."""
+"""Restarts of each copy. One that dies more often has a fault that restarts do not solve."""
 _log = logging.getLogger(__name__)
 
 
 class Recovery:
-    """Decides which copies are replaced, and what the step costs in which one died."""
+    """Decides which copies are replaced, and computes the last step of an episode whose process died."""
 
     def __init__(self, limits: tuple[float, ...] | None, num_envs: int) -> None:
         self._limits = limits
@@ -25,7 +25,7 @@ class Recovery:
 
     @contextlib.contextmanager
     def refused(self) -> Iterator[None]:
-        """While episodes are repeated, there is none that could count as violated."""
+        """No restarts in this context: episodes that are repeated must not count as violated."""
         self._refused = True
         try:
             yield
@@ -33,7 +33,7 @@ class Recovery:
             self._refused = False
 
     def may_restart(self, env: int, fault: Fault, where: str) -> bool:
-        """Whether a copy is to be replaced. If so, it is logged."""
+        """Whether a copy is replaced. A restart is logged."""
         if self._limits is None or self._refused or not fault.dead or self._restarts[env] >= MOST_RESTARTS:
             return False
         self._restarts[env] += 1
@@ -42,9 +42,9 @@ class Recovery:
         return True
 
     def violation(self, observation: Observation, sums: Float[np.ndarray, " m"]) -> Step:
-        """The last step of an episode that was lost: every limit is passed, of a state and of an episode's sum.
+        """The last step of an episode that was lost. It exceeds every limit, of a state and of the episode's sum.
 
-        Costs may be negative. So the cost is one more than both the limit and what the sum lacks to the limit.
+        Costs may be negative. So the cost is one more than both the limit and the difference between limit and sum.
         """
         assert self._limits is not None
         limits = np.resize(np.array(self._limits, np.float32), sums.shape)

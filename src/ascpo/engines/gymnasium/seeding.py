@@ -1,4 +1,4 @@
-"""Which seed an environment's next episode is reset with: one of a training, or one of a list (see `ascpo.seeding`).
+"""The seeds with which episodes are reset: those of a training, or those of a list (see `ascpo.seeding`).
 
 Both kinds have
     end        the episodes of these environments, in rising order, have ended
@@ -20,9 +20,9 @@ from ascpo.seeding import SCHEMES, EpisodeId, Version, reset_seed
 
 @dataclass(frozen=True)
 class DrawnSeeds:
-    """A function of the run's seed, the environment and the number of the episode.
+    """Seeds of a training: a function of the run's seed, the environment and the number of the episode.
 
-    With a choice, some episodes are reset with the seed of an earlier one, to play its scene again.
+    With a choice, some episodes are reset with the seed of an earlier one, to replay its scene.
     """
 
     run: int
@@ -34,7 +34,7 @@ class DrawnSeeds:
             self.end(np.arange(len(self.choice.begun)))
 
     def end(self, envs: Int[np.ndarray, " n"]) -> None:
-        """Without a choice, the number of the episode says it all."""
+        """Choose the next scenes. Without a choice there is nothing to do, since the number of the episode decides."""
         if self.choice is not None:
             self.choice.begin(envs)
 
@@ -45,7 +45,7 @@ class DrawnSeeds:
 
 
 class ListedSeeds:
-    """The seeds of a list of episodes, as a `Playlist` deals them out."""
+    """The seeds of a list of episodes, in the order of a `Playlist`."""
 
     choice = None
 

@@ -1,4 +1,4 @@
-"""A few steps of an environment, twice from the same seed: what they show to be wrong with it."""
+"""A trial of an environment: a few steps, twice from the same seed, that show its faults."""
 
 import contextlib
 
@@ -13,7 +13,7 @@ from ascpo.engines.gymnasium.naming import AnyEnv, Info
 _SEED = 7
 _STEPS = 50
 _FAR = 1e6
-"""A margin beyond it, or an infinite one, says no more than this."""
+"""Larger margins, also infinite ones, are clipped to this."""
 NEGATIVE = "A cost was negative. For the largest cost of an episode, costs below zero count as zero."
 _FIVE = "Return (observation, reward, terminated, truncated, info)"
 _OLD_GYM = "; the four values of the old gym had a single done for the two ways to end"
@@ -30,7 +30,7 @@ def amount(result: object) -> str:
 
 
 class Trial:
-    """The same few steps twice; the first one with a fault is the last."""
+    """The same few steps twice. The trial ends at the first step with a fault."""
 
     def __init__(self, env: AnyEnv) -> None:
         self._env = env
@@ -38,10 +38,10 @@ class Trial:
         self._seen: list[list[np.ndarray]] = [[], []]
         self.faults: list[str] = []
         self.cause: BaseException | None = None
-        """What the environment raised, if it did."""
+        """The exception that the environment raised, if it did."""
         self.truncated = False
         self.m: int | None = None
-        """The length of `costs`; None for a single `cost`."""
+        """The length of `costs`. None for a single `cost`."""
         self.has_margins = False
         self._negative = False
 
@@ -70,7 +70,7 @@ class Trial:
         return found
 
     def _reset(self, seen: list[np.ndarray], seed: int) -> bool:
-        """Whether it went well enough to go on."""
+        """Reset the environment. Returns whether the trial can continue."""
         try:
             # As the vector environments call it.
             result: object = self._env.reset(seed=seed, options={})
@@ -84,13 +84,13 @@ class Trial:
         return True
 
     def _fault(self, sentence: str, cause: BaseException | None = None) -> bool:
-        """So it did not go well."""
+        """Add a fault. Returns False, since the trial cannot continue."""
         self.faults.append(sentence)
         self.cause = cause or self.cause
         return False
 
     def _step(self, seen: list[np.ndarray], action: object, *, first: bool) -> bool:
-        """Whether the episode is over."""
+        """Take a step. Returns whether the episode is over."""
         try:
             result: object = self._env.step(action)
         except FAILURES as error:
@@ -155,7 +155,7 @@ def _entries(m: int | None) -> str:
 
 
 def _finite(number: object) -> bool:
-    # As the learner will hold it: a double may be too large.
+    # In single precision, as for learning: a double may be too large.
     with contextlib.suppress(TypeError, ValueError), np.errstate(over="ignore"):
         return bool(np.isfinite(np.asarray(number, np.float32)).all())
     return False

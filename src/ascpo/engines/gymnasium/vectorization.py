@@ -1,9 +1,9 @@
-"""Copies of an environment, stepped side by side: one after the other, or each in a process of its own.
+"""Copies of an environment that step together: sequentially in this process, or each in a process of its own.
 
-A copy that fails gives a `Fault` in place of what was asked, and does no harm to the others.
+A copy that fails returns a `Fault` instead of a result, and does not affect the others.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Protocol
 
@@ -14,7 +14,10 @@ from ascpo.engines.gymnasium.naming import MakeEnv
 
 
 class Copies(Protocol):
-    """Copies by their numbers. Those that are not named rest."""
+    """Copies by their numbers. Copies that a call does not name stay as they are."""
+
+    unmade: dict[int, Fault]
+    """Copies that could not be made."""
 
     def reset(self, seeds: Mapping[int, int]) -> dict[int, Observation | Fault]: ...
 
@@ -29,13 +32,12 @@ class Copies(Protocol):
         ...
 
 
-class InTurn:
-    """One copy after the other, in this process. What kills a copy kills all."""
+class SyncCopies:
+    """Copies that step sequentially in this process. A crash of one ends all of them."""
 
     def __init__(self, make: MakeEnv, num_envs: int, expected: Expected) -> None:
         self._envs: list[CheckedEnv] = []
         self.unmade: dict[int, Fault] = {}
-        """Copies that could not be made."""
         for env in range(num_envs):
             made = attempt(partial(CheckedEnv, make, expected))
             if isinstance(made, Fault):
@@ -53,10 +55,5 @@ class InTurn:
         raise RuntimeError("Environments in this process cannot die alone, so none is restarted.")
 
     def close(self) -> dict[int, Fault]:
-        return faults(self._envs, lambda one: attempt(one.close))
-
-
-def faults(copies: Sequence[object], work: Callable[..., object]) -> dict[int, Fault]:
-    """Let each do some work, and return what went wrong."""
-    done = {env: work(one) for env, one in enumerate(copies)}
-    return {env: found for env, found in done.items() if isinstance(found, Fault)}
+        closed = {env: attempt(one.close) for env, one in enumerate(self._envs)}
+        return {env: fault for env, fault in closed.items() if isinstance(fault, Fault)}

@@ -1,8 +1,7 @@
 """The mjx engine: physics, task and policy of all environments in one compiled program, on one device or several.
 
-Environments of all runs lie side by side as [environment, run]; the first axis is the one that several devices share.
-A rollout is cut into chunks of a few steps. For each environment as many episodes are drawn ahead as such a chunk
-could end, so that none is ever missing.
+The environments of all runs have the axes [environment, run]. Several devices share the first axis. A rollout consists
+of chunks of a few steps. For each environment, as many episodes are drawn ahead as a chunk could end.
 """
 
 import functools
@@ -17,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ascpo.engines.contract import Noises, Rollout, RunBatch, Snapshot, Thetas, check_snapshots
 from ascpo.engines.divergence import NOT_FINITE, Divergence, Divergences
-from ascpo.engines.gathering import here
+from ascpo.engines.gathering import gather
 from ascpo.engines.mjx import program, scenes
 from ascpo.engines.mjx.physics import Implementation, Physics, Pose, Unserved
 from ascpo.engines.mjx.program import CHUNK, Carry, by_run, by_simulation
@@ -31,7 +30,7 @@ from ascpo.seeding import words
 
 
 class MjxEngine(TaskSizes):
-    """Environments of one task, stepped together: so many for each run."""
+    """Environments of one task that step together. Every run has `num_envs` of them."""
 
     max_runs: int | None = None
 
@@ -77,7 +76,7 @@ class MjxEngine(TaskSizes):
     def offer(self, pools: Sequence[ScenePool | None]) -> None:
         self._pool: scenes.Pool | None = None
         if self._rule is not None:
-            joined = self._everywhere(scenes.joined_pools(self._batches, here(list(pools))))
+            joined = self._everywhere(scenes.joined_pools(self._batches, gather(list(pools))))
             drawn = scenes.draw_pool(self.task, self._rule, self._words, joined)
             self._pool = scenes.Pool(self._rule, *map(self._everywhere, drawn[1:]))
 
@@ -95,8 +94,8 @@ class MjxEngine(TaskSizes):
         return [rollout if batch.replay.share else replace(rollout, scene=None) for rollout, batch in batches]
 
     def snapshots(self) -> Callable[[int], Snapshot]:
-        # What is on the device never changes: nothing has to be copied before it is wanted.
-        return functools.partial(self._snapshot, here(self._carry), self._seeds, self._pool)
+        # Arrays on the device are immutable, so they are copied only on demand.
+        return functools.partial(self._snapshot, gather(self._carry), self._seeds, self._pool)
 
     def restore(self, snapshots: Sequence[Snapshot]) -> None:
         check_snapshots(snapshots, self._seeds.shape[1], self.envs_per_run)
@@ -117,15 +116,15 @@ class MjxEngine(TaskSizes):
         self._carry = jax.tree.map(self._shared, carry)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
     @property
     def _where(self) -> list[slice]:
-        """Where each batch lies among all runs."""
+        """The runs of each batch, as slices of all runs."""
         return consecutive(map(len, self._batches))
 
     def _pools_in(self, snapshots: Sequence[Snapshot]) -> ScenePool | None:
-        """Of the runs of one batch."""
+        """The pools in the snapshots of one batch."""
         pools = [np.asarray(snapshot["pool"]) for snapshot in snapshots if "pool" in snapshot]
         return np.stack(pools) if pools else None
 
@@ -149,7 +148,7 @@ class MjxEngine(TaskSizes):
     def _chunk(
         self, thetas: tuple[Float[Array, "_run _p"], ...], noises: tuple[Float[Array, "_time env _run act"], ...]
     ) -> list[Rollout]:
-        # Drawing anew takes about as long whatever was used: as seldom as it can be without a second try.
+        # Drawing takes the same time however many episodes were used, so draw only when half of them are.
         before = self._carry
         if self._used > CHUNK // 2:
             self._draw_upcoming(before.episodes)
@@ -160,15 +159,15 @@ class MjxEngine(TaskSizes):
             self._carry, rollouts, diverged, (used, broken) = step(upcoming=self._upcoming)
         self._used = int(used)
         if broken:
-            told = here([(rollout.done, rollout.scene) for rollout in rollouts])
-            self._report(here(before), told, np.asarray(here(diverged)))
+            ended_and_scenes = gather([(rollout.done, rollout.scene) for rollout in rollouts])
+            self._report(gather(before), ended_and_scenes, np.asarray(gather(diverged)))
         return rollouts
 
     def _take_seeds(self, seeds: Int[np.ndarray, "env run"]) -> None:
         self._seeds, self._words = seeds, self._shared(words(seeds))
 
     def _begin_after(self, episodes: Int[Array, "env run"], played: scenes.Played | None) -> None:
-        """Begin the episodes after these everywhere."""
+        """Start the next episode of every environment."""
         self._draw_upcoming(episodes)
         following = program.next_episodes(self._upcoming, self._pool, episodes, played)
         initial = [jnp.tile(each.actor.initial(), (self.envs_per_run, len(each), 1)) for each in self._batches]
@@ -195,11 +194,11 @@ class MjxEngine(TaskSizes):
     def _report(
         self,
         before: Carry,
-        told: list[tuple[Bool[Array, "time env _run"], Scene | None]],
+        ended_and_scenes: list[tuple[Bool[Array, "time env _run"], Scene | None]],
         diverged: Bool[np.ndarray, "time env run"],
     ) -> None:
-        """Find out where simulations broke down, from where the chunk began, what ended and what was played."""
-        ended, played = zip(*told, strict=True)
+        """Report where simulations broke down, from the state before the chunk, and its ends and scenes."""
+        ended, played = zip(*ended_and_scenes, strict=True)
         done = np.concatenate(ended, axis=-1)
         steps = np.asarray(packed_memory(self.task).unpack(before.rows).step)
         episodes = np.asarray(before.episodes) + np.cumsum(done, axis=0) - done
@@ -215,5 +214,5 @@ class MjxEngine(TaskSizes):
 
 @functools.lru_cache(maxsize=8)
 def _physics(task: Task, implementation: Implementation | None) -> Physics:
-    """Models are put on the device once."""
+    """The physics of a task. Cached, so that models are copied to the device once."""
     return Physics(task, implementation)

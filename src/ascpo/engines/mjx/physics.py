@@ -32,15 +32,15 @@ MjxModel: TypeAlias = Any
 """JAX's or Warp's, which have different fields."""
 Advance: TypeAlias = Callable[[MjxModel, MjxData], MjxData]
 _TOO_LARGE = 1e10
-"""Where MuJoCo gives a simulation up."""
+"""MuJoCo treats a simulation with larger numbers as broken down."""
 
 
 class Unserved(ValueError):
-    """A suite that an implementation cannot simulate, and what to do about it."""
+    """An implementation cannot simulate a suite. The message says what to use instead."""
 
 
 def best_implementation(task: Task) -> Implementation:
-    """Warp where it is installed and there is something for it to do; JAX is faster where nothing can touch."""
+    """Warp if it is installed, there is a GPU, and the robot can touch something. JAX is faster without contacts."""
     cuda = jax.default_backend() in ("gpu", "cuda")
     return "warp" if touches(task.model) and cuda and importlib.util.find_spec("warp") else "jax"
 
@@ -48,7 +48,7 @@ def best_implementation(task: Task) -> Implementation:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Pose:
-    """All that decides how a simulation goes on."""
+    """The state of a simulation."""
 
     qpos: Float[Array, "*env nq"]
     qvel: Float[Array, "*env nv"]
@@ -59,12 +59,12 @@ class Pose:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Moving:
-    """Simulations on their way."""
+    """Running simulations."""
 
     data: MjxData
-    """A `Pose` for JAX, which works the rest out again; all of MJX's data for Warp, which keeps it in place."""
+    """A `Pose` for JAX, which recomputes the rest. All of MJX's data for Warp, which updates it in place."""
     sensors: Float[Array, "*env sensors"]
-    """After the last step; NaN where the simulation broke down."""
+    """Sensors after the last step. NaN if the simulation broke down."""
 
     @property
     def pose(self) -> Pose:
@@ -95,11 +95,11 @@ class Physics:
         self._touches = touches(model)
 
     def begin(self, pillars: Float[Array, "env pillars 3"]) -> Moving:
-        """All at the start, with pillars at these places."""
+        """All simulations at the start, with pillars at these positions."""
         return self.stand(self._begun(pillars), jnp.tile(self._task.start.sensors, (len(pillars), 1)))
 
     def stand(self, pose: Pose, sensors: Float[Array, "env sensors"]) -> Moving:
-        """Where they stood before."""
+        """Simulations in these states."""
         if self.implementation == "jax":
             return Moving(pose, sensors)
         pairs, rows = room_for(self._task.model)
@@ -108,7 +108,7 @@ class Physics:
         return Moving(_posed(_unbound(data), pose), sensors)
 
     def reset(self, moving: Moving, which: Bool[Array, " env"], pillars: Float[Array, "env pillars 3"]) -> Moving:
-        """Those named put back to the start, with pillars at these places."""
+        """Put some simulations back to the start, with pillars at these positions."""
 
         def choose(new: AnyArray, old: Array) -> Array:
             return jnp.where(which.reshape(-1, *(1,) * (old.ndim - 1)), new, old)
@@ -119,7 +119,7 @@ class Physics:
 
     def step(self, moving: Moving, actions: Float[Array, "env act"]) -> Moving:
         """Apply the actions for one step and read the sensors."""
-        # Warp's simulations share one data, batched by themselves; JAX's are made from poses, one by one.
+        # Warp batches all simulations in one data structure. JAX's are made from poses, one by one.
         if self.implementation == "jax":
             return jax.vmap(self._step_one)(moving, actions)
         not_yet_short = moving.data.tree_replace({"_impl.overflow": jnp.zeros_like(moving.data._impl.overflow)})
@@ -136,13 +136,13 @@ class Physics:
         return self._sensed(*self._moved(data, mjx.step, self._forward))
 
     def _moved(self, data: MjxData, step: Advance, forward: Advance) -> tuple[MjxData, Float[Array, "*env path"]]:
-        """After the substeps and a forward pass, and where the tracked body was at each substep's beginning."""
+        """The data after the substeps and a forward pass, and the tracked body's position before each substep."""
 
         def substep(data: MjxData, _: None) -> tuple[MjxData, Float[Array, "*env 3"] | None]:
             data = step(self._quiet, data)
             return data, data.xpos[..., self._tracked, :] if self._task.suite.moves else None
 
-        # Small simulations are unrolled: on an accelerator each turn of a loop has its price.
+        # Small simulations are unrolled, because iterations of a loop are expensive on an accelerator.
         unroll = SUBSTEPS if jax.default_backend() != "cpu" and not self._touches else 1
         data, path = jax.lax.scan(substep, data, None, length=SUBSTEPS, unroll=unroll)
         data = forward(self._loud, data)
@@ -165,7 +165,7 @@ class Physics:
 
     def _forward(self, model: MjxModel, data: MjxData) -> MjxData:
         data = mjx.forward(model, data)
-        # Where there are no constraints, MJX leaves before the sensors of accelerations.
+        # Without constraints, MJX returns before it computes the sensors of accelerations.
         return data if self._touches else mjx.sensor_acc(model, data)
 
     def _put(self, model: mujoco.MjModel) -> MjxModel:
@@ -179,12 +179,12 @@ class Physics:
 
 
 def in_single_precision(model: mujoco.MjModel) -> mujoco.MjModel:
-    """The model with what single precision needs.
+    """The model, adjusted to single precision.
 
-    Solvers that look for more digits than there are go on to their last iteration, so that this one comes sooner: in
-    double precision no robot needs as many. And joints that can become parallel have a ten-thousandth of their inertia
-    more: the slides of Walker and Humanoid at a yaw of 90 degrees, and the outer hinges of Drone at a pitch of 90
-    degrees. There the mass matrix is singular, and only double precision passes.
+    In single precision, solvers do not reach their tolerance and run to the last iteration. So their iterations are
+    limited, to more than any robot needs in double precision. And joints that can become parallel get a ten-thousandth
+    of their inertia in addition: the slides of Walker and Humanoid at a yaw of 90 degrees, and the outer hinges of
+    Drone at a pitch of 90 degrees. There the mass matrix is singular, which only double precision survives.
     """
     model = copy.copy(model)
     model.opt.iterations = min(model.opt.iterations, 10)
@@ -195,7 +195,7 @@ def in_single_precision(model: mujoco.MjModel) -> mujoco.MjModel:
 
 
 def _prepare_warp() -> None:
-    """Warp, asked not to tell of each of a hundred kernels that it loads."""
+    """Check that Warp is installed, and turn off its messages about every kernel that it loads."""
     if not importlib.util.find_spec("warp"):
         raise Unserved("Warp is not installed. Install ascpo[warp], or choose the implementation jax.")
     warp = importlib.import_module("warp")
@@ -203,15 +203,15 @@ def _prepare_warp() -> None:
 
 
 def _discreet(model: MjxModel) -> MjxModel:
-    """Warp's model, which keeps to itself that a solver stopped at its last iteration: in single precision most do."""
+    """Warp's model without warnings about solvers that stop at their last iteration: in single precision most do."""
     from mujoco.mjx.third_party.mujoco_warp import OverflowType
 
-    told = OverflowType.ALL & ~OverflowType.ITERATIONS & ~OverflowType.LS_ITERATIONS
-    return model.tree_replace({"opt._impl.warn_overflow": int(told)})
+    warned = OverflowType.ALL & ~OverflowType.ITERATIONS & ~OverflowType.LS_ITERATIONS
+    return model.tree_replace({"opt._impl.warn_overflow": int(warned)})
 
 
 def _may_align(model: mujoco.MjModel) -> list[int]:
-    """Degrees of freedom of slides, or of hinges, that a hinge between them can turn parallel."""
+    """Degrees of freedom of slides, or of hinges, that a hinge between them can make parallel."""
     slide, hinge = mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE
     found = []
     for body in range(model.nbody):
@@ -225,10 +225,10 @@ def _may_align(model: mujoco.MjModel) -> list[int]:
 
 
 def _unbound(data: MjxData) -> MjxData:
-    """The same on any device: MJX binds data to one.
+    """The data without a device. MJX commits its arrays to one.
 
-    Whatever is computed from it is bound as well, rollouts and then the learner, and for each of them JAX would compile
-    the learner's programs again.
+    Everything that is computed from them, rollouts and then the learner, would be committed as well, and JAX would
+    compile the learner's programs again.
     """
     return jax.tree.map(lambda x: jnp.asarray(np.asarray(x)), data)
 
@@ -238,17 +238,17 @@ def _posed(data: MjxData, pose: Pose) -> MjxData:
 
 
 def room_for(model: mujoco.MjModel) -> tuple[int, int]:
-    """Pairs of geoms that may be near each other, and rows of constraints, for one simulation.
+    """Buffer sizes of one simulation: pairs of geoms that are near each other, and rows of constraints.
 
-    Robots on their way have some eight pairs and no more than six contacts. What has more than there is room for is no
-    longer simulated as it should be, and counts as broken down.
+    Running robots have some eight pairs and at most six contacts. A simulation that exceeds its buffers is no longer
+    correct, and counts as broken down.
     """
     pairs, contacts, sides = 24, 12, 2 * (int(model.geom_condim.max()) - 1)
     return pairs, contacts * sides + model.njnt
 
 
 def _fell_short(data: MjxData) -> Bool[Array, ""]:
-    """Whether there was no room for a contact, since it was last denied."""
+    """Whether a buffer has overflowed since the flag was last reset."""
     from mujoco.mjx.third_party.mujoco_warp import OverflowType
 
     lost = OverflowType.NEFC | OverflowType.BROADPHASE | OverflowType.NARROWPHASE

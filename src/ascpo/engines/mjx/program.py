@@ -22,20 +22,20 @@ from ascpo.guard.suites import consecutive
 from ascpo.guard.task import Outcome, Task
 
 CHUNK = 25
-"""Steps between two looks at the episodes drawn ahead, and as many of these."""
+"""Steps of a chunk, and the number of episodes that are drawn ahead for each environment."""
 
 PER_DEVICE = PartitionSpec("env")
-"""Each device has environments of its own."""
+"""Sharding by environments."""
 PER_DEVICE_BY_STEP = PartitionSpec(None, "env")
-"""The same where time comes first."""
+"""Sharding by environments, for arrays whose first axis is time."""
 EVERYWHERE = PartitionSpec()
-"""Every device has everything."""
+"""Replicated on all devices."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Carry:
-    """Where all environments stand."""
+    """The state of all environments."""
 
     rows: Float[Array, "env run packed"]
     """The task's memories."""
@@ -43,9 +43,9 @@ class Carry:
     episodes: Int[Array, "env run"]
     """The number of the latest fresh episode."""
     augmentations: tuple[Float[Array, "env _run _augmentation"], ...]
-    """By batch."""
+    """The augmentations of the policies, for each batch."""
     played: scenes.Played | None = None
-    """None where all scenes are fresh."""
+    """The replayed scenes. None without replay."""
 
 
 class Upcoming(NamedTuple):
@@ -59,7 +59,7 @@ class Upcoming(NamedTuple):
 
 @functools.partial(jax.jit, static_argnums=0)
 def draw_upcoming(task: Task, seeds: UInt32[Array, "env run 2"], after: Int[Array, "env run"]) -> Upcoming:
-    """The episodes after these. Seeds are two words each."""
+    """Draw the episodes after these. Seeds are two words each."""
     numbers = after[..., None] + 1 + jnp.arange(CHUNK + 1)
     seeds = jnp.broadcast_to(seeds[..., None, :], (*numbers.shape, 2))
     keys = keys_of(seeds.reshape(-1, 2), numbers.ravel())
@@ -70,7 +70,7 @@ def draw_upcoming(task: Task, seeds: UInt32[Array, "env run 2"], after: Int[Arra
 def next_episodes(
     upcoming: Upcoming, pool: scenes.Pool | None, episodes: Int[Array, "env run"], played: scenes.Played | None
 ) -> scenes.Next:
-    """What comes after these episodes."""
+    """The next episode of every environment."""
     used = episodes - upcoming.after
     chosen = jax.vmap(jax.vmap(lambda block, i: block[i]))
     return scenes.or_again(scenes.Next(chosen(upcoming.rows, used), chosen(upcoming.pillars, used)), played, pool)
@@ -97,7 +97,7 @@ def chunk_program(task: Task, physics: Physics, actors: tuple[Actor, ...], mesh:
 
 
 def over_devices(physics: Physics, mesh: Mesh) -> tuple[Callable[..., Moving], Callable[..., Moving]]:
-    """The physics' step and reset. Each device moves its own environments: none of them knows of the others."""
+    """The physics' step and reset, on each device for its own environments."""
     if mesh.size == 1:
         return physics.step, physics.reset
     own = PER_DEVICE
@@ -109,7 +109,7 @@ def over_devices(physics: Physics, mesh: Mesh) -> tuple[Callable[..., Moving], C
 
 @dataclass(frozen=True)
 class Ensemble:
-    """Batches of runs whose actors are equal, so that they act as one.
+    """Batches of runs with equal actors, which act together.
 
     Algorithms differ in how they learn, and seldom in how they act: twelve of them make a program little larger than
     one does.
@@ -118,18 +118,18 @@ class Ensemble:
     actor: Actor
     batches: tuple[int, ...]
     runs: tuple[slice, ...]
-    """Where each batch lies among all runs."""
+    """The runs of each batch, as slices of all runs."""
 
     def join(self, by_batch: Sequence[Array], axis: int = 1) -> Array:
-        """The runs of its batches, one after the other."""
+        """Concatenate the arrays of its batches along the axis of runs."""
         return jnp.concatenate([by_batch[i] for i in self.batches], axis)
 
     def choose(self, by_run: PyTree) -> PyTree:
-        """Its part of something of all runs."""
+        """Select its runs from an array of all runs."""
         return jax.tree.map(lambda x: jnp.concatenate([x[:, runs] for runs in self.runs], axis=1), by_run)
 
     def split(self, joined: PyTree) -> Iterator[tuple[int, PyTree]]:
-        """By batch, something of its runs."""
+        """Split an array of its runs by batch."""
         own = consecutive([runs.stop - runs.start for runs in self.runs])
         for batch, runs in zip(self.batches, own, strict=True):
             yield batch, jax.tree.map(lambda x, runs=runs: x[:, runs], joined)
@@ -180,7 +180,7 @@ def _step(
 
 
 def _act(task: Task, cast: Sequence[Ensemble], thetas: PyTree, carry: Carry, noises: PyTree) -> list[Acted]:
-    """What the policies do, by batch."""
+    """The actions of the policies, for each batch."""
     acted: dict[int, Acted] = {}
     raw = packed_memory(task).unpack(carry.rows).observation
     for each in cast:
@@ -193,7 +193,7 @@ def _act(task: Task, cast: Sequence[Ensemble], thetas: PyTree, carry: Carry, noi
 def _settle_policies(
     cast: Sequence[Ensemble], augmentations: Sequence[Array], outcome: Outcome
 ) -> list[tuple[Float[Array, "env _run _augmentation"], Outcome]]:
-    """What they remember of a step, and its outcome as they observe it, by batch."""
+    """The augmentations after a step, and its outcome with augmented observations, for each batch."""
     settled: dict[int, tuple[Array, Outcome]] = {}
     for each in cast:
         settle = jax.vmap(jax.vmap(functools.partial(settle_policy, each.actor)))
@@ -203,15 +203,15 @@ def _settle_policies(
 
 @jax.jit
 def join_chunks(chunks: list[Rollout]) -> Rollout:
-    """[time, environment, run, …] one after the other, as [run, time, environment, …]."""
+    """Join chunks of [time, environment, run, …] into [run, time, environment, …]."""
     return jax.tree.map(lambda *parts: jnp.moveaxis(jnp.concatenate(parts), 2, 0), *chunks)
 
 
 def by_simulation(x: Array) -> Array:
-    """[environment, run, …] as one axis of simulations."""
+    """Reshape [environment, run, …] to one axis of simulations."""
     return x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])
 
 
 def by_run(x: Array, num_envs: int) -> Array:
-    """The way back."""
+    """The inverse of `by_simulation`."""
     return x.reshape(num_envs, len(x) // num_envs, *x.shape[1:])

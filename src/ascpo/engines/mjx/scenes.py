@@ -1,4 +1,4 @@
-"""Scenes that environments play again, on the device. Axes are environment and run; runs without replay never do."""
+"""Scene replay on the device. The axes are environment and run. Runs without replay play fresh scenes only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,21 +22,21 @@ from ascpo.guard.task import Task
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Played:
-    """The scenes that are played now."""
+    """The scenes of the running episodes."""
 
     scene: Scene
     begun: Int[Array, "env run"]
-    """Episodes that have begun."""
+    """Number of episodes that have begun."""
 
 
 class Pool(NamedTuple):
-    """Scenes of each run that may be played again."""
+    """The scenes that each run may replay."""
 
     rule: Rule
-    """Of each run."""
+    """The replay rule of each run."""
     scenes: Int[Array, "run slot 2"]
     rows: Float[Array, "run slot packed"]
-    """The task's memories when they begin."""
+    """The task's memories at the start of these scenes."""
     pillars: Float[Array, "run slot pillars 3"]
 
 
@@ -46,7 +46,7 @@ class Next(NamedTuple):
     rows: Float[Array, "env run packed"]
     pillars: Float[Array, "env run pillars 3"]
     slot: Int[Array, "env run"] | None = None
-    """None where all scenes are fresh."""
+    """None without replay."""
 
     @property
     def fresh(self) -> Bool[Array, "env run"] | bool:
@@ -54,13 +54,13 @@ class Next(NamedTuple):
 
 
 def nothing_played(envs: int, runs: int) -> Played:
-    """Before the first episodes."""
+    """The state before the first episodes."""
     unknown = jnp.full((envs, runs), FRESH, jnp.int32)
     return Played(Scene(unknown, unknown, unknown), jnp.zeros((envs, runs), jnp.int32))
 
 
 def rules_of(batches: Sequence[RunBatch], num_envs: int) -> Rule:
-    """Of all runs."""
+    """The replay rules of all runs."""
     rules = [Rule.of(batch.replay, run, num_envs) for batch in batches for run in batch.seeds]
     seeds, threshold, slots = zip(*rules, strict=True)
     return Rule(np.stack(seeds, axis=1), np.array(threshold, np.uint32), np.array(slots, np.uint32))
@@ -78,7 +78,7 @@ def joined_pools(batches: Sequence[RunBatch], pools: Sequence[ScenePool | None])
 
 @partial(jax.jit, static_argnums=0)
 def draw_pool(task: Task, rule: Rule, seeds: UInt32[Array, "env run 2"], scenes: Int[Array, "run slot 2"]) -> Pool:
-    """The pool with the beginnings of its episodes. The seeds are those of the environments' scenes."""
+    """The pool with the starts of its scenes. The seeds are those of the environments."""
     envs, numbers = jnp.moveaxis(jnp.maximum(scenes, 0), -1, 0)
     own = jnp.take_along_axis(jnp.moveaxis(seeds, 1, 0), envs[..., None], axis=1)
     rows, pillars = begin_episodes(task, draw_all(task.rules, keys_of(own.reshape(-1, 2), numbers.ravel())))
@@ -87,7 +87,7 @@ def draw_pool(task: Task, rule: Rule, seeds: UInt32[Array, "env run 2"], scenes:
 
 
 def or_again(fresh: Next, played: Played | None, pool: Pool | None) -> Next:
-    """The next episodes, some of which play a scene of the pool instead of the fresh one."""
+    """The next episodes, some of which replay a scene of the pool."""
     if played is None or pool is None:
         return fresh
     by_run = jax.vmap(choose_slots, in_axes=(Rule(1, 0, 0), 1, 0), out_axes=1)
@@ -104,7 +104,7 @@ def begin(
     numbers: Int[Array, "env run"],
     begins: Bool[Array, "env run"],
 ) -> Played | None:
-    """After the next episodes have begun where they do; fresh ones have these numbers."""
+    """The state after new episodes have begun in some environments. Fresh ones have these numbers."""
     slot = following.slot
     if played is None or pool is None or slot is None:
         return None
@@ -116,14 +116,14 @@ def begin(
 
 
 def snapshot_of(played: Played, pool: Pool, slots: int, run: int) -> Snapshot:
-    """Where a run stands whose pool has so many slots."""
+    """The part of a snapshot for a run whose pool has so many slots."""
     scene = played.scene
     now = jnp.stack([scene.env[:, run], scene.number[:, run], scene.slot[:, run]])
     return {"scenes": now, "begun": played.begun[:, run], "pool": pool.scenes[run, :slots]}
 
 
 def played_in(snapshots: Sequence[Snapshot], num_envs: int) -> Played:
-    """What the runs of these snapshots play."""
+    """The scenes of the running episodes, from snapshots."""
     nothing = np.full((3, num_envs), FRESH, np.int32)
     now = np.stack([np.asarray(snapshot.get("scenes", nothing)) for snapshot in snapshots], axis=-1)
     begun = np.stack([np.asarray(snapshot.get("begun", nothing[0])) for snapshot in snapshots], axis=-1)

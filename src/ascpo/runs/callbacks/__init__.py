@@ -1,1 +1,1 @@
-"""What listens to a training: displays, logs, and what stops it early."""
+"""Callbacks of a training: progress displays, loggers, and early stopping."""

@@ -1,7 +1,7 @@
-"""The best policy of a training, by its own log, as a file beside the one that is handed out.
+"""Save the best policy of a training by its metrics, in a file of its own.
 
-An epoch's episodes are few, and the best of many epochs was also lucky. `hand_out="selected"` compares the last
-policies on scenes of their own instead, and hands the best one out.
+An epoch has few episodes, so that the best of many epochs was also lucky. `hand_out="selected"` compares the last
+policies on validation scenes instead, and hands out the best one.
 """
 
 import math
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ascpo.runs.callbacks.callback import EpochRecord, TrainingPlan
-from ascpo.runs.callbacks.stopping import Metric, metric_of
+from ascpo.runs.callbacks.early_stopping import Metric, metric_of
 from ascpo.runs.tables import Row, as_written
 
 BEST = "policy-best.safetensors"
@@ -19,8 +19,8 @@ _NONE = (float("-inf"), float("-inf"))
 class SaveBest:
     """A callback that keeps the best policy so far in the run's directory, as `policy-best.safetensors`.
 
-    Without a metric, the best one has the largest return of those that reach the target probability, or is the safest
-    if none does. A metric is a column of `metrics.csv` or a function of its row, and more is better.
+    Without a metric, the best policy has the largest return of those that reach the target probability, or is the
+    safest if none does. A metric is a column of `metrics.csv` or a function of its row. Larger is better.
     """
 
     def __init__(self, metric: Metric | None = None) -> None:
@@ -32,7 +32,7 @@ class SaveBest:
         self._target = plan.config.settings.probability
         self._best = dict.fromkeys(plan.directories, _NONE)
         for path, rows in plan.earlier().items():
-            # Where somebody took the file away, the next epoch makes one.
+            # If somebody removed the file, the next epoch writes one.
             if rows and (path / BEST).exists():
                 self._best[path] = max(map(self._score, rows))
 

@@ -1,6 +1,6 @@
-"""Callbacks: what a training tells displays, logs and your own code.
+"""The protocol of callbacks, and the data that a training passes to them.
 
-They change no number of an epoch. They may stop a training, which can then be continued.
+Callbacks change no number of an epoch. They may stop a training, which can then be resumed.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,32 +17,32 @@ from ascpo.runs.tables import Row, read_rows
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """What a training is about to do."""
+    """The training that is about to start."""
 
     config: Config
     directory: Path
     epochs_done: int
     description: str
-    """What the algorithm does about costs."""
+    """What the algorithm does about costs, as a phrase."""
     limits: dict[str, float]
     target: str = ""
-    """What every step of a constrained algorithm is to achieve."""
+    """What every step of a constrained algorithm aims at, as a phrase."""
     notes: tuple[str, ...] = ()
-    """What a person should know about the environment, a sentence each."""
+    """Warnings about the environment, a sentence each."""
     other_runs: tuple[Path, ...] = ()
     """Directories of the runs that train at the same time."""
 
     @property
     def directories(self) -> tuple[Path, ...]:
-        """Of all runs that train."""
+        """The directories of all runs that train at the same time."""
         return (self.directory, *self.other_runs)
 
     def earlier(self) -> dict[Path, list[Row]]:
-        """The rows of `metrics.csv` from before, by the run's directory: what a callback would have been told."""
+        """The earlier rows of `metrics.csv` of resumed runs, by the run's directory."""
         return {path: read_rows(path / "metrics.csv") for path in self.directories}
 
     def sentences(self) -> list[str]:
-        """The run and its target, for a person."""
+        """A description of the run and its target."""
         config, settings = self.config, self.config.settings
         limits = ", ".join(f"{name} at or under {limit:g}" for name, limit in self.limits.items())
         length = f"{config.total_steps:,} steps: {config.epochs} epochs of {settings.num_envs} × {settings.horizon}"
@@ -70,13 +70,13 @@ class TrainingPlan:
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """What one run did in its last epoch."""
+    """The last epoch of one run."""
 
     directory: Path
     metrics: Row
     timing: Row
     policy: Callable[[], bytes] | None = field(default=None, repr=False, compare=False)
-    """Makes the content of a policy's file."""
+    """Returns the content of a policy's file."""
 
     def save_policy(self, path: Path) -> None:
         """Save the policy after this epoch as a file, for `ascpo.load`."""
@@ -88,26 +88,26 @@ class EpochRecord:
 
 @runtime_checkable
 class Callback(Protocol):
-    """Listens to a training. Inherit from it to leave methods out, or write a class with these methods.
+    """A callback of a training. Inherit from it to leave methods out, or write a class with these methods.
 
-    A method that returns False stops the training, whose policy is then handed out as at its end.
+    A method that returns False stops the training. Its policy is then handed out as at the end.
     """
 
     def on_training_start(self, plan: TrainingPlan) -> bool | None:
-        """Called once, before the first epoch and before one that a run continues with."""
+        """Called once, before the first epoch of a new or a resumed training."""
         ...
 
     def on_epoch_end(self, epochs: Sequence[EpochRecord]) -> bool | None:
-        """One record for each run that has just finished an epoch."""
+        """Called after every epoch, with a record of each run."""
         ...
 
     def on_training_end(self) -> None:
-        """Called always, also after an error."""
+        """Called at the end, also after an error."""
         ...
 
 
 def _handed_out(config: Config) -> str:
-    """The policy that a run will hand out."""
+    """A description of the policy that a run will hand out."""
     kept, n = config.settings.kept_policies, config.settings.averaged_policies(config.epochs)
     mean = f"the mean of the policies after the last {n} epochs" if n > 1 else "the policy after the last epoch"
     selected = f"the best of the last {kept} policies and {mean}, by {config.validation_episodes} validation episodes"

@@ -1,4 +1,4 @@
-"""The progress of a training. A terminal shows the last epochs as a table, and a bar; a file gets a line per epoch."""
+"""The display of a training: a table of the last epochs and a progress bar on a terminal, else a line per epoch."""
 
 import contextlib
 from collections import deque
@@ -21,11 +21,11 @@ from ascpo.runs.environment_name import is_suite
 from ascpo.runs.tables import Row
 
 _SHOWN = 10
-"""How many epochs the table shows."""
+"""Number of epochs in the table."""
 
 
 class Display:
-    """A callback that prints the progress."""
+    """A callback that displays the progress."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False)
@@ -33,7 +33,7 @@ class Display:
         self._seconds: deque[float] = deque(maxlen=20)
         self._epochs = 0
         self._always_by_time = False
-        """Whether each episode so far ended by its time limit, in an environment where that may be the usual end."""
+        """Whether all episodes so far ended by their time limit, in an environment where that may be the normal end."""
         self._live: Live | None = None
         self._bar = Progress(
             TextColumn("epoch"), MofNCompleteColumn(), BarColumn(None), TextColumn("{task.fields[left]}"),
@@ -62,7 +62,7 @@ class Display:
         timing |= {name: len(epochs) * value for name, value in timing.items() if name in _SHARED}
         self._rows.append(row | timing)
         done = int(row["Epoch"]) + 1
-        # The first epoch compiles: it says nothing about how long the others take.
+        # The first epoch includes compilation, so later epochs give the better estimate.
         self._seconds.append(sum(timing[name] for name in timing if name.startswith("Time")))
         later = list(self._seconds)[1:] or list(self._seconds)
         left = f"{_duration(sum(later) / len(later) * (self._epochs - done))} left"
@@ -88,7 +88,7 @@ class Display:
 
 @contextlib.contextmanager
 def counting(what: str, total: int, *, shown: bool = True) -> Iterator[Callable[[int], None]]:
-    """A progress bar. The function that it yields takes the number that are done."""
+    """A progress bar. It yields a function that sets the number of items that are done."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     hidden = not (shown and console.is_terminal)
@@ -103,7 +103,7 @@ def _mean(rows: Sequence[Row]) -> Row:
 
 
 _SHARED = ("TimeRollout", "TimeJudge", "TimePolicy", "TimeCritics", "TimeOther", "TimeSaved", "StepsPerSecond")
-"""Runs share these: the table of each run holds its part."""
+"""Columns that runs share, so that the table of each run has its part of them."""
 _ALWAYS = "AlwaysByTime"
 _COLUMNS = {
     "epoch": lambda row: f"{row['Epoch'] + 1:.0f}",
@@ -115,7 +115,7 @@ _COLUMNS = {
     "TimeoutRate": lambda row: "always" if row[_ALWAYS] else f"{row['TimeoutRate']:.1%}",
     "steps/s": lambda row: f"{row['StepsPerSecond']:,.0f}",
 }
-"""Title → text of a row. The titles are those of metrics.csv."""
+"""Title → function that formats a row."""
 
 
 def _duration(seconds: float) -> str:

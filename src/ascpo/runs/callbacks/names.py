@@ -1,4 +1,4 @@
-"""The name that another program gave a run: kept beside the run, so that a run that continues continues there too."""
+"""The id of a run in a logging service, kept in the run's directory, so that a resumed run continues there, too."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ from ascpo.runs.links import refuse_links
 
 
 def read_name(file: Path) -> str | None:
-    """The name, if there is one."""
+    """The id, if there is one."""
     refuse_links(file)
     if not file.exists():
         return None

@@ -1,4 +1,4 @@
-"""What trains the batches of a sweep: this process, other processes on this machine, a Ray cluster, or SLURM."""
+"""Executors, which train the batches of a sweep: in this process, in processes of this machine, on Ray, or on SLURM."""
 
 from ascpo.sweep.executors.contract import End, Executor, Resources
 from ascpo.sweep.executors.in_process import InProcess

@@ -1,4 +1,4 @@
-"""A batch on another machine: what that machine is told, and what it does."""
+"""Assignments: a batch as data for another machine, and its training there."""
 
 import contextlib
 import tempfile
@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import filelock
 
@@ -19,42 +18,42 @@ from ascpo.sweep.jobs import Batch, Job
 _SLOW_FILES = 30.0
 """Seconds until a file that one machine has written is seen by all others."""
 _SENT_EVERY = 30.0
-"""Seconds between two times that a worker without a shared file system sends its runs."""
+"""Seconds after which a worker without a shared file system sends its runs again."""
 
 
 @dataclass(frozen=True)
 class Assignment:
     """A batch as plain data."""
 
-    jobs: tuple[Any, ...]
+    jobs: tuple[list[object], ...]
     threads: int
-    sign: str
-    """A file of the driver that this machine sees if both share a file system. Empty if the runs' files are sent."""
+    marker: str
+    """A file of the driver that this machine sees if they share a file system. Empty if files are sent instead."""
     files: bytes = b""
-    """The runs so far, if they are sent."""
+    """The packed runs, if files are sent."""
     version: str = ""
 
     @staticmethod
-    def of(batch: Batch, threads: int, sign: Path | None) -> "Assignment":
+    def of(batch: Batch, threads: int, marker: Path | None) -> "Assignment":
         jobs = [replace(job, directory=job.directory.absolute()) for job in batch]
-        files = b"" if sign else pack([job.directory for job in batch])
+        files = b"" if marker else pack([job.directory for job in batch])
         data = tuple(job.to_data() for job in jobs)
-        return Assignment(data, threads, str(sign.absolute()) if sign else "", files, version("ascpo"))
+        return Assignment(data, threads, str(marker.absolute()) if marker else "", files, version("ascpo"))
 
     def batch(self) -> Batch:
         return tuple(map(Job.from_data, self.jobs))
 
 
 def train_here(assignment: Assignment, send: Callable[[bytes], None] | None = None) -> End:
-    """Train a batch in a process of this machine, and wait for it. An interruption ends it after it has saved."""
+    """Train a batch in a process of this machine, and wait for it. When interrupted, it saves and ends."""
     if (installed := version("ascpo")) != assignment.version:
         return End(f"this machine has ascpo {installed}, and the sweep has {assignment.version}. Install the same.")
     batch = assignment.batch()
     with contextlib.ExitStack() as stack:
-        if assignment.sign:
-            if not _appears(Path(assignment.sign)):
+        if assignment.marker:
+            if not _appears(Path(assignment.marker)):
                 return End(
-                    f"this machine does not see {assignment.sign}. Use a shared directory as --out, or --files sent"
+                    f"this machine does not see {assignment.marker}. Use a shared directory as --out, or --files sent"
                 )
         else:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ascpo-")))
@@ -80,10 +79,10 @@ def train_here(assignment: Assignment, send: Callable[[bytes], None] | None = No
 
 @contextlib.contextmanager
 def reserved_cores(number: int) -> Iterator[list[int]]:
-    """Cores of this machine, as far as possible those that no other batch has reserved.
+    """Reserve cores of this machine. If too few are free, they are shared with other batches.
 
-    Ray counts the cores of a machine, and does not say which of them a task may use. Their number is always the same,
-    because XLA adds in an order that depends on it.
+    Ray counts cores, but does not assign them. Their number is always the same, because the order of XLA's sums
+    depends on it.
     """
     folder = Path(tempfile.gettempdir()) / "ascpo-cores"
     folder.mkdir(exist_ok=True, mode=0o777)

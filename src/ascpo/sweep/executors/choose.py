@@ -1,4 +1,4 @@
-"""Where a sweep is trained, as a person says it, and the executor for it."""
+"""The placement of a sweep: the options that say where it is trained, and the executor for them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class Placement:
         raise BadSetting(f"--on {shown(self.on)[1:-1]} is no place. Use local, ray, ray://host:port or slurm.")
 
     def check(self, jobs: Sequence[Job]) -> None:
-        """Refuse what changes nothing there."""
+        """Raise an error for options that change nothing for this kind of machines."""
         kind, usual = self.kind, Placement()
         inert = {
             "jobs": (kind != "local" and self.jobs != usual.jobs, f"{self.on} decides how many batches it trains"),
@@ -61,9 +61,9 @@ class Placement:
 
 
 def open_executor(placement: Placement, jobs: Sequence[Job], folder: Path) -> Executor:
-    """What trains these jobs. `folder` is for the files of the driver."""
+    """The executor for these jobs. `folder` is for files of the driver."""
     placement.check(jobs)
-    sign = folder / "sign"
+    marker = folder / "marker"
     match placement.kind:
         case "local":
             resources, cores = placement.resources, len(my_cores())
@@ -77,15 +77,15 @@ def open_executor(placement: Placement, jobs: Sequence[Job], folder: Path) -> Ex
         case "ray":
             from ascpo.sweep.executors.ray import OnRay
 
-            return OnRay(placement.on, placement.resources, _written(sign) if placement.files == "shared" else None)
+            return OnRay(placement.on, placement.resources, _written(marker) if placement.files == "shared" else None)
         case "slurm":
             from ascpo.sweep.executors.slurm import OnSlurm
 
             parameters = read_overrides(placement.slurm)
-            return OnSlurm(folder / "slurm", placement.resources, parameters, _written(sign))
+            return OnSlurm(folder / "slurm", placement.resources, parameters, _written(marker))
 
 
-def _written(sign: Path) -> Path:
-    sign.parent.mkdir(parents=True, exist_ok=True)
-    sign.touch()
-    return sign
+def _written(marker: Path) -> Path:
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    marker.touch()
+    return marker

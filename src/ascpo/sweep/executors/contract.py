@@ -1,4 +1,4 @@
-"""What a sweep asks of whatever trains its batches."""
+"""The contract of executors, which train the batches of a sweep."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from ascpo.ranges import Range
 from ascpo.sweep.jobs import Batch, Job
 
 UNLIMITED = 10**6
-"""The slots of an executor that has a queue of its own."""
+"""The slots of an executor with its own queue."""
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What each batch needs of the machine that trains it."""
+    """Resources of each batch."""
 
     cores: Annotated[int, Range(at_least=0, at_most=4096)] = 0
     """Cores of each batch, and so its threads. 0 means an equal share of this machine, or one core on a cluster."""
@@ -27,29 +27,29 @@ class Resources:
 
 @dataclass(frozen=True)
 class End:
-    """How a task ended."""
+    """The end of a task."""
 
     error: str = ""
     """Empty if every job of it is done."""
     lost: bool = False
-    """Its worker is gone: somebody killed it, or its machine is lost. Its runs are not to blame."""
+    """Whether its worker was lost, because it was killed or its machine failed. The runs did not cause it."""
 
 
 @runtime_checkable
 class Executor(Protocol):
-    """Trains batches. Another kind of machine needs no more than this."""
+    """Trains batches on some kind of machines."""
 
     slots: int
-    """How many batches it accepts at the same time. One that has a queue of its own accepts all of them."""
+    """Number of batches that it accepts at the same time. An executor with its own queue accepts all."""
     most_runs: int
-    """The most runs of a batch that MJX simulates."""
+    """Largest number of runs of a batch with MJX."""
 
     def has_room(self, job: Job) -> bool:
         """Whether a batch that begins with this job can start now, or wait in the executor's own queue."""
         ...
 
     def submit(self, batches: Sequence[Batch]) -> list[int]:
-        """Begin to train batches. Each number names a task until it has ended."""
+        """Start batches. Returns the numbers of their tasks."""
         ...
 
     def poll(self) -> Mapping[int, End]:
@@ -57,21 +57,22 @@ class Executor(Protocol):
         ...
 
     def nodes(self) -> Mapping[int, str]:
-        """The machine of each task that runs. Tasks that wait in a queue have none."""
+        """The machines of the running tasks. Tasks in a queue are not included."""
         ...
 
     def cancel(self, tasks: Sequence[int]) -> None:
-        """Stop these tasks, and return when they have saved their runs. They are not polled again."""
+        """Stop these tasks, and wait until they have saved their runs. `poll` does not return them."""
 
     def close(self) -> None:
-        """Let go of the machines."""
+        """Release the machines."""
 
 
 def side_by_side(executor: Executor) -> int:
-    """How many batches it trains at the same time. One with a queue of its own may know that better than its slots."""
+    """Number of batches that train at the same time. An executor with its own queue may know it better than by
+    slots."""
     return getattr(executor, "side_by_side", executor.slots)
 
 
 def needs_gpu(job: Job) -> bool:
-    """Whether an accelerator simulates it."""
+    """Whether the job uses an accelerator."""
     return job.config.engine != "native"

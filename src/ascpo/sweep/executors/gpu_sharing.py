@@ -1,4 +1,4 @@
-"""How batches share the GPUs of this machine: how many train on one at the same time, and how many runs a batch has.
+"""Sharing the GPUs of this machine: how many batches train on one at the same time, and how many runs a batch has.
 
 A batch does not fill a GPU: between its kernels the GPU waits for the host. So several batches train side by side, each
 in a process of its own, as many as cores can feed and memory can hold. Measured on an H200 with 16 cores: 32 runs of
@@ -16,17 +16,17 @@ from ascpo.sweep.executors.contract import UNLIMITED
 from ascpo.sweep.jobs import Job, learned_steps
 
 MEMORY_SHARED = 0.9
-"""Part of a GPU's memory that its batches share. The rest is for what CUDA itself needs in every process."""
+"""Part of a GPU's memory that its batches share. The rest is for CUDA's own needs in every process."""
 MOST_BATCHES = 6
-"""Batches on a GPU at the same time, if nobody asks for more. More were not measured."""
+"""Default of the largest number of batches on a GPU. More were not measured."""
 _FEWEST_RUNS = 8
-"""A batch is not split into smaller ones than this to fill a GPU: each compiles its programs itself."""
+"""Smallest number of runs in a batch, when batches are split to fill a GPU: each batch compiles its own programs."""
 _CORES = 2
-"""Cores that a batch on a GPU keeps busy: one feeds the GPU, and compiling uses all there are."""
+"""Cores that a batch on a GPU needs: one feeds the GPU, and compiling uses more."""
 _BYTES_PER_STEP = 3600
-"""Of a GPU's memory, for each step of the window on which cost critics are fitted: measured with Point."""
+"""Memory of a GPU for each step of the window of the cost critics, measured with Point."""
 _UNKNOWN_MEMORY = 16 * 2**30
-"""Bytes of a GPU whose driver does not tell."""
+"""Assumed memory of a GPU whose driver does not report it."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class GpuSharing:
     """How batches share each GPU."""
 
     batches: int = 1
-    """That train at the same time."""
+    """Number of batches that train on a GPU at the same time."""
     runs: int = UNLIMITED
-    """The most of a batch."""
+    """Largest number of runs of a batch."""
 
 
 def share_gpus(jobs: Sequence[Job], gpus: int, cores: int, part: float = 0.0) -> GpuSharing:
-    """How these jobs share so many GPUs. `part` is what each batch gets of one; 0 finds it out."""
+    """How these jobs share so many GPUs. `part` is the part of a GPU for each batch. 0 chooses it."""
     runs = max(1, -(-len(jobs) // gpus))
     batches = int(1.0 / part) if part else max(1, min(MOST_BATCHES, -(-runs // _FEWEST_RUNS), cores // _CORES // gpus))
     largest = _BYTES_PER_STEP * max((learned_steps(job.config) for job in jobs), default=1)
@@ -67,15 +67,15 @@ def gpu_memory() -> int:
 
 
 def leave_gpu_to_workers() -> None:
-    """Before JAX starts in the process that drives a sweep, where it would take most of a GPU's memory for itself."""
+    """Keep JAX in the driver of a sweep from preallocating GPU memory. Call this before JAX starts."""
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 
 @contextlib.contextmanager
 def multi_process_service() -> Iterator[None]:
-    """CUDA's service with which processes use a GPU at the same time; without it they take turns.
+    """CUDA's multi-process service, with which processes use a GPU at the same time instead of in turns.
 
-    It is started if the machine has it and it does not run, and then ended again.
+    It is started if it is installed and not running, and ended with the context.
     """
     began = _control("-d")
     try:
@@ -86,7 +86,7 @@ def multi_process_service() -> Iterator[None]:
 
 
 def _control(*arguments: str, typed: bytes = b"") -> bool:
-    """Tell the service something. Whether there is one that did it."""
+    """Control the service. Returns whether that succeeded."""
     command = ["nvidia-cuda-mps-control", *arguments]
     try:
         return subprocess.run(command, input=typed, capture_output=True, check=False, timeout=20).returncode == 0

@@ -1,4 +1,4 @@
-"""Train in this process."""
+"""An executor that trains in this process."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -7,7 +7,7 @@ from ascpo.sweep.executors.contract import UNLIMITED, End
 from ascpo.sweep.jobs import Batch, Job
 
 _MOST_KINDS = 16
-"""A kind of compiled programs takes some fifty megabytes."""
+"""Kinds of batches whose compiled programs are kept. Each takes some fifty megabytes."""
 
 
 class InProcess:
@@ -46,7 +46,7 @@ class InProcess:
     def close(self) -> None: ...
 
     def _free_memory(self, batch: Batch) -> None:
-        """Drop compiled programs when they are of too many kinds."""
+        """Clear compiled programs if there are too many kinds."""
         kinds = {(job.config.env, job.config.method) for job in batch}
         if len(self._kinds | kinds) > max(_MOST_KINDS, len(kinds)):
             import jax

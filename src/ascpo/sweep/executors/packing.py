@@ -1,4 +1,4 @@
-"""Runs as bytes, for machines that share no file system."""
+"""Packing runs into bytes, for machines without a shared file system."""
 
 import contextlib
 import io
@@ -12,7 +12,7 @@ from pathlib import Path
 from ascpo.runs.files import CannotWrite
 
 LARGEST = 2**28
-"""Bytes of one batch's runs that are sent at most."""
+"""Largest number of bytes of a batch that is sent."""
 _LEFT_HERE = (".lock", ".claim", ".clock")
 _TRIES = 5
 
@@ -23,14 +23,14 @@ def pack(directories: Sequence[Path], without: Callable[[Path], Collection[Path]
     `without` names paths in a run's directory that are left out as well.
     """
     for _ in range(_TRIES):
-        # A training removes its oldest checkpoint every now and then.
+        # A training may remove its oldest checkpoint meanwhile.
         with contextlib.suppress(FileNotFoundError):
             return _packed(directories, without)
     return _packed(directories, without)
 
 
 def unpack(content: bytes, folder: Path) -> None:
-    """Put packed runs into a folder, each file as a whole. Checkpoints come after the tables that belong to them."""
+    """Unpack runs into a folder. Each file is replaced atomically, and checkpoints after their tables."""
     if not content:
         return
     with tempfile.TemporaryDirectory(prefix=".incoming-", dir=folder) as incoming:

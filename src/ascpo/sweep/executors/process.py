@@ -1,4 +1,4 @@
-"""A process that trains a batch: how it starts, and what its end means."""
+"""A process that trains a batch: its start, and the meaning of its exit code."""
 
 import contextlib
 import json
@@ -32,7 +32,7 @@ def start(
             env=_environment(threads, few_cores=bool(cores)) | dict(environment or {}),
         )
     assert process.stdin is not None
-    # If it has died by now, its exit code says why.
+    # If the process has died already, its exit code says why.
     with contextlib.suppress(BrokenPipeError):
         process.stdin.write(json.dumps([job.to_data() for job in batch]).encode() + b"\n")
         process.stdin.flush()
@@ -40,7 +40,7 @@ def start(
 
 
 def end_of(batch: Batch, code: int) -> End:
-    """What an exit code means: the last line of the log says why a run failed, and a signal who ended the process."""
+    """The end of a task from its exit code. If a run failed, the last line of its log says why."""
     if not code:
         return End()
     log = log_file(batch[0].run)

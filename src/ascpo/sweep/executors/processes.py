@@ -1,7 +1,7 @@
-"""Train in other processes on this machine.
+"""An executor that trains in processes of this machine.
 
-Processes are started by hand rather than by `concurrent.futures`: each needs its cores and its environment before
-anything is imported, a log of its own, and an end that spares the others, in which it saves its run.
+`concurrent.futures` is not enough: each process needs its cores and environment variables before anything is imported,
+its own log, and a way to end alone after saving its runs.
 """
 
 import subprocess
@@ -38,9 +38,9 @@ class Processes:
         self._compile_afresh = compile_afresh
         """Every process compiles its programs itself, so that all have the same work."""
         self._running: dict[int, tuple[Batch, subprocess.Popen[bytes]]] = {}
-        """By slot: first those of the host, then those of the GPUs."""
+        """The processes by slot: first the slots of the host, then those of the GPUs."""
         self._service: ExitStack | None = None
-        """CUDA's, from the first batch that shares a GPU on."""
+        """CUDA's multi-process service, from the first batch that shares a GPU on."""
 
     def has_room(self, job: Job) -> bool:
         return any(slot not in self._running for slot in self._slots_for(job))
@@ -63,7 +63,7 @@ class Processes:
         processes = [self._running.pop(task)[1] for task in tasks]
         for process in processes:
             process.terminate()
-        # Whoever is in a hurry can kill this process: the others notice that it is gone, save their runs and end.
+        # If this process is killed meanwhile, the others notice it, save their runs and end.
         for process in processes:
             process.wait()
 
@@ -79,7 +79,7 @@ class Processes:
         slot = next(slot for slot in self._slots_for(batch[0]) if slot not in self._running)
         uses_gpu = bool(self._gpus) and slot >= self._host_slots
         cores: list[int] = []
-        # A batch on a GPU compiles for minutes with as many cores as there are, and then needs hardly any.
+        # A batch on a GPU compiles for minutes with all cores, and then needs hardly any.
         if self.slots > 1 and not uses_gpu:
             all_cores, first = my_cores(), slot * self._threads
             cores = [all_cores[(first + i) % len(all_cores)] for i in range(self._threads)]

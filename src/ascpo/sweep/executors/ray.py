@@ -1,7 +1,7 @@
-"""Train on a Ray cluster. Ray queues the batches, and finds machines with the cores, GPUs and memory that they need.
+"""An executor for Ray clusters. Ray queues the batches and finds machines with enough cores, GPUs and memory.
 
-A worker process of Ray starts the same process that trains on one machine, and waits for it. So a batch leaves the same
-files. When the driver is gone, Ray ends its workers and their trainings, which continue from their last checkpoints.
+A worker of Ray starts the same process as on a single machine, so a batch writes the same files. When the driver ends,
+Ray ends its workers. Their trainings can be resumed from their last checkpoints.
 """
 
 import os
@@ -10,23 +10,28 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeAlias
 
-from ascpo.runs.serialization import BadSetting
+from ascpo.runs.serialization import BadSetting, Plain
 from ascpo.sweep.executors.assignment import Assignment, train_here
 from ascpo.sweep.executors.contract import UNLIMITED, End, Resources, needs_gpu
 from ascpo.sweep.executors.packing import unpack
 from ascpo.sweep.jobs import Batch, Job
 
-_NEWS_EVERY = 1.0
-"""Seconds between two questions to the mailbox."""
+_POLL_EVERY = 1.0
+"""Seconds between two reads of the mailbox."""
 _TIME_TO_SAVE = 120.0
 _TIME_TO_ANSWER = 10.0
-"""Seconds that a machine may take to accept a connection. Ray itself would try for minutes."""
+"""Timeout of a connection, in seconds. Ray itself would try for minutes."""
+
+
+Remote: TypeAlias = Any
+"""An actor or a function of Ray, or the reference to a result."""
 
 
 class Mailbox:
-    """An actor to which workers tell where they are, and send their runs where no file system is shared."""
+    """An actor that collects the machines of the workers, and their runs if there is no shared file system."""
 
     def __init__(self) -> None:
         self._nodes: dict[int, str] = {}
@@ -40,27 +45,28 @@ class Mailbox:
         self._files[task] = files
 
     def take(self) -> tuple[dict[int, str], dict[int, bytes]]:
-        """What came since the last call."""
+        """Everything since the last call."""
         nodes, files = self._nodes, self._files
         self._nodes, self._files = {}, {}
         return nodes, files
 
 
-def train_task(assignment: Assignment, task: int, mailbox: Any) -> End:
-    """What a worker of Ray does."""
+def train_task(assignment: Assignment, task: int, mailbox: Remote) -> End:
+    """The task of a Ray worker: train a batch."""
     import ray
 
-    heed_cancellation()
+    restore_interrupts()
     node = ray.get_runtime_context().get_node_id()
     mailbox.started.remote(task, f"{socket.gethostname()} ({node[:4]})")
-    if assignment.sign:
+    if assignment.marker:
         return train_here(assignment)
-    # The runs have arrived before their end is told.
+    # The files are received before the task ends.
     return train_here(assignment, lambda files: ray.get(mailbox.send.remote(task, files)))
 
 
-def heed_cancellation() -> None:
-    """Ray cancels a task with an interruption, which all workers ignore if a shell started Ray in the background."""
+def restore_interrupts() -> None:
+    """Restore the handler of interrupts, with which Ray cancels tasks. Workers ignore them if Ray runs in a shell's
+    background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -70,28 +76,21 @@ class OnRay:
     slots = most_runs = UNLIMITED
 
     def __init__(
-        self, address: str, resources: Resources, sign: Path | None, train: Callable[..., End] = train_task
+        self, address: str, resources: Resources, marker: Path | None, train: Callable[..., End] = train_task
     ) -> None:
-        """`sign` is a file that every machine sees, if they share a file system. `train` is what a worker does."""
+        """`marker` is a file that every machine sees, if they share a file system. `train` is what a worker does."""
         self._ray = connected(address)
-        self._resources, self._sign = resources, sign
+        self._resources, self._marker = resources, marker
         self._threads = resources.cores or 1
-        self._mailbox: Any = self._ray.remote(Mailbox).options(num_cpus=0, max_restarts=-1).remote()
-        self._train: Any = self._ray.remote(train)
-        self._tasks: dict[int, tuple[Any, Path]] = {}
+        self._mailbox: Remote = self._ray.remote(Mailbox).options(num_cpus=0, max_restarts=-1).remote()
+        self._train: Remote = self._ray.remote(train)
+        self._tasks: dict[int, tuple[Remote, Path]] = {}
         self._nodes: dict[int, str] = {}
-        self._count, self._asked, self._news = 0, 0.0, None
-
-    @property
-    def machines(self) -> str:
-        """What the cluster has, in words."""
-        alive = [node for node in self._ray.nodes() if node["Alive"]]
-        cores, gpus = (sum(node["Resources"].get(name, 0) for node in alive) for name in ("CPU", "GPU"))
-        return f"{len(alive)} Ray node{'s' if len(alive) != 1 else ''} with {cores:.0f} cores and {gpus:.0f} GPUs"
+        self._count, self._asked, self._pending_mail = 0, 0.0, None
 
     @property
     def side_by_side(self) -> int:
-        """Batches of the host that the cluster can train at the same time."""
+        """Number of batches of the native engine that the cluster can train at the same time."""
         return max(1, int(self._ray.cluster_resources().get("CPU", 1)) // self._threads)
 
     def has_room(self, job: Job) -> bool:
@@ -101,14 +100,14 @@ class OnRay:
         return [self._submit(batch) for batch in batches]
 
     def poll(self) -> Mapping[int, End]:
-        self._hear()
+        self._read_mailbox()
         tasks = {task: ref for task, (ref, _) in self._tasks.items()}
-        ready: set[Any] = set()
+        ready: set[Remote] = set()
         if tasks:
             ready |= set(self._ray.wait(list(tasks.values()), num_returns=len(tasks), timeout=0)[0])
         ended = {task: self._end(ref) for task, ref in tasks.items() if ref in ready}
-        if ended and self._sign is None:
-            self._hear(wait=True)
+        if ended and self._marker is None:
+            self._read_mailbox(wait=True)
         for task in ended:
             del self._tasks[task]
             self._nodes.pop(task, None)
@@ -123,7 +122,7 @@ class OnRay:
             self._ray.cancel(ref)
         if refs:
             self._ray.wait(refs, num_returns=len(refs), timeout=_TIME_TO_SAVE)
-        self._hear(wait=True)
+        self._read_mailbox(wait=True)
         for task in tasks:
             del self._tasks[task]
 
@@ -133,16 +132,16 @@ class OnRay:
     def _submit(self, batch: Batch) -> int:
         self._count += 1
         gpus = (self._resources.gpus or 1) if needs_gpu(batch[0]) else 0
-        # Losses are counted by the sweep, for all kinds of machines in the same way.
+        # The sweep counts lost workers itself, for all executors in the same way.
         wanted = {"num_cpus": self._threads, "num_gpus": gpus, "max_retries": 0}
         if self._resources.memory:
             wanted["memory"] = int(self._resources.memory * 1e9)
-        assignment = Assignment.of(batch, self._threads, self._sign)
+        assignment = Assignment.of(batch, self._threads, self._marker)
         ref = self._train.options(**wanted).remote(assignment, self._count, self._mailbox)
         self._tasks[self._count] = ref, batch[0].directory.parent
         return self._count
 
-    def _end(self, ref: Any) -> End:
+    def _end(self, ref: Remote) -> End:
         errors = self._ray.exceptions
         try:
             return self._ray.get(ref)
@@ -154,15 +153,15 @@ class OnRay:
         except errors.RayError as error:
             return End(f"Ray lost its worker ({type(error).__name__})", lost=True)
 
-    def _hear(self, wait: bool = False) -> None:
-        """Take what the mailbox has. Nobody waits for a slow answer, unless runs are in it that have ended."""
-        if self._news is None and (wait or time.monotonic() - self._asked > _NEWS_EVERY):
-            self._news, self._asked = self._mailbox.take.remote(), time.monotonic()
-        if self._news is None or not (wait or self._ray.wait([self._news], timeout=0)[0]):
+    def _read_mailbox(self, wait: bool = False) -> None:
+        """Read the mailbox. Without `wait`, a slow answer is left for the next call."""
+        if self._pending_mail is None and (wait or time.monotonic() - self._asked > _POLL_EVERY):
+            self._pending_mail, self._asked = self._mailbox.take.remote(), time.monotonic()
+        if self._pending_mail is None or not (wait or self._ray.wait([self._pending_mail], timeout=0)[0]):
             return
-        news, self._news = self._news, None
+        mail, self._pending_mail = self._pending_mail, None
         try:
-            nodes, files = self._ray.get(news, timeout=_TIME_TO_SAVE)
+            nodes, files = self._ray.get(mail, timeout=_TIME_TO_SAVE)
         except self._ray.exceptions.RayError:
             return
         self._nodes |= {task: node for task, node in nodes.items() if task in self._tasks}
@@ -171,20 +170,20 @@ class OnRay:
                 unpack(content, self._tasks[task][1])
 
 
-def connected(address: str) -> Any:
+def connected(address: str) -> ModuleType:
     """Ray, connected to a cluster: the one at the address, that of this machine, or a new one of this machine alone."""
     try:
         import ray
     except ImportError:
         raise BadSetting("Ray is not installed: pip install 'ascpo[ray]'. Or use --on local.") from None
 
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    quiet: Plain = {"log_to_driver": False, "logging_level": "ERROR"}
     if ray.is_initialized():
         return ray
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if address != "ray":
         try:
-            _knock(address)
+            _check_reachable(address)
             ray.init(address, **quiet)
         except (ConnectionError, ImportError, OSError, RuntimeError, ValueError) as error:
             why = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
@@ -196,11 +195,11 @@ def connected(address: str) -> Any:
     try:
         ray.init("auto", **quiet)
     except ConnectionError:
-        # Nothing outside this machine can reach it.
+        # The new cluster is not reachable from other machines.
         ray.init(include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
     return ray
 
 
-def _knock(address: str) -> None:
+def _check_reachable(address: str) -> None:
     host, _, port = address.removeprefix("ray://").rpartition(":")
     socket.create_connection((host.strip("[]"), int(port)), _TIME_TO_ANSWER).close()

@@ -1,6 +1,6 @@
-"""Train on a SLURM cluster, by submitit. SLURM queues the batches and finds their machines.
+"""An executor for SLURM clusters, by submitit. SLURM queues the batches and finds machines.
 
-Jobs of SLURM go on when the driver ends. A driver that starts again ends those that are left before it submits its own.
+Jobs of SLURM continue when the driver ends. A new driver cancels the jobs that are left before it submits its own.
 """
 
 import contextlib
@@ -11,16 +11,16 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ascpo.runs.files import write_whole
-from ascpo.runs.serialization import BadSetting
+from ascpo.runs.serialization import BadSetting, Plain
 from ascpo.sweep.executors.assignment import Assignment, train_here
 from ascpo.sweep.executors.contract import UNLIMITED, End, Resources, needs_gpu
 from ascpo.sweep.jobs import Batch, Job
 
 _POLL_EVERY = 2.0
-_PATIENCE = 60.0
+_QUEUE_TIMEOUT = 60.0
 """Seconds that SLURM may take to list its queue."""
 _SLOW_FILES = 15.0
 """Seconds until the result of a job that has ended must be seen."""
@@ -29,14 +29,18 @@ _TIMEOUTS = 1000
 """Times that SLURM may end a job for its time limit. Each time it continues where it was."""
 
 
+SlurmJob: TypeAlias = Any
+"""A job of submitit, which is an optional package."""
+
+
 class Training:
-    """What a job of SLURM does. When its time is over, it saves its runs, and SLURM queues it again."""
+    """The function of a SLURM job: train a batch. At its time limit, it saves its runs, and SLURM requeues it."""
 
     def __call__(self, assignment: Assignment) -> End:
         return train_here(assignment)
 
-    def checkpoint(self, assignment: Assignment) -> Any:
-        """Called by submitit in the middle of `__call__`. The worker saves its runs when this process has ended."""
+    def checkpoint(self, assignment: Assignment) -> object:
+        """Called by submitit during `__call__`. The worker saves its runs when this process has ended."""
         import submitit
 
         return submitit.helpers.DelayedSubmission(self, assignment)
@@ -46,19 +50,18 @@ class OnSlurm:
     """Trains batches as jobs of SLURM, those of one submission as one array."""
 
     slots = most_runs = UNLIMITED
-    machines = "SLURM"
 
     def __init__(
-        self, folder: Path, resources: Resources, parameters: Mapping[str, Any], sign: Path, cluster: str = "slurm"
+        self, folder: Path, resources: Resources, parameters: Mapping[str, object], marker: Path, cluster: str = "slurm"
     ) -> None:
         """`folder` keeps the files of the jobs. `cluster` is `local` in tests, where submitit uses processes."""
-        self._resources, self._parameters, self._sign = resources, dict(parameters), sign
+        self._resources, self._parameters, self._marker = resources, dict(parameters), marker
         self._folder, self._cluster = folder.absolute(), cluster
         self._threads = resources.cores or 1
         self._executors = {gpu: self._executor(gpu) for gpu in (False, True)}
         self._left_file = self._folder / "jobs.json"
         self._end_left_jobs()
-        self._tasks: dict[int, tuple[Any, Batch]] = {}
+        self._tasks: dict[int, tuple[SlurmJob, Batch]] = {}
         self._ended_at: dict[int, float] = {}
         self._queue: Mapping[str, str] | None = None
         self._count, self._polled = 0, 0.0
@@ -72,7 +75,7 @@ class OnSlurm:
             mine = [i for i, batch in enumerate(batches) if needs_gpu(batch[0]) == gpu]
             if not mine:
                 continue
-            assignments = [Assignment.of(batches[i], self._threads, self._sign) for i in mine]
+            assignments = [Assignment.of(batches[i], self._threads, self._marker) for i in mine]
             jobs = executor.map_array(Training(), assignments) if len(mine) > 1 else []
             for i, job in zip(mine, jobs or [executor.submit(Training(), assignments[0])], strict=True):
                 self._count += 1
@@ -125,7 +128,7 @@ class OnSlurm:
             executor = submitit.AutoExecutor(self._folder, self._cluster, slurm_max_num_timeout=_TIMEOUTS)
         except RuntimeError as error:
             raise BadSetting(f"SLURM is not here: {error} Use a machine of the cluster.") from error
-        wanted: dict[str, Any] = {"timeout_min": 60, "cpus_per_task": self._threads, "name": "ascpo"}
+        wanted: Plain = {"timeout_min": 60, "cpus_per_task": self._threads, "name": "ascpo"}
         if self._resources.memory:
             wanted["mem_gb"] = self._resources.memory
         if gpu:
@@ -136,24 +139,24 @@ class OnSlurm:
             raise BadSetting(f"--slurm: {str(error).splitlines()[0]}") from error
         return executor
 
-    def _end(self, task: int, job: Any) -> End | None:
+    def _end(self, task: int, job: SlurmJob) -> End | None:
         if job.paths.result_pickle.exists():
             error = job.exception()
             if error is None:
                 return job.result()
             if not _requeued(str(error)):
                 return End(_last_line(str(error)))
-            # It did not fail. It asked SLURM to be queued again, and SLURM ended it before the answer came.
+            # It did not fail: it requeued itself, and SLURM ended it before the call returned.
             job.paths.result_pickle.unlink(missing_ok=True)
         if not self._has_left(job):
             return None
-        # The result of a job that was killed never comes. That of another one may come late by a slow file system.
+        # A killed job has no result. Those of others may appear late on a slow file system.
         if time.monotonic() - self._ended_at.setdefault(task, time.monotonic()) < self._wait_for_result:
             return None
         return End(f"its job {job.job_id} ended without a result", lost=True)
 
-    def _has_left(self, job: Any) -> bool:
-        """Whether a job waits and runs no more. SLURM's queue knows it at once, and on clusters without accounting."""
+    def _has_left(self, job: SlurmJob) -> bool:
+        """Whether a job has left the queue. This needs no accounting on the cluster, and is up to date."""
         if self._cluster != "slurm":
             return job.done()
         return self._queue is not None and job.job_id not in self._queue
@@ -166,22 +169,22 @@ class OnSlurm:
         write_whole(self._left_file, json.dumps([job.job_id for job, _ in self._tasks.values()]))
 
     def _end_left_jobs(self) -> None:
-        """End the jobs of a driver that was killed."""
+        """Cancel the jobs of an earlier driver."""
         self._folder.mkdir(parents=True, exist_ok=True)
         if not self._left_file.exists() or self._cluster == "local":
             return
         import submitit
 
         for number in json.loads(self._left_file.read_text()):
-            # Those that have ended are no concern of SLURM's.
+            # Jobs that have ended are ignored.
             submitit.SlurmJob(folder=self._folder, job_id=str(number), tasks=[0]).cancel(check=False)
 
 
 def _queue() -> dict[str, str] | None:
-    """My jobs that wait or run, and the machines of those that run. None if SLURM does not answer."""
+    """The user's jobs in the queue, with the machines of the running ones. None if SLURM does not answer."""
     words = ["squeue", "--noheader", "--array", "--user", str(os.getuid()), "--format", "%i %N"]
     try:
-        answer = subprocess.run(words, capture_output=True, text=True, timeout=_PATIENCE, check=True).stdout
+        answer = subprocess.run(words, capture_output=True, text=True, timeout=_QUEUE_TIMEOUT, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return None
     return {number: node for number, _, node in (line.partition(" ") for line in answer.splitlines())}

@@ -7,7 +7,7 @@ import pytest
 import ascpo
 from ascpo.runs.directory import RunDirectory, find
 from ascpo.runs.files import BadFile, NoRun
-from ascpo.sweep.moving import pack_runs, unpack_runs
+from ascpo.sweep.transfer import pack_runs, unpack_runs
 from tests.runs.helpers import EPOCH, POINT, tiny
 from tests.slow import slow
 from tests.sweep.helpers import job, write_run

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ascpo.engines.replay import FRESH, Scene, SceneChoice
 from ascpo.engines.settings import ReplaySettings
-from ascpo.experience.replay import SOLVED, Tally, fresh_part, step_weights, vacant
+from ascpo.experience.scene_replay import SOLVED, Tally, empty_pool, fresh_part, step_weights
 from tests.slow import always, slow
 
 SETTINGS = ReplaySettings(share=0.4, pool=4)
@@ -39,7 +39,7 @@ def after(pool, scene, violated, done=None):
 
 @slow("compiles")
 def test_fresh_episodes_that_violate_enter_and_the_newest_replace_the_oldest():
-    pool = after(vacant(SETTINGS), fresh(0, 1, 2), column(True, False, True))
+    pool = after(empty_pool(SETTINGS), fresh(0, 1, 2), column(True, False, True))
     assert_array_equal(pool.scene, [[0, 0], [0, 2], [FRESH] * 2, [FRESH] * 2])
     assert_array_equal(pool.offered, pool.scene)
     pool = after(pool, fresh(3, 4, 5), column(True, True, True))
@@ -50,13 +50,13 @@ def test_fresh_episodes_that_violate_enter_and_the_newest_replace_the_oldest():
 
 
 def test_an_episode_enters_when_it_is_done():
-    pool = after(vacant(SETTINGS), fresh(0, 0, 1), column(True, True, True), done=column(False, True, False))
+    pool = after(empty_pool(SETTINGS), fresh(0, 0, 1), column(True, True, True), done=column(False, True, False))
     assert_array_equal(pool.scene[:, 1], [0, FRESH, FRESH, FRESH])
 
 
 def with_scenes(*numbers, **fields):
     scene = jnp.array([[0, n] if n >= 0 else [FRESH] * 2 for n in numbers], jnp.int32)
-    return replace(vacant(ReplaySettings(0.4, len(numbers))), scene=scene, **fields)
+    return replace(empty_pool(ReplaySettings(0.4, len(numbers))), scene=scene, **fields)
 
 
 def test_replays_are_counted_by_slot_and_a_solved_scene_leaves():
@@ -138,7 +138,7 @@ def test_with_known_probabilities_the_weighted_mean_is_that_of_fresh_scenes(shar
     rows = [(0, 1000 + i, FRESH) for i in range(10)] + [(0, i, i) for i in range(22) for _ in range(length)]
     per_step = np.concatenate([f[drawn], np.repeat(f[kinds] / length, length)])
     done = column(*[True] * 10, *([False] * (length - 1) + [True]) * 22)
-    found = after(vacant(ReplaySettings(share, 22)), scenes(*[[row] for row in rows]), done & False, done)
+    found = after(empty_pool(ReplaySettings(share, 22)), scenes(*[[row] for row in rows]), done & False, done)
     weights = step_weights(pool, found, scenes(*[[row] for row in rows]), share, jnp.float32(100))
     steps = len(rows)
     # The surrogates divide by steps / mean length of a fresh episode, which is 1.
@@ -164,7 +164,7 @@ def test_of_scenes_that_are_solved_only_the_fresh_episodes_count():
 
 def test_without_replays_every_step_counts_one():
     scene = fresh(0, 1, 2)
-    pool = vacant(SETTINGS)
+    pool = empty_pool(SETTINGS)
     weights = step_weights(pool, after(pool, scene, column(True, False, True)), scene, 0.4, jnp.float32(1))
     assert_array_equal(weights.cost, 1.0)
     assert_array_equal(weights.reward, 1.0)
@@ -188,7 +188,7 @@ def estimates(settings, theta, seed):
     rng = np.random.default_rng(seed)
     logits = np.where(rng.random((ENVS, 40_000)) < 0.15, rng.normal(0.0, 1.0, (ENVS, 40_000)), -8.0)
     q = 1 / (1 + np.exp(-logits - theta))
-    choice, pool, found = SceneChoice(settings, seed, ENVS), vacant(settings), []
+    choice, pool, found = SceneChoice(settings, seed, ENVS), empty_pool(settings), []
     everywhere = np.arange(ENVS)
     for _ in range(EPOCHS):
         choice.offer(np.asarray(pool.offered))

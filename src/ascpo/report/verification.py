@@ -5,7 +5,6 @@ What is damaged is not shown; what is of another run or policy, or has no checks
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -171,11 +170,11 @@ def _checked_figures(figures: Plain) -> Plain:
     names = figures.get("cost_names", [])
     if not isinstance(names, list):
         raise TypeError(f"cost_names={names!r} is no list")
-    for kind in KINDS:
-        for name, value in figures.get(kind, {}).items():
-            wanted: Any = dict if name == "intervals" else (int, float, type(None))
-            if not isinstance(value, wanted):
-                raise TypeError(f"{kind} {name}={value!r} is no number")
+    for actions in KINDS:
+        for name, value in figures.get(actions, {}).items():
+            kind = dict if name == "intervals" else int | float | None
+            if not isinstance(value, kind):
+                raise TypeError(f"{actions} {name}={value!r} is no number")
     return figures
 
 

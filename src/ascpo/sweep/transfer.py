@@ -1,7 +1,7 @@
-"""Runs that go on elsewhere: a directory of runs in few files, each small enough to be carried.
+"""Transfer of runs to another machine: a directory of runs in few files of limited size.
 
-A finished run travels without checkpoints, an unfinished one with its last. Each file is a tar archive that holds, for
-every run, its files compressed, and an index. Files can be unpacked in any order, and again.
+Finished runs are packed without checkpoints, unfinished ones with their last. Each file is a tar archive with an index
+and a compressed archive of every run. Files can be unpacked in any order, and repeatedly.
 """
 
 import gzip
@@ -25,8 +25,8 @@ _LEVEL = 3
 
 
 @dataclass(frozen=True)
-class _Traveller:
-    """A packed run, and how far it has come."""
+class _PackedRun:
+    """A packed run, and its progress."""
 
     place: str
     """Its directory, below the directory of all runs."""
@@ -34,12 +34,13 @@ class _Traveller:
     finished: bool
 
 
-Happened = Literal["new", "further", "kept"]
-"""What happened to a run: it was not there, it replaced one with fewer epochs, or the one that was there stayed."""
+Change = Literal["new", "further", "kept"]
+"""What unpacking did with a run: it is new, it replaced one with fewer epochs, or the existing one was kept."""
 
 
 def pack_runs(directory: Path, out: Path, largest: int = LARGEST) -> list[tuple[Path, int]]:
-    """Pack all runs below a directory into files OUT-1.tar, OUT-2.tar and so on. Returns them, each with its runs."""
+    """Pack all runs below a directory into files OUT-1.tar, OUT-2.tar and so on. Returns each with its number of
+    runs."""
     runs = runs_in(directory)
     if not runs:
         raise NoRun(f"{directory} holds no run.")
@@ -53,20 +54,20 @@ def pack_runs(directory: Path, out: Path, largest: int = LARGEST) -> list[tuple[
     return written
 
 
-def unpack_runs(files: Sequence[Path], directory: Path) -> dict[str, Happened]:
-    """Unpack runs below a directory. A run that is there already is replaced only by one that has come further."""
-    happened: dict[str, Happened] = {}
+def unpack_runs(files: Sequence[Path], directory: Path) -> dict[str, Change]:
+    """Unpack runs below a directory. An existing run is only replaced by one with more epochs."""
+    changes: dict[str, Change] = {}
     for file in files:
-        for one, content in _travellers(file):
-            happened[one.place] = _settle(one, content, directory)
-    return happened
+        for one, content in _packed_runs(file):
+            changes[one.place] = _install(one, content, directory)
+    return changes
 
 
-def _groups(directory: Path, runs: Sequence[RunDirectory], largest: int) -> Iterator[list[tuple[_Traveller, bytes]]]:
-    group: list[tuple[_Traveller, bytes]] = []
+def _groups(directory: Path, runs: Sequence[RunDirectory], largest: int) -> Iterator[list[tuple[_PackedRun, bytes]]]:
+    group: list[tuple[_PackedRun, bytes]] = []
     for run in runs:
-        one = _Traveller(run.path.relative_to(directory).as_posix(), epochs_done(run), is_finished(run))
-        content = gzip.compress(pack([run.path], without=_left_here), _LEVEL, mtime=0)
+        one = _PackedRun(run.path.relative_to(directory).as_posix(), epochs_done(run), is_finished(run))
+        content = gzip.compress(pack([run.path], without=_excluded), _LEVEL, mtime=0)
         if group and sum(len(other) for _, other in group) + len(content) > largest:
             yield group
             group = []
@@ -74,8 +75,8 @@ def _groups(directory: Path, runs: Sequence[RunDirectory], largest: int) -> Iter
     yield group
 
 
-def _left_here(run: Path) -> list[Path]:
-    """Reports can be made again, finished runs are not continued, and of the others the last checkpoint is enough."""
+def _excluded(run: Path) -> list[Path]:
+    """Files that are not packed: reports, and all checkpoints that are not needed to resume."""
     checkpoints = sorted((path for path in (run / "checkpoints").glob("*") if path.name.isdigit()), key=_epoch)
     return [run / "report", *(checkpoints if is_finished(RunDirectory(run)) else checkpoints[:-1])]
 
@@ -84,29 +85,29 @@ def _epoch(checkpoint: Path) -> int:
     return int(checkpoint.name)
 
 
-def _archive(group: Sequence[tuple[_Traveller, bytes]]) -> bytes:
+def _archive(group: Sequence[tuple[_PackedRun, bytes]]) -> bytes:
     index = {"format": _FORMAT, "runs": [asdict(one) for one, _ in group]}
     return packed(index, {one.place: content for one, content in group})
 
 
-def _travellers(file: Path) -> Iterator[tuple[_Traveller, bytes]]:
+def _packed_runs(file: Path) -> Iterator[tuple[_PackedRun, bytes]]:
     index, contents = unpacked(file, _FORMAT)
     with reading(file):
         for plain in index["runs"]:
-            one = _Traveller(str(plain["place"]), int(plain["epochs"]), bool(plain["finished"]))
+            one = _PackedRun(str(plain["place"]), int(plain["epochs"]), bool(plain["finished"]))
             if PurePosixPath(one.place).is_absolute() or ".." in PurePosixPath(one.place).parts:
                 raise BadFile(f"{file} is damaged, or this program did not write it: {one.place} leads out of it.")
             yield one, gzip.decompress(contents[one.place])
 
 
-def _settle(one: _Traveller, content: bytes, directory: Path) -> Happened:
+def _install(one: _PackedRun, content: bytes, directory: Path) -> Change:
     run = RunDirectory(directory / one.place)
     there = run.config_file.exists()
     if there and epochs_done(run) >= one.epochs:
         return "kept"
     with writing(run.path):
         run.path.mkdir(parents=True, exist_ok=True)
-    # A training that goes on there would be lost.
+    # The lock protects a training that runs there.
     with run.locked():
         unpack(content, run.path.parent)
         if one.finished:

@@ -1,10 +1,10 @@
-"""What a sweep keeps of itself beside its runs, in the directory `.sweep`: its jobs, its driver, and a wish to stop.
+"""The files of a sweep beside its runs, in the directory `.sweep`.
 
-sweep.json        the jobs and where they are trained, so that the sweep can be resumed and looked at
-driver.lock       held by the process that drives the sweep, and gone with it
+sweep.json        the jobs and their placement, for `ascpo sweep resume` and `status`
+driver.lock       the lock of the process that drives the sweep
 driver.json       the machine and the process of the driver
-utilisation.csv   how busy that machine was
-stop              somebody wants the sweep to stop
+utilisation.csv   utilisation of that machine
+stop              a request to stop the sweep
 """
 
 import contextlib
@@ -26,12 +26,12 @@ from ascpo.sweep.jobs import Job
 from ascpo.sweep.scheduler import BatchSizes
 
 _LOOKED_AT = 1.0
-"""Seconds: whoever looks whether there is a driver holds its lock for a moment."""
+"""Timeout of the lock, in seconds: a check for a driver holds it for a moment, too."""
 
 
 @dataclass(frozen=True)
-class Record:
-    """The files of a sweep about itself."""
+class SweepDirectory:
+    """The directory of a sweep, and its files."""
 
     out: Path
 
@@ -59,7 +59,7 @@ class Record:
 
     @contextlib.contextmanager
     def driving(self) -> Iterator[None]:
-        """Be the only driver of the sweep."""
+        """Lock the sweep for its driver."""
         self.folder.mkdir(parents=True, exist_ok=True)
         refuse_links(self.folder, self.folder / "driver.lock")
         try:
@@ -75,7 +75,7 @@ class Record:
             yield
 
     def driver(self) -> str:
-        """The machine and the process of the driver, or nothing where none drives."""
+        """The machine and the process of the driver. Empty if there is none."""
         try:
             with filelock.FileLock(self.folder / "driver.lock").acquire(timeout=0):
                 return ""
@@ -85,8 +85,8 @@ class Record:
             found = read_json(file) if file.exists() else {}
             return f"process {found.get('process', '?')} on {found.get('host', '?')}"
 
-    def ask_to_stop(self) -> None:
+    def request_stop(self) -> None:
         (self.folder / "stop").touch()
 
-    def is_to_stop(self) -> bool:
+    def stop_requested(self) -> bool:
         return (self.folder / "stop").exists()

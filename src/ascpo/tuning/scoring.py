@@ -1,4 +1,4 @@
-"""How good a trial is: its mean return, and the probability of keeping the limits that every seed certifies."""
+"""Scores of trials: the mean return, and the probability of keeping the limits that every seed certifies."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _LAST = 5
 
 
 @dataclass(frozen=True)
-class Judgement:
+class TrialScore:
     """The held-out episodes of a trial's policies, of all its seeds together."""
 
     mean_return: float
@@ -29,8 +29,8 @@ class Judgement:
     """Each policy keeps the limits with this probability, at the confidence asked for."""
 
 
-def judge(batch: Batch, confidence: float) -> Judgement:
-    """Every seed has its own policy, and all play the same scenes: their episodes are no sample of one probability.
+def score(batch: Batch, confidence: float) -> TrialScore:
+    """The score of a trial. Every seed has its own policy, so that their episodes do not share one probability.
 
     So each has its own bound, and the smallest counts. It is too large only where the bound of the worst policy is, so
     that it has the same confidence.
@@ -40,7 +40,7 @@ def judge(batch: Batch, confidence: float) -> Judgement:
     violations = [round((1.0 - one["SafeRate"]) * one["Episodes"]) for one in figures]
     mean = float(np.average([one["EpRet"] for one in figures], weights=episodes))
     certified = min(lower_bound(*counts, confidence) for counts in zip(violations, episodes, strict=True))
-    return Judgement(mean, sum(violations), sum(episodes), certified)
+    return TrialScore(mean, sum(violations), sum(episodes), certified)
 
 
 def return_bounds(batch: Batch, epochs: int) -> tuple[float, float] | None:

@@ -1,6 +1,6 @@
-"""The board of a sweep: how many runs are done, running, failed and waiting, what is left, and which machine does what.
+"""The status of a sweep: the runs that are done, running, failed and waiting, the remaining time, and the machines.
 
-A terminal shows one board that changes. `ascpo sweep status` prints it once, from the files of the runs alone.
+A terminal shows a live status. `ascpo sweep status` prints it once, from the files of the runs.
 """
 
 import time
@@ -19,14 +19,14 @@ from ascpo.sweep.scheduler import Outcome
 from ascpo.sweep.store import failure_file
 
 _SHOWN = 12
-"""Rows of each kind that the board shows: a sweep may have thousands of runs."""
+"""Largest number of rows of each kind: a sweep may have thousands of runs."""
 _EVERY = 1.0
 """Seconds between two looks at the files of running batches."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A batch that runs."""
+    """A running batch."""
 
     batch: Batch
     node: str
@@ -39,8 +39,8 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How far a sweep is."""
+class SweepStatus:
+    """The status of a sweep."""
 
     runs: int
     done: int = 0
@@ -70,8 +70,8 @@ class Standing:
         return Group(*parts, *_rest(len(self.failed), "failed"))
 
 
-def standing_of(jobs: Sequence[Job], estimate: Estimate, slots: int = 1) -> Standing:
-    """How far a sweep is, from the files of its runs."""
+def status_of(jobs: Sequence[Job], estimate: Estimate, slots: int = 1) -> SweepStatus:
+    """The status of a sweep, from the files of its runs."""
     left = [job for job in jobs if not job.is_done()]
     claims = {job: claim.host for job in left if (claim := Claim.of(job.directory)) is not None}
     failed = {
@@ -81,20 +81,20 @@ def standing_of(jobs: Sequence[Job], estimate: Estimate, slots: int = 1) -> Stan
     }
     running = [Row((job,), host) for job, host in claims.items()]
     seconds = sum(estimate.seconds(job.config, job.epochs_left) for job in left if job.name not in failed)
-    return Standing(len(jobs), len(jobs) - len(left), failed, running, seconds / max(1, slots))
+    return SweepStatus(len(jobs), len(jobs) - len(left), failed, running, seconds / max(1, slots))
 
 
-class LiveBoard:
-    """Progress of a sweep as one board that changes, for a terminal."""
+class LiveProgress:
+    """Progress of a sweep as a live status, for a terminal."""
 
     def __init__(self, jobs: Sequence[Job], estimate: Estimate, slots: int, console: Console) -> None:
         self._estimate, self._slots, self._runs = estimate, slots, len(jobs)
         self._epochs = {job: job.epochs_left for job in jobs if not job.is_done()}
-        """Of the jobs that have not ended."""
+        """Epochs that are left, of the jobs that have not ended."""
         self._done, self._failed = len(jobs) - len(self._epochs), dict[str, str]()
         self._nodes: Mapping[Batch, str] = {}
         self._drawn = 0.0
-        self._live = Live(self._standing().picture(), console=console, auto_refresh=False)
+        self._live = Live(self._status().picture(), console=console, auto_refresh=False)
         self._live.start()
 
     def start(self, batch: Batch) -> None:
@@ -127,18 +127,18 @@ class LiveBoard:
         self._draw()
         self._live.stop()
 
-    def _standing(self) -> Standing:
+    def _status(self) -> SweepStatus:
         for batch in self._nodes:
             self._estimate.learn(batch[0].run)
             self._epochs |= {job: job.epochs_left for job in batch if job in self._epochs}
         running = [Row(batch, node) for batch, node in self._nodes.items()]
         seconds = sum(self._estimate.seconds(job.config, epochs) for job, epochs in self._epochs.items())
         beside = max(1, min(self._slots, len(self._epochs)))
-        return Standing(self._runs, self._done, self._failed, running, seconds / beside)
+        return SweepStatus(self._runs, self._done, self._failed, running, seconds / beside)
 
     def _draw(self) -> None:
         self._drawn = time.monotonic()
-        self._live.update(self._standing().picture(), refresh=True)
+        self._live.update(self._status().picture(), refresh=True)
 
     def _say(self, sentence: str) -> None:
         self._live.console.print(sentence, markup=False)

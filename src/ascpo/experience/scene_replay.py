@@ -1,8 +1,8 @@
-"""Scenes in which fresh episodes violated a limit, to be played again, and what such a replay counts.
+"""Scenes in which fresh episodes violated a limit, to be replayed, and the weights of the replays.
 
 Scenes s are drawn from p. In a scene the policy violates a limit with probability q(s), and v = Σ p·q is the share of
-fresh episodes that do. Let f(s) be the mean over a scene's episodes of what costs teach: for the crossing of a limit
-∇q(s). Wanted is Σ p·f.
+fresh episodes that do. Let f(s) be the mean contribution to the cost gradient of the episodes in a scene: for the
+crossing of a limit ∇q(s). The aim is to estimate Σ p·f.
 
 A scene enters the pool when its fresh episode violates, so that scenes of the pool follow p·q/v. The newest replaces
 the oldest, and each is played equally often. So the mean over replays of f/q is Σ p·f/v over the scenes with q > 0,
@@ -10,8 +10,8 @@ and for every x
 
     x · mean of f over fresh episodes + (1 − x) · v · mean of f/q over replays = Σ p·f
 
-without bias, as long as f = 0 where q = 0: what never violates teaches nothing about crossings. A fresh episode counts
-x, a replay (1 − x)·v/q, each divided by the number of such episodes.
+without bias, as long as f = 0 where q = 0: a scene without violations contributes nothing to the gradient of crossings.
+A fresh episode has the weight x, a replay (1 − x)·v/q, each divided by the number of such episodes.
 
 x. The variance of f in a scene is near q: that of crossings is q·(1 − q). With h = v · mean of 1/q over replays, the
 share of the scenes that violate at all, and a share r of replays among the episodes, the variance of the sum is least
@@ -19,19 +19,19 @@ with
 
     x = (1 − r)·h / (r + (1 − r)·h)
 
-Solved scenes leave: a scene that was played `SOLVED` times in a row without a violation is not played any more, but
-keeps its slot until it is replaced. With φ the share of the scenes of the pool that are left, the replays' mean stands
+Solved scenes: a scene that was played `SOLVED` times in a row without a violation is not played any more, but keeps its
+slot until it is replaced. With φ the share of the scenes of the pool that are left, the replays' mean stands
 for the part φ: v becomes φ·v, and h is counted in the same way, which changes x to (1 − r)·φ·h / (r + (1 − r)·φ·h).
 
-What is estimated, from earlier epochs alone, so that no estimate depends on the episodes that it weights:
+The estimates use earlier epochs only, so that no estimate depends on the episodes that it weights:
 
     v̂ = (violations + ½) / (fresh episodes + 1)        q̂ = (k + c·q̄) / (n + c)        q̄ as v̂, of all replays
 
 k of a scene's n replays violated. The violation that brought it into the pool does not count: it chose the scene.
 
-The bias. Scene s counts x + (1 − x)·q(s)·E[1/q̂] · v̂/v instead of 1; one that is solved, or that never violates, counts
-x. The policy changes while a scene is in the pool, and then q/v in place of q₀/v₀, when it was fresh, is an
-approximation, too. Rewards, critics and all that is measured see fresh episodes alone.
+Bias: scene s has the total weight x + (1 − x)·q(s)·E[1/q̂] · v̂/v instead of 1, and a scene that is solved or never
+violates has x. The policy changes while a scene is in the pool, so using q/v instead of q₀/v₀, from when it was fresh,
+is another approximation. Rewards, critics and all measurements use fresh episodes only.
 """
 
 from dataclasses import dataclass, replace
@@ -40,13 +40,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ascpo.engines.replay import FRESH, Scene, vacant_pool
+from ascpo.engines.replay import FRESH, Scene, empty_slots
 from ascpo.engines.settings import ReplaySettings
 
 SOLVED = 10
 """Replays in a row without a violation after which a scene is solved."""
 _PRIOR = 2.0
-"""c: replays that the mean of all scenes counts for in the estimate of one."""
+"""c: the weight of the mean over all scenes in the estimate for one, in replays."""
 
 
 @jax.tree_util.register_dataclass
@@ -57,14 +57,14 @@ class Tally:
     steps: Float[Array, ""]
     ended: Float[Array, ""]
     violated: Float[Array, ""]
-    """Those of the ended ones that violated a limit."""
+    """Number of ended episodes that violated a limit."""
 
     @property
     def violation_rate(self) -> Float[Array, ""]:
         return (self.violated + 0.5) / (self.ended + 1.0)
 
     def length(self, longest: Float[Array, ""]) -> Float[Array, ""]:
-        """Mean length of an episode, no more than the longest one."""
+        """Mean length of an episode, at most that of the longest one."""
         return jnp.maximum(jnp.minimum(self.steps / jnp.maximum(self.ended, 1e-6), longest), 1.0)
 
     def after(
@@ -74,7 +74,7 @@ class Tally:
         violated: Bool[Array, "time env"],
         smoothing: float,
     ) -> "Tally":
-        """After an epoch of which these steps count."""
+        """The tally after an epoch. `which` are the steps that count."""
         epoch = Tally(*(jnp.sum(x, dtype=jnp.float32) for x in (which, which & done, which & done & violated)))
         return jax.tree.map(lambda before, now: smoothing * before + now, self, epoch)
 
@@ -82,20 +82,20 @@ class Tally:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class StepWeights:
-    """What every step counts. The mean of `reward` is 1."""
+    """Weights of the steps. The mean of `reward` is 1."""
 
     reward: Float[Array, "time env"]
-    """The same for all steps in fresh scenes, 0 for the others."""
+    """Equal for all steps in fresh scenes, and 0 in replays."""
     cost: Float[Array, "time env"]
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class ReplayPool:
-    """The latest scenes in which fresh episodes violated a limit, and how often they were played again."""
+    """The latest scenes in which fresh episodes violated a limit, and counts of their replays."""
 
     scene: Int[Array, "slot 2"]
-    """Environment and number, or `FRESH` in a vacant slot."""
+    """Environment and number, or `FRESH` in an empty slot."""
     plays: Int[Array, " slot"]
     """n: replays that ended."""
     violations: Int[Array, " slot"]
@@ -114,30 +114,30 @@ class ReplayPool:
 
     @property
     def offered(self) -> Int[Array, "slot 2"]:
-        """What the engine may play again."""
+        """The scenes that the engine may replay."""
         return jnp.where(self.live[:, None], self.scene, FRESH)
 
     @property
     def q(self) -> Float[Array, " slot"]:
-        """q̂: with what probability an episode violates a limit in each scene."""
+        """q̂: the probability that an episode in each scene violates a limit."""
         return (self.violations + _PRIOR * self.again.violation_rate) / (self.plays + _PRIOR)
 
     def holds(self, scene: Scene) -> Bool[Array, "time env"]:
-        """Whether a step replays a scene that is still to be played. A slot may have been taken by another since."""
+        """Whether a step replays a scene that is still in the pool. Its slot may hold another scene by now."""
         own = jnp.stack([scene.env, scene.number], axis=-1)
         return ~scene.fresh & self.live[scene.slot] & jnp.all(self.scene[scene.slot] == own, axis=-1)
 
     def after(
         self, scene: Scene, done: Bool[Array, "time env"], violated: Bool[Array, "time env"], smoothing: float
     ) -> "ReplayPool":
-        """After an epoch. An episode is judged when it is done: `violated` is of the episode so far."""
+        """The pool after an epoch. `violated` says of every step whether its episode has violated a limit so far."""
         fresh, again = self.fresh.after(scene.fresh, done, violated, smoothing), self.again
         again = again.after(~scene.fresh, done, violated, smoothing)
         played = self._played(scene, done & self.holds(scene), violated)
         return replace(played._joined_by(scene, done & scene.fresh & violated), fresh=fresh, again=again)
 
     def _played(self, scene: Scene, ended: Bool[Array, "time env"], violated: Bool[Array, "time env"]) -> "ReplayPool":
-        """With the replays that ended."""
+        """Count the replays that ended."""
         slots = len(self.plays)
         time = jnp.broadcast_to(jnp.arange(len(ended))[:, None], ended.shape)
 
@@ -155,7 +155,7 @@ class ReplayPool:
         )
 
     def _joined_by(self, scene: Scene, which: Bool[Array, "time env"]) -> "ReplayPool":
-        """With these scenes in place of the oldest. Of more than there are slots, the last ones stay."""
+        """Replace the oldest scenes by these. If they are more than the slots, the last of them are kept."""
         slots, count = len(self.plays), jnp.sum(which)
         rank = jnp.cumsum(which.ravel()) - 1
         kept = which.ravel() & (rank >= count - slots)
@@ -172,23 +172,24 @@ class ReplayPool:
         )
 
 
-def vacant(settings: ReplaySettings) -> ReplayPool:
-    """Before the first violation."""
+def empty_pool(settings: ReplaySettings) -> ReplayPool:
+    """The pool before the first violation."""
     none, nothing = jnp.zeros(settings.pool, jnp.int32), Tally(*[jnp.zeros(())] * 3)
-    return ReplayPool(jnp.asarray(vacant_pool(settings)), none, none, none, jnp.zeros((), jnp.int32), nothing, nothing)
+    return ReplayPool(jnp.asarray(empty_slots(settings)), none, none, none, jnp.zeros((), jnp.int32), nothing, nothing)
 
 
 def step_weights(
     before: ReplayPool, after: ReplayPool, scene: Scene, share: float, longest: Float[Array, ""]
 ) -> StepWeights:
-    """What the steps of an epoch count, from the pool before it; mean lengths are those after it."""
+    """The weights of an epoch's steps. Rates come from the pool before the epoch, mean lengths from the one after
+    it."""
     fresh, again, live = scene.fresh, before.holds(scene), before.live
     steps, of_fresh, of_again = (jnp.sum(which, dtype=jnp.float32) for which in (jnp.ones_like(fresh), fresh, again))
     left = jnp.sum(live) / jnp.maximum(jnp.sum(before.scene[:, 0] >= 0), 1)
     odds = before.fresh.violation_rate / before.q
     x = fresh_part(share * jnp.mean(live), left * left * _mean(odds, live))
     x = jnp.where(of_again > 0, x, 1.0)
-    # Both kinds of episodes by their number: steps over mean length.
+    # The number of episodes of each kind is its number of steps over the mean length.
     per_fresh, per_again = after.fresh.length(longest) / of_fresh, after.again.length(longest) / of_again
     replays = (1.0 - x) * left * odds * jnp.where(of_again > 0, per_again / per_fresh, 0.0)
     scale = steps / jnp.maximum(of_fresh, 1.0)

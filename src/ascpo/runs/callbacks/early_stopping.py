@@ -1,7 +1,7 @@
 """Early stopping: a training ends when it no longer improves, or when your own function says so.
 
-What is decided depends on the rows of `metrics.csv` alone, with the digits that they have there. So a run that was
-stopped in between, and continued with the same callback, ends after the same epoch.
+Decisions depend only on the rows of `metrics.csv`, with the digits that they have there. So a run that was interrupted
+and resumed with the same callback ends after the same epoch.
 """
 
 import math
@@ -29,13 +29,13 @@ def metric_of(metric: Metric, row: Row) -> float:
 class StopWhen:
     """A callback that stops the training when a function of a row of `metrics.csv` says so.
 
-    Runs that train at the same time stop when it has said so of each of them.
+    Runs that train at the same time stop when the function has returned True for each of them.
     """
 
     def __init__(self, says_stop: Callable[[Row], bool]) -> None:
         self._says_stop = says_stop
         self._waiting: set[Path] = set()
-        """Runs of which it has not said so."""
+        """Runs for which the function has not returned True yet."""
 
     def on_training_start(self, plan: TrainingPlan) -> bool:
         self._waiting = set(plan.directories)

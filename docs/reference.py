@@ -14,6 +14,7 @@ from ascpo.cli import (
     cache,
     certify,
     check,
+    completion,
     doctor,
     evaluate,
     export,
@@ -51,6 +52,7 @@ _VERBS: dict[str, dict[str, type]] = {
     "new-env": {"": new_env.NewEnv},
     "cache": {"show": cache.Show, "pack": cache.Pack, "unpack": cache.Unpack, "clear": cache.Clear},
     "doctor": {"": doctor.Doctor},
+    "completion": {"": completion.Completion},
     "list": {"": list_.List},
 }
 

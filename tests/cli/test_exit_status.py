@@ -11,7 +11,7 @@ import time
 import pytest
 
 from ascpo.cli import main
-from ascpo.cli.main import _COMMANDS
+from ascpo.cli.main import COMMANDS
 from ascpo.engines.gymnasium.errors import Faulty
 from ascpo.runs.directory import runs_in
 from tests.evaluation.untrained import untrained
@@ -19,7 +19,7 @@ from tests.misbehaving import Misbehaving
 from tests.runs.helpers import CART, EPOCH, tiny, words
 from tests.slow import always, slow
 
-VERBS = pytest.mark.parametrize("verb", _COMMANDS)
+VERBS = pytest.mark.parametrize("verb", COMMANDS)
 FAULTY = "tests.misbehaving:make"
 
 

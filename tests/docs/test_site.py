@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ascpo.cli.main import _COMMANDS
+from ascpo.cli.main import COMMANDS
 from tests.slow import slow
 
 ROOT = Path(__file__).parents[2]
@@ -86,7 +86,7 @@ def test_a_page_three_clicks_away_is_found(tmp_path):
 
 def test_every_command_is_on_the_reference_page():
     text = (ROOT / "docs/reference/command-line.md").read_text()
-    assert [command for command in _COMMANDS if f"## ascpo {command}\n" not in text] == []
+    assert [command for command in COMMANDS if f"## ascpo {command}\n" not in text] == []
 
 
 def test_there_are_three_notebooks():

@@ -2,6 +2,7 @@
 
 import math
 import struct
+import time
 import warnings
 from pathlib import Path
 
@@ -56,6 +57,16 @@ def records_of(file):
             record = b""
 
 
+def finished(file, kind):
+    """The records of a run that has ended. Its server goes on writing them after the run says that it has."""
+    for _ in range(100):
+        records = [kind.FromString(content) for content in records_of(file)]
+        if any(record.WhichOneof("record_type") == "exit" for record in records):
+            return records
+        time.sleep(0.1)
+    raise AssertionError(f"{file} has no end")
+
+
 @slow("Weights & Biases starts a server of its own")
 def test_what_weights_and_biases_writes_offline_is_what_the_table_says(run, monkeypatch):
     pytest.importorskip("wandb", reason="wandb is not installed: pip install 'ascpo[wandb]'.")
@@ -68,9 +79,7 @@ def test_what_weights_and_biases_writes_offline_is_what_the_table_says(run, monk
     assert len(files) == 2
     logged, names = [], set()
     for file in files:
-        for content in records_of(file):
-            record = wandb_internal_pb2.Record()
-            record.ParseFromString(content)
+        for record in finished(file, wandb_internal_pb2.Record):
             if record.WhichOneof("record_type") == "history":
                 items = record.history.item
                 logged.append({item.key or item.nested_key[0]: item.value_json for item in items})

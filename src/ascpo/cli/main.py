@@ -21,7 +21,7 @@ from ascpo.cli.usage import WrongUsage
 from ascpo.runs.stopping import Stopped, stop
 from ascpo.runs.zoo import in_place
 
-_COMMANDS = {
+COMMANDS = {
     "train": "train a policy, or continue a run",
     "evaluate": "evaluate a run's policy on fresh episodes",
     "certify": "bound the probability that a policy stays within its limits, or repeat a certificate",
@@ -41,6 +41,7 @@ _COMMANDS = {
     "cache": "show, pack, unpack or delete the compiled programs that are kept on disk",
     "doctor": "look at this machine, and train for a moment",
     "list": "list algorithms, suites or runs",
+    "completion": "print a script with which your shell completes commands and flags",
 }
 TRACEBACK = "ASCPO_TRACEBACK"
 """If this environment variable is set, an error is answered with its traceback too."""
@@ -79,14 +80,14 @@ def main() -> None:
             from importlib.metadata import version
 
             print(version("ascpo"))
-        elif command in _COMMANDS:
+        elif command in COMMANDS:
             _run(command, rest)
         else:
             from ascpo.errors import nearest
             from ascpo.ranges import shown
 
             advice = "`ascpo --help` describes all commands."
-            _end(f"ascpo: there is no command {shown(command)}. {nearest(command, _COMMANDS)}\n{advice}", 2)
+            _end(f"ascpo: there is no command {shown(command)}. {nearest(command, COMMANDS)}\n{advice}", 2)
 
 
 def _run(command: str, rest: list[str]) -> None:
@@ -180,7 +181,7 @@ def _last_module(error: BaseException) -> str:
 
 
 def _help() -> str:
-    commands = "\n".join(f"  {name:<10} {what}" for name, what in _COMMANDS.items())
+    commands = "\n".join(f"  {name:<10} {what}" for name, what in COMMANDS.items())
     return (
         "Policies that keep every state of an episode within its cost limit, with high probability.\n\n"
         f"usage: ascpo COMMAND ...\n\n{commands}\n\n"

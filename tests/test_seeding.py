@@ -1,7 +1,6 @@
 """Who may draw which scene. Purposes, runs, environments and episodes have no scene in common."""
 
 import itertools
-import json
 
 import numpy as np
 import pytest
@@ -216,7 +215,7 @@ def test_version_1_has_the_layouts_that_it_had():
 
 def test_new_configs_have_the_latest_version_and_a_config_without_one_is_of_version_1():
     config = configure(POINT)
-    assert config.seeding == json.loads(config.to_json())["seeding"] == LATEST == 2
+    assert config.seeding == config.plain()["seeding"] == LATEST == 2
     plain = {name: value for name, value in config.plain().items() if name != "seeding"}
     old = Config.from_plain(plain)
     assert old.seeding == 1

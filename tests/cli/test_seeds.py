@@ -1,5 +1,7 @@
 """Several seeds by one command."""
 
+import json
+
 import pytest
 
 from ascpo.cli.trained import _continued
@@ -43,7 +45,7 @@ def test_runs_of_different_lengths_keep_them_unless_a_length_is_typed(ascpo, tmp
     configs = [configure(POINT, seed=i, total_steps=(i + 1) * EPOCH, **TINY) for i in range(2)]
     for run, config in zip(runs, configs, strict=True):
         run.mkdir()
-        (run / "config.json").write_text(config.to_json())
+        (run / "config.json").write_text(json.dumps(config.plain()))
     for both in (runs, runs[::-1]):
         with pytest.raises(SystemExit, match="Runs that train at the same time need the same total_steps"):
             ascpo("train", "--resume", *both)

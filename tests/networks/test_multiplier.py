@@ -101,7 +101,7 @@ def test_many_steps_an_epoch_are_as_many_epochs_of_one(started):
 
 
 def test_a_multiplier_of_states_must_be_told_what_followed_them(started):
-    with pytest.raises(ValueError, match="followed each state"):
+    with pytest.raises(ValueError, match="cost after each state"):
         StateMultiplier(RATE).ascend(started, STATES, NOTHING, None)
 
 

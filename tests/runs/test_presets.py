@@ -2,7 +2,6 @@
 
 import dataclasses
 import io
-import json
 from pathlib import Path
 
 import pytest
@@ -47,7 +46,7 @@ def test_every_entry_has_a_reason_in_a_sentence(preset, algo):
 @each
 def test_a_preset_is_remembered_and_decides_no_number(preset, algo):
     config = configure("a", algo, preset=preset)
-    plain = json.loads(config.to_json())
+    plain = config.plain()
     assert plain["preset"] == preset
     assert Config.from_plain(plain) == config
     same = dataclasses.replace(config, preset=None)

@@ -1,6 +1,7 @@
 """The same files from a Ray cluster and from submitit as from this process, whatever is killed on the way."""
 
 import importlib.util
+import json
 import os
 import signal
 import socket
@@ -107,7 +108,7 @@ def marked(monkeypatch, tmp_path):
 
 @pytest.fixture(scope="module")
 def cluster():
-    """A Ray cluster of three nodes. The first one trains nothing, the other two have a core each."""
+    """A Ray cluster of three nodes. The first trains nothing, the others have a core, and one claims to have a GPU."""
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="ray-") as folder:
         patch.setenv("ASCPO_TEST_MARK", mark := f"ray-{os.getpid()}")
         # Others on this machine neither find this cluster nor lend it theirs. Paths of sockets must be short.
@@ -128,7 +129,7 @@ def started(attempts):
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         cluster.add_node(num_cpus=0, **lean, **fixed_ports())
-        nodes = [cluster.add_node(wait=False, num_cpus=1, **lean, **fixed_ports()) for _ in range(2)]
+        nodes = [cluster.add_node(wait=False, num_cpus=1, num_gpus=gpus, **lean, **fixed_ports()) for gpus in (0, 1)]
         cluster.wait_for_nodes()
         return cluster, nodes
     except Exception as error:  # Ray has no narrower kind for it.
@@ -159,6 +160,45 @@ def test_an_address_at_which_nothing_listens_is_refused_at_once(kind):
 
     with pytest.raises(BadSetting, match=r"refused. On a machine of the cluster use host:6379"):
         connected(f"{kind}localhost:{free_port()}")
+
+
+@needs("ray")
+def test_batches_of_a_gpu_take_turns_on_it_while_those_of_the_host_train_beside_them(cluster, tmp_path):
+    from ascpo.sweep.executors.ray import OnRay
+
+    def occupy(assignment, task, mailbox):
+        """Trains nothing, but notes what Ray gave it, and when."""
+        import json
+        import time
+        from pathlib import Path
+
+        import ray
+
+        from ascpo.sweep.executors.contract import End
+
+        began, given = time.time(), ray.get_runtime_context().get_assigned_resources()
+        time.sleep(1.0)
+        note = [given.get("GPU", 0.0), given.get("CPU", 0.0), began, time.time()]
+        Path(assignment.marker).with_name(f"{task}.json").write_text(json.dumps(note))
+        return End()
+
+    host = jobs_in(tmp_path, seeds=1)
+    device = [replace(one, config=replace(one.config, engine="mjx-jax")) for one in host]
+    executor = OnRay(cluster[0].address, Resources(), sign_in(tmp_path), occupy)
+    try:
+        tasks = executor.submit([(one,) for one in (*device, *host)])
+        wait_until(lambda: executor.poll() is not None and all((tmp_path / f"{task}.json").exists() for task in tasks))
+    finally:
+        executor.close()
+    first, second, *others = (json.loads((tmp_path / f"{task}.json").read_text()) for task in tasks)
+    assert [first[:2], second[:2]] == [[1.0, 1.0]] * 2
+    assert [other[:2] for other in others] == [[0.0, 1.0]] * 2
+    assert not overlap(first, second), "there is one GPU"
+    assert any(overlap(one, other) for one in (first, second) for other in others), "the host's core is used meanwhile"
+
+
+def overlap(one, other):
+    return one[2] < other[3] and other[2] < one[3]
 
 
 @slow("a cluster that loses a node and a worker is tested always")

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import jaxtyping
 import pytest
 from beartype import beartype
+from beartype.roar import BeartypeCallHintViolation
 from jaxtyping import Array, Float
 
 from tests.shapes import check_arrays, where_shapes_are
@@ -18,7 +19,7 @@ def test_axes_of_the_same_name_have_the_same_length(typechecker):
         return x + y
 
     assert add(jnp.ones(2), jnp.ones(2)).shape == (2,)
-    with pytest.raises(jaxtyping.TypeCheckError):
+    with pytest.raises(BeartypeCallHintViolation):
         add(jnp.ones(2), jnp.ones(1))
 
 

@@ -55,6 +55,10 @@ def test_the_settings_of_a_training_and_of_its_algorithms_are_read_without_jax()
     assert heavy_imports("import ascpo.training.settings, ascpo.algorithms") == []
 
 
+def test_the_process_of_an_environment_starts_without_jax():
+    assert heavy_imports("import ascpo.engines.gymnasium.processes") == []
+
+
 def test_the_package_itself_is_the_command():
     ended = subprocess.run([sys.executable, "-m", "ascpo", "nothing"], capture_output=True, text=True, check=False)
     assert ended.stderr.startswith("ascpo: there is no command 'nothing'.")

@@ -4,6 +4,7 @@ states.
 a = μ(s) + σ·ε      KL(old ‖ new) = Σ log(σ₁/σ₀) + (σ₀² + (μ₀ − μ₁)²) / 2σ₁² − ½
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import equinox as eqx
@@ -68,7 +69,7 @@ def mlp(inputs: int, outputs: int, hidden: tuple[int, ...], *, key: Key[Array, "
     if len(set(hidden)) > 1:
         raise ValueError(f"hidden={hidden}: layers of different width are not possible. Use (64, 64), say.")
     width = hidden[0] if hidden else 0
-    empty = eqx.filter_eval_shape(eqx.nn.MLP, inputs, outputs, width, len(hidden), activation=jnp.tanh, key=key)
+    empty = _empty(inputs, outputs, width, len(hidden))
     # Drawn with NumPy: in JAX, a dozen draws are a dozen programs, which take seconds to compile.
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
 
@@ -77,6 +78,12 @@ def mlp(inputs: int, outputs: int, hidden: tuple[int, ...], *, key: Key[Array, "
         return jax.tree.map(lambda empty: jnp.asarray(rng.uniform(-bound, bound, empty.shape), jnp.float32), layer)
 
     return eqx.tree_at(lambda net: net.layers, empty, tuple(draw(layer) for layer in empty.layers))
+
+
+@lru_cache
+def _empty(inputs: int, outputs: int, width: int, depth: int) -> eqx.nn.MLP:
+    """The network with shapes for its numbers, for which JAX traces its draws. Every agent asks several times."""
+    return eqx.filter_eval_shape(eqx.nn.MLP, inputs, outputs, width, depth, activation=jnp.tanh, key=jax.random.key(0))
 
 
 def over_axes(network: eqx.nn.MLP, x: Float[Array, "*axes inputs"]) -> Float[Array, "*axes outputs"]:

@@ -11,7 +11,6 @@ import numpy as np
 from gymnasium.spaces import Box
 from jaxtyping import Float
 
-from ascpo.engines.functional.world import World
 from ascpo.engines.gymnasium.errors import FAILURES, Unsuitable, described
 from ascpo.engines.gymnasium.naming import AnyEnv, MakeEnv
 from ascpo.engines.gymnasium.trial import Trial, short
@@ -101,6 +100,9 @@ def bounds(space: gymnasium.Space) -> tuple[Float[np.ndarray, " act"], Float[np.
 
 
 def _not_an_environment(made: object) -> str:
+    # It imports JAX, which the process of an environment does without: a second and 100 MB for each of them.
+    from ascpo.engines.functional.world import World
+
     if isinstance(made, gymnasium.vector.VectorEnv):
         return "This makes many environments at once. Make a single one: it is repeated here, as often as you ask for."
     if isinstance(made, World):

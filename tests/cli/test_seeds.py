@@ -58,7 +58,7 @@ def test_runs_of_different_lengths_keep_them_unless_a_length_is_typed(ascpo, tmp
 def test_a_run_that_is_named_twice_is_not_taken_for_another_training(ascpo, tmp_path):
     run = tmp_path / "run"
     run.mkdir()
-    (run / "config.json").write_text(configure(POINT, **TINY).to_json())
+    (run / "config.json").write_text(json.dumps(configure(POINT, **TINY).plain()))
     with pytest.raises(SystemExit, match=r"--resume names .*run twice"):
         ascpo("train", "--resume", run, tmp_path / "." / "run")
 

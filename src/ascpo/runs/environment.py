@@ -74,7 +74,8 @@ def open_engine(
 def check_host_options(
     env: Environment, threads: int = 0, hosting: Hosting = PLAIN, max_episode_steps: int | None = None
 ) -> None:
-    """Refuse options that do nothing for this environment on the host."""
+    """Refuse options that do nothing for this environment on the host, and what is no environment."""
+    name = name_of(env)
     if not is_suite(env):
         if threads:
             raise BadSetting(
@@ -82,7 +83,6 @@ def check_host_options(
                 f"out, or use --processes."
             )
         return
-    name = name_of(env)
     if hosting.processes:
         raise BadSetting(f"processes is for your own environments, and {name} is a suite. Use --threads.")
     if max_episode_steps is not None:

@@ -4,7 +4,7 @@ import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import gymnasium
 import numpy as np
@@ -34,8 +34,8 @@ class EnvInspection(Inspection):
     """The observation space and the action space."""
 
 
-def made_by(make: Any) -> object:
-    """The object that a factory makes: an environment, a world, or something else. Users may hand over no factory."""
+def made_by(make: Callable[[], object]) -> object:
+    """The object that a factory makes: an environment, a world, or something else."""
     return _run("Making it", make)
 
 

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 
 from ascpo.guard import ghosts
 from ascpo.guard.kinds import GHOST, GHOST3D
+from tests.slow import slow
 
 SUBSTEP = 1e-4
 drift = jax.jit(ghosts.drift, static_argnums=2)
@@ -105,3 +106,18 @@ def test_ghosts_in_one_place_and_a_robot_on_top_of_them_give_numbers():
     for kind in (GHOST, GHOST3D):
         together = after(10, (0.0, 0.0, 1.0), (0.0, 0.0, 1.0), robot=(0.0, 0.0, 1.0), kind=kind)
         assert_allclose(together, [(0.0, 0.0, 1.0), (0.0, 0.0, 1.0)], atol=0)
+
+
+@slow("bits agree where programs are compiled as users' are")
+@pytest.mark.parametrize("kind", [GHOST, GHOST3D])
+@pytest.mark.parametrize("count", [2, 3, 4, 8])
+def test_a_crowd_elsewhere_in_the_batch_changes_no_bit(kind, count):
+    rng = np.random.default_rng(count)
+    # A crowd in every other scene, and heights that no drawn layout has in the others.
+    spread = np.where(np.arange(40) % 2, 0.5, 2.5)[:, None, None]
+    starts = (rng.uniform((-1, -1, 0.5), (1, 1, 1.5), (40, count, 3)) * spread).astype(np.float32)
+    path = np.tile(rng.uniform(-2, 2, (40, 1, 3)), (1, 10, 1)).astype(np.float32)
+    together = drift_many(starts, path, kind)
+    for width in (1, 7, 20):
+        alone = [drift_many(starts[i : i + width], path[i : i + width], kind) for i in range(0, 40, width)]
+        np.testing.assert_array_equal(np.concatenate(alone), together)

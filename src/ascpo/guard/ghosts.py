@@ -11,6 +11,8 @@ In the air the approach and the push are spatial, the way back is horizontal, an
 balls are placed.
 """
 
+from typing import TypeAlias
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
@@ -28,27 +30,53 @@ AIR = (0.5, 1.5)
 TINY = 1e-6
 """Nothing is divided by less."""
 
+Places: TypeAlias = list[Float[Array, " n"]]
+"""Of all ghosts, coordinate by coordinate: so a substep is one loop over the ghosts per coordinate or distance."""
+
 
 def drift(ghosts: Float[Array, "n 3"], path: Float[Array, "substeps 3"], kind: Kind) -> Float[Array, "n 3"]:
     """The ghosts after the substeps, which see the robot at the places of `path`, one after another."""
     axes, substeps = (3 if kind.spatial else 2), len(path)
-    # Coordinates are kept apart, so that each substep is one loop over the ghosts per coordinate and nothing more.
     g = [ghosts[:, axis] for axis in range(axes)]
     x = [path[:, axis] for axis in range(axes)]
-    # Pushes take most of the time and are rare: two ghosts come nearer by two millimetres a step at most.
-    gaps = [_length([c - c[other] for c in g]) for other in range(len(ghosts))]
-    reach = 2 * kind.radius + 2.1 * substeps * SPEED
-    crowded = jnp.any(
-        jnp.stack([jnp.where(jnp.arange(len(ghosts)) == i, reach, gap) for i, gap in enumerate(gaps)]) < reach
-    )
-    alone = jax.lax.fori_loop(0, substeps, lambda k, g: _substep(g, [c[k] for c in x], None), g)
-    # This loop makes no turn at all while no ghost of the whole batch is crowded.
-    pushed = jax.lax.fori_loop(0, jnp.where(crowded, substeps, 0), lambda k, g: _substep(g, [c[k] for c in x], kind), g)
-    g = [jnp.where(crowded, with_push, without) for with_push, without in zip(pushed, alone, strict=True)]
+
+    def apart(g: Places) -> Places:
+        return jax.lax.fori_loop(0, substeps, lambda k, g: _substep(g, [c[k] for c in x], None), g)
+
+    def pushing(g: Places) -> Places:
+        return jax.lax.fori_loop(0, substeps, lambda k, g: _substep(g, [c[k] for c in x], kind), g)
+
+    # Pushes take most of the time. A ghost that nobody pushes goes the same way in both, to the bit.
+    if len(ghosts) == 1:
+        g = apart(g)
+    else:
+        g = jax.lax.cond(_in_any_environment(_crowded(g, kind, substeps)), pushing, apart, g)
     return jnp.stack([*g, *(ghosts[:, axis] for axis in range(axes, 3))], axis=1)
 
 
-def _substep(g: list[Float[Array, " n"]], x: list[Float[Array, ""]], pushing: Kind | None) -> list[Float[Array, " n"]]:
+def _crowded(g: Places, kind: Kind, substeps: int) -> Bool[Array, ""]:
+    """Whether ghosts could push each other during the substeps. Two come nearer by two millimetres a step at most."""
+    reach = 2 * kind.radius + 2.1 * substeps * SPEED
+    # Heights by hand may be anywhere, and the first substep changes that at once.
+    near = _length(_between(_in_bounds(g))) < reach
+    return jnp.any(near & ~jnp.eye(len(near), dtype=bool))
+
+
+@jax.custom_batching.custom_vmap
+def _in_any_environment(flag: Bool[Array, ""]) -> Bool[Array, ""]:
+    """A flag of one environment, and of a batch the one that all share: whether it is set in any.
+
+    Of a condition that differs between environments both branches would be computed in every step.
+    """
+    return flag
+
+
+@_in_any_environment.def_vmap
+def _(size: int, batched: list[bool], flags: Bool[Array, "*batch env"]) -> tuple[Bool[Array, "*batch"], bool]:
+    return _in_any_environment(jnp.any(flags, axis=0)), False
+
+
+def _substep(g: Places, x: list[Float[Array, ""]], pushing: Kind | None) -> Places:
     """One substep of the law, with pushes or, where no two ghosts are near each other, without."""
     to_robot = [robot - c for c, robot in zip(g, x, strict=True)]
     far, gap = _length(g[:2]), _length(to_robot)
@@ -56,16 +84,26 @@ def _substep(g: list[Float[Array, " n"]], x: list[Float[Array, ""]], pushing: Ki
     steps = [chase * ahead for ahead in to_robot]
     steps[:2] = [step - home * c for step, c in zip(steps, g[:2], strict=False)]
     if pushing:
+        gaps = _length(_between(g))
+        # A division at the end lets the compiler make one loop of all this. One by infinity leaves nothing.
+        near = 1 / jnp.maximum(jnp.where((gaps > 0) & (gaps < 2 * pushing.radius), gaps, jnp.inf), TINY)
         for other in range(len(g[0])):
-            away = [c - c[other] for c in g]
-            gap = _length(away)
-            near = _over(gap, when=(gap > 0) & (gap < 2 * pushing.radius))
-            steps = [step + near * c for step, c in zip(steps, away, strict=True)]
-    moved = [c + SPEED * step for c, step in zip(g, steps, strict=True)]
-    return moved[:2] + [jnp.clip(height, *AIR) for height in moved[2:]]
+            # The choice changes no number. Without it, how three ghosts are rounded depends on the size of the batch.
+            pushes = jnp.where(near[other] > 0.0, near[other], 0.0)
+            steps = [step + pushes * (c - c[other]) for step, c in zip(steps, g, strict=True)]
+    return _in_bounds([c + SPEED * step for c, step in zip(g, steps, strict=True)])
 
 
-def _length(v: list[Float[Array, " n"]]) -> Float[Array, " n"]:
+def _in_bounds(g: Places) -> Places:
+    return g[:2] + [jnp.clip(height, *AIR) for height in g[2:]]
+
+
+def _between(g: Places) -> list[Float[Array, "n n"]]:
+    """g - gⱼ, for each j a row."""
+    return [c - c[:, None] for c in g]
+
+
+def _length(v: list[Float[Array, "*many"]]) -> Float[Array, "*many"]:
     return jnp.sqrt(sum((c * c for c in v[1:]), start=v[0] * v[0]))
 
 

@@ -60,7 +60,7 @@ def test_kernels_of_warp_travel_with_them_and_are_counted_as_kernels(directory, 
 
 def test_programs_of_another_processor_are_refused(directory, tmp_path, monkeypatch):
     pack_programs(directory, tmp_path / "programs.tar")
-    monkeypatch.setattr(compilation, "_machine", lambda: "another")
+    monkeypatch.setattr(compilation, "machine_kind", lambda: "another")
     with pytest.raises(BadSetting, match="another processor"):
         unpack_programs(tmp_path / "programs.tar", tmp_path / "there")
     assert not (tmp_path / "there").exists()

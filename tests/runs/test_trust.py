@@ -48,7 +48,7 @@ def test_what_has_no_name_is_given_in_python():
 
 def test_what_a_script_or_a_notebook_defined_is_found_in_a_module_or_passed_again():
     for env in (None, "__main__:Cart", "tests.own:Other"):
-        with pytest.raises(BadSetting, match=r"--env MODULE:Cart.*ascpo\.resume\(run, env=Cart\)"):
+        with pytest.raises(BadSetting, match=r"--env MODULE:Cart.*ascpo\.resume, evaluate and certify take env=Cart"):
             trusted("__main__:Cart", env, trust_env=True)
     assert trusted("__main__:Cart", "tests.own:Cart") == "tests.own:Cart"
     assert trusted("__main__:Cart", Cart) is Cart

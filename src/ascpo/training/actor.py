@@ -1,7 +1,7 @@
 """The acting part of an agent: policy, augmentation and shield. Agents that act alike share compiled programs."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import equinox as eqx
@@ -103,6 +103,12 @@ class AgentActor:
     @cached_property
     def networks(self) -> Structure:
         """Policy and shield without their parameters."""
-        sizes, key = (self.observation_size, self.action_size), jax.random.key(0)
-        shield = self.shield.network(*sizes, self.costs, self.hidden, key) if self.shield else None
-        return structure_of(Policy(*sizes, self.hidden, key=key), shield)
+        return _networks(self)
+
+
+@lru_cache
+def _networks(actor: AgentActor) -> Structure:
+    """Once for all that are equal."""
+    sizes, key = (actor.observation_size, actor.action_size), jax.random.key(0)
+    shield = actor.shield.network(*sizes, actor.costs, actor.hidden, key) if actor.shield else None
+    return structure_of(Policy(*sizes, actor.hidden, key=key), shield)

@@ -1,6 +1,8 @@
 """Shapes and types of the whole package are checked at call time; compiled programs are kept and shared."""
 
+import functools
 import gc
+import importlib
 import mmap
 import os
 import signal
@@ -25,6 +27,12 @@ def known(flag: str) -> bool:
     with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         return content.find(flag.encode()) >= 0
 
+
+# In a new environment whoever imports a module first compiles it. All workers would begin with the same ones, and none
+# would find anything. The second one begins with these, which do not import JAX.
+if os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
+    for library in ("scipy.stats", "matplotlib.pyplot", "viser"):
+        importlib.import_module(library)
 
 # In the environment, before JAX is imported: so the other workers and every command that a test starts share them too.
 os.environ["JAX_COMPILATION_CACHE_DIR"] = str(Path(__file__).parents[1] / ".jax_cache")
@@ -65,6 +73,19 @@ OUTER = (
 jaxtyping.jaxtyped = tests.shapes.where_shapes_are(jaxtyping.jaxtyped)
 install_import_hook([f"ascpo.{layer}" for layer in INNER], "beartype.beartype")
 install_import_hook([f"ascpo.{layer}" for layer in OUTER], "tests.shapes.check_arrays")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_context():
+    """All programs are written in one context of MLIR.
+
+    JAX makes one for each of them and loads all operations of all dialects into it, which took a twelfth of the time of
+    tests.
+    """
+    from jax._src.interpreters import mlir
+
+    if hasattr(mlir, "make_ir_context"):  # It is no part of JAX's interface.
+        mlir.make_ir_context = functools.cache(mlir.make_ir_context)
 
 
 def pytest_sessionfinish() -> None:

@@ -20,7 +20,7 @@ SMOOTHING = 0.5
 
 def scenes(*rows):
     """(environment, number, slot) of every step, rows of one environment after the other: [time, env]."""
-    return Scene(*(jnp.array(rows, jnp.int32)[..., i] for i in range(3)))
+    return Scene(*(jnp.asarray(np.array(rows, np.int32)[..., i], jnp.int32) for i in range(3)))
 
 
 def fresh(*numbers):
@@ -29,9 +29,13 @@ def fresh(*numbers):
 
 
 def column(*flags):
-    return jnp.array(flags, bool)[:, None]
+    return jnp.asarray(np.array(flags)[:, None], bool)
 
 
+weights_of = jax.jit(step_weights, static_argnums=3)
+
+
+@jax.jit
 def after(pool, scene, violated, done=None):
     done = jnp.ones_like(violated) if done is None else done
     return pool.after(scene, done, violated, SMOOTHING)
@@ -139,7 +143,7 @@ def test_with_known_probabilities_the_weighted_mean_is_that_of_fresh_scenes(shar
     per_step = np.concatenate([f[drawn], np.repeat(f[kinds] / length, length)])
     done = column(*[True] * 10, *([False] * (length - 1) + [True]) * 22)
     found = after(empty_pool(ReplaySettings(share, 22)), scenes(*[[row] for row in rows]), done & False, done)
-    weights = step_weights(pool, found, scenes(*[[row] for row in rows]), share, jnp.float32(100))
+    weights = weights_of(pool, found, scenes(*[[row] for row in rows]), share, jnp.float32(100))
     steps = len(rows)
     # The surrogates divide by steps / mean length of a fresh episode, which is 1.
     assert_allclose(np.sum(np.asarray(weights.cost)[:, 0] * per_step) / steps, P @ f, rtol=1e-4)
@@ -154,7 +158,7 @@ def test_of_scenes_that_are_solved_only_the_fresh_episodes_count():
     _, pool = known_pool(solved=16)
     rows = [(0, 1000 + i, FRESH) for i in range(10)] + [(0, i, i) for i in range(22)]
     scene, ended = scenes(*[[row] for row in rows]), column(*[True] * 32)
-    weights = step_weights(pool, after(pool, scene, ended & False), scene, 0.4, jnp.float32(100))
+    weights = weights_of(pool, after(pool, scene, ended & False), scene, 0.4, jnp.float32(100))
     cost = np.asarray(weights.cost)[:, 0] / 32
     assert_array_equal(cost[16:], 0.0)
     x = cost[0] * 10
@@ -165,7 +169,7 @@ def test_of_scenes_that_are_solved_only_the_fresh_episodes_count():
 def test_without_replays_every_step_counts_one():
     scene = fresh(0, 1, 2)
     pool = empty_pool(SETTINGS)
-    weights = step_weights(pool, after(pool, scene, column(True, False, True)), scene, 0.4, jnp.float32(1))
+    weights = weights_of(pool, after(pool, scene, column(True, False, True)), scene, 0.4, jnp.float32(1))
     assert_array_equal(weights.cost, 1.0)
     assert_array_equal(weights.reward, 1.0)
 

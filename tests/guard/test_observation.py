@@ -70,13 +70,13 @@ def blocks(name: str, preset: str, reading: dict[str, object] | None = None) -> 
     vector = task.start.sensors.copy()
     for block, value in (reading or {}).items():
         vector[task.plan.offsets[block]] = value
-    read = task.plan.read(jnp.asarray(vector))
+    read = jax.jit(task.plan.read)(vector)
     R = jnp.tile(jnp.eye(3), (len(read.position), 1, 1))
     height = 1.0 if task.suite.robot.spatial else 0.0
     goal, obstacle = jnp.array([-1.2, 0.3, 0.7 * height]), jnp.array([[1.0, 0.5, 1.4 * height]])
     observation = jax.jit(task.observer.observe)(read, read.position, R, goal, obstacle)
     assert observation.shape == (task.observer.size,)
-    return {name: np.asarray(observation[where]) for name, where in task.observer.layout.items()}
+    return {name: np.asarray(observation)[where] for name, where in task.observer.layout.items()}
 
 
 @every_suite

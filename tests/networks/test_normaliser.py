@@ -13,6 +13,8 @@ from ascpo.training.runs import HostMap, RunGroup
 from tests.slow import LONG, always, slow
 from tests.training.made import agent_of, rollout_of
 
+following = jax.jit(lambda normaliser, part: normaliser.after(part))
+
 
 @settings(max_examples=20 if LONG else 4, deadline=None)
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=4), st.integers(0, 2**32 - 1))
@@ -22,7 +24,7 @@ def test_the_statistics_are_those_of_all_observations_however_they_came(sizes, s
     normaliser = no_observations(3)
     for part in parts:
         # A first batch of one has no deviation, so that later ones are outliers.
-        normaliser = normaliser.after(jnp.asarray(part, jnp.float32))
+        normaliser = following(normaliser, part.astype(np.float32))
     every = np.concatenate(parts)
     assert normaliser.count == len(every)
     if len(parts[0]) > 5:

@@ -75,7 +75,9 @@ def mlp(inputs: int, outputs: int, hidden: tuple[int, ...], *, key: Key[Array, "
 
     def draw(layer: eqx.nn.Linear) -> eqx.nn.Linear:
         bound = layer.weight.shape[1] ** -0.5
-        return jax.tree.map(lambda empty: jnp.asarray(rng.uniform(-bound, bound, empty.shape), jnp.float32), layer)
+        # Rounded by NumPy, too: on its way to JAX it would be a program for each shape.
+        drawn = lambda empty: jnp.asarray(rng.uniform(-bound, bound, empty.shape).astype(np.float32), jnp.float32)  # noqa: E731
+        return jax.tree.map(drawn, layer)
 
     return eqx.tree_at(lambda net: net.layers, empty, tuple(draw(layer) for layer in empty.layers))
 

@@ -87,7 +87,7 @@ class FunctionalEngine:
         for program, runs, theta, noise in zip(self._programs, self._batches, thetas, noises, strict=True):
             collected = [self._collect(program, *one) for one in zip(runs, theta, noise, strict=True)]
             runs[:], found, of_batch = map(list, zip(*collected, strict=True))
-            rollouts.append(jax.tree.map(lambda *parts: jnp.stack(parts), *found))
+            rollouts.append(_stacked(found))
             traces += of_batch
         # The first access to results, which waits for them.
         for trace in traces:
@@ -122,6 +122,12 @@ class FunctionalEngine:
         for t, env in np.argwhere(np.asarray(trace.broken)).tolist():
             seed, episode = episode_id(np.asarray(trace.ids[t, env]))
             self.divergences.report([Divergence(env, seed, episode, int(trace.steps[t, env]), BROKEN)])
+
+
+@jax.jit
+def _stacked(found: list[Rollout]) -> Rollout:
+    """One program, where array by array they would be a dozen."""
+    return jax.tree.map(lambda *parts: jnp.stack(parts), *found)
 
 
 def _snapshot(runs: Sequence[Running], number: int) -> Snapshot:

@@ -126,7 +126,7 @@ class TestRuns:
 
     def test_a_column_without_the_variant_is_refused(self, store):
         with pytest.raises(BadSetting, match="with these settings"):
-            plans(Request("columns", store, algos=["ascpo-paper"], columns=(("published",),)))
+            plans(Request(("columns",), store, algos=["ascpo-paper"], columns=(("published",),)))
 
 
 @pytest.mark.usefixtures("apart")
@@ -266,7 +266,7 @@ class TestExported:
         write_run(store, COMPARED, Training(POINT, ASCPO, 2, "released"), epochs=1)
         export(tmp_path / "out", store, [COMPARED])
         fresh = PaperStore(tmp_path / "fresh", store.scale, tmp_path / "out")
-        (plan,) = plans(Request("columns", fresh, [POINT], ["ascpo"], [0, 1, 2], columns=(("released",),)))
+        (plan,) = plans(Request(("columns",), fresh, [POINT], ["ascpo"], [0, 1, 2], columns=(("released",),)))
         assert [job.name for job in plan.jobs] == [f"{POINT}-ascpo-released-seed2"]
         assert (plan.exported, plan.notes) == (2, (f"2 runs are finished in {tmp_path / 'out'}.",))
 
@@ -275,7 +275,7 @@ class TestExported:
         export(tmp_path / "out", store, [COMPARED])
         fresh = PaperStore(tmp_path / "fresh", store.scale, tmp_path / "out")
         with pytest.raises(BadSetting, match=r"discount=0\.9, but this sweep wants .* no overridden settings"):
-            plans(Request("columns", fresh, [POINT], ["ascpo"], [0], columns=(("released",),)))
+            plans(Request(("columns",), fresh, [POINT], ["ascpo"], [0], columns=(("released",),)))
         assert any("with the overridden settings discount=0.9" in note for note in page_of(COMPARED, fresh).notes)
 
     @pytest.mark.parametrize(

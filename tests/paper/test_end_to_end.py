@@ -73,7 +73,7 @@ def test_a_killed_sweep_resumes_and_ends_with_the_same_bytes(tmp_path, capsys):
     assert re.search(r"\[2 of 2\] Point-1-Hazard-scpo-seed0: 12 epochs, resumed after epoch \d+", again)
     assert "2 trained, 0 finished before, 0 failed." in again
 
-    undisturbed = Request("q1", PaperStore(tmp_path / "whole", SCALE), SUITES, ALGOS, (0,), typed_settings())
+    undisturbed = Request(("q1",), PaperStore(tmp_path / "whole", SCALE), SUITES, ALGOS, (0,), typed_settings())
     (job,) = plans(undisturbed)[0].jobs
     run_batch((job,))
     assert job.run.metrics.read_bytes() == (killed / "metrics.csv").read_bytes()

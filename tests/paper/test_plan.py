@@ -100,30 +100,30 @@ def test_runs_train_together_or_in_processes_and_not_both(capsys, several):
 
 
 def test_all_leaves_out_experiments_without_the_suite(tmp_path):
-    found = plans(Request("all", store_in(tmp_path), suites=["Ant-8-Hazard"]))
+    found = plans(Request(("all",), store_in(tmp_path), suites=["Ant-8-Hazard"]))
     assert [plan.experiment.name for plan in found] == ["q1", "scores", "boxes", "monotone", "pascpo"]
 
 
 def test_isolated_runs_have_a_directory_of_their_own(tmp_path):
-    (plan,) = plans(Request("resources", store_in(tmp_path)))
+    (plan,) = plans(Request(("resources",), store_in(tmp_path)))
     assert {job.directory.parent.name for job in plan.jobs} == {"alone"}
 
 
 def test_a_person_may_ask_for_another_number_of_episodes(tmp_path):
-    (plan,) = plans(Request("histogram", store_in(tmp_path), episodes=7))
+    (plan,) = plans(Request(("histogram",), store_in(tmp_path), episodes=7))
     assert {(job.evaluation.starts, job.evaluation.episodes) for job in plan.jobs} == {(5, 7)}
 
 
 def test_a_setting_that_does_not_exist_is_refused_before_any_training(tmp_path):
     with pytest.raises(BadSetting, match="Did you mean horizon"):
-        plans(Request("q1", store_in(tmp_path), set=("horizn=3",)))
+        plans(Request(("q1",), store_in(tmp_path), set=("horizn=3",)))
 
 
 FREE, PILLARS = "Point-1-Hazard", "Point-8-Pillar"
 
 
 def plan_for(tmp_path, engine, *suites):
-    return plans(Request("q1", store_in(tmp_path), suites, ["trpo"], [0], engine=engine))[0]
+    return plans(Request(("q1",), store_in(tmp_path), suites, ["trpo"], [0], engine=engine))[0]
 
 
 class TestWithMjx:

@@ -20,7 +20,7 @@ from ascpo.paper.experiments import EXPERIMENTS, Experiment, experiments
 from ascpo.paper.export import export
 from ascpo.paper.forecast import Forecast
 from ascpo.paper.pages import page_of
-from ascpo.paper.plan import Request, plans, run_plan
+from ascpo.paper.plan import Request, Work, joined, plans, run_work
 from ascpo.paper.results import PaperStore, Place
 from ascpo.paper.tables import Table, page_to_markdown, print_page, write_csv
 from ascpo.ranges import Range, Threads
@@ -30,7 +30,6 @@ from ascpo.sweep.estimate import RULE, Estimate, duration
 from ascpo.sweep.executors import Executor, Resources
 from ascpo.sweep.executors.choose import Placement, open_executor
 from ascpo.sweep.executors.gpu_sharing import count_gpus, leave_gpu_to_workers
-from ascpo.sweep.jobs import Job
 from ascpo.sweep.transfer import pack_runs, unpack_runs
 
 _VERBS = {
@@ -188,13 +187,14 @@ def _run(wanted: Run) -> None:
     if _uses_workers(wanted):
         leave_gpu_to_workers()
     todo, outcomes = plans(wanted.request), []
-    executor = _executor(wanted, [job for plan in todo for job in plan.jobs])
+    works = joined(todo)
+    executor = _executor(wanted, works)
     how = {"jobs": wanted.jobs, "threads": wanted.threads, "together": wanted.together, "executor": executor}
-    run = partial(run_plan, **how, console=console)
+    run = partial(run_work, **how, console=console)
     try:
         with Stopping() as stopping, stopping.work(), closing(executor) if executor else nullcontext():
-            for plan in todo:
-                outcomes += run(plan)
+            for work in works:
+                outcomes += run(work)
     except Stopped as stopped:
         command = shlex.join(["ascpo", *sys.argv[1:]])
         console.print(f"Stopped by {stopped}. Finished epochs are saved. To continue: {command}", markup=False)
@@ -206,20 +206,22 @@ def _run(wanted: Run) -> None:
     console.print(f"{trained} trained, {present} finished before, {len(errors)} failed.")
     for error in errors:
         console.print(f"  {error}", markup=False)
-    console.print(f"To see the results: {_command('show', wanted.request.name, wanted.request.store)}", markup=False)
+    shown = "all" if len(wanted.request.names) > 1 else wanted.request.names[0]
+    console.print(f"To see the results: {_command('show', shown, wanted.request.store)}", markup=False)
     if errors:
         sys.exit(1)
 
 
-def _executor(wanted: Run, jobs: Sequence[Job]) -> Executor | None:
+def _executor(wanted: Run, works: Sequence[Work]) -> Executor | None:
     """The machines of --on, or the GPUs of this one. None trains in this process, or in --jobs others."""
     if not _uses_workers(wanted):
         return None
-    measured = [plan.name for plan in experiments(wanted.request.name) if plan.isolated]
+    measured = [work.name for work in works if work.isolated]
     if measured and wanted.on != "local":
         raise BadSetting(f"{measured[0]} measures time and memory, on one machine. Leave out --on.")
     resources = Resources(cores=wanted.threads, gpus=wanted.gpus)
     placement = Placement(wanted.on, jobs=wanted.jobs if wanted.jobs > 1 else 0, resources=resources)
+    jobs = [job for work in works for job in work.jobs]
     return open_executor(placement, jobs, wanted.request.store.path / ".sweep")
 
 

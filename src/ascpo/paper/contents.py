@@ -16,7 +16,6 @@ from ascpo.paper.printed import COPIES, COPIES_NOTE, FAILED_SEEDS, FLOORS, MEASU
 from ascpo.paper.results import Log, PaperStore, Samples
 from ascpo.paper.scores import assess_scores, score, score_printed, usable, value
 from ascpo.paper.tables import Cell, Page, Table
-from ascpo.sweep.evaluation import costs_by_start, episode_costs
 
 _Costs = dict[str, dict[str, np.ndarray]]
 """By suite and variant, the costs of episodes."""
@@ -104,8 +103,7 @@ def _costs(experiment: Experiment, store: PaperStore, column: Column) -> _Costs:
     """By suite and variant, pooled over seeds."""
     out: _Costs = {suite: {} for suite in experiment.suites}
     for suite, variant in product(experiment.suites, experiment.variants):
-        found = map(episode_costs, store.finished(experiment, suite, variant, column))
-        if known := [costs for costs in found if costs is not None]:
+        if known := store.episode_costs(experiment, suite, variant, column):
             out[suite][variant.name] = np.concatenate(known)
     return out
 
@@ -129,9 +127,8 @@ def _histogram(page: Page, experiment: Experiment, store: PaperStore, samples: B
     for column in samples:
         found: dict[str, dict[int, np.ndarray]] = {}
         for variant in experiment.variants:
-            for run in store.finished(experiment, suite, variant, column)[:1]:
-                if (costs := costs_by_start(run)) is not None:
-                    found[variant.name] = costs
+            if (costs := store.costs_by_start(experiment, suite, variant, column)) is not None:
+                found[variant.name] = costs
         rows = [
             (name, start, len(costs), float(costs.max()), float(costs.mean()))
             for name, by_start in found.items()

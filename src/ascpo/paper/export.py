@@ -2,6 +2,7 @@
 
 runs.csv      the final values of every run
 curves.csv    learning curves of at most 40 points
+episodes.csv  the cost of every episode after training, if the experiment has such: held-out ones, or by fixed start
 summary.csv   over the seeds: mean, worst and standard deviation at the end (`part` is end), and at ten earlier points
 """
 
@@ -13,13 +14,14 @@ import numpy as np
 
 from ascpo.paper.columns import COLUMNS
 from ascpo.paper.experiments import Experiment, Training, steps_at
-from ascpo.paper.exported import CURVES, RUNS, Exported, Row, RunKey, check_exported, read_exported
+from ascpo.paper.exported import CURVES, EPISODES, RUNS, Exported, Row, RunKey, check_exported, read_exported
 from ascpo.paper.printed import LOGGED, RHO_C
 from ascpo.paper.results import PaperStore, typed_overrides
 from ascpo.paper.tables import write_rows
 from ascpo.runs.directory import NoRun, RunDirectory
 from ascpo.runs.tables import read_table
 from ascpo.sweep.estimate import epoch_seconds
+from ascpo.sweep.evaluation import costs_by_start, episode_costs
 
 SUMMARY = "summary.csv"
 POINTS, FEW_POINTS = 40, 10
@@ -36,7 +38,7 @@ def export(folder: Path, store: PaperStore, experiments: Iterable[Experiment], l
     if (folder / RUNS).exists():
         before = read_exported(folder)
         check_exported(before, folder, steps=steps_at(store.scale), last=last)
-    runs, curves = dict(before.runs), dict(before.curves)
+    runs, curves, episodes = dict(before.runs), dict(before.curves), dict(before.episodes)
     for training, run in _runs(store, experiments).items():
         log = read_table(run.metrics)
         if not len(log.get("Epoch", ())):
@@ -45,15 +47,29 @@ def export(folder: Path, store: PaperStore, experiments: Iterable[Experiment], l
         end = _end(run, training, log, last, store.scale)
         if key not in runs or int(end["steps"]) >= int(runs[key]["steps"]):
             runs[key], curves[key] = key.row() | end, [key.row() | point for point in _curve(log)]
-    kept = Exported(runs, curves)
+            episodes[key] = {**episodes.get(key, {}), **_episodes(run)}
+    kept = Exported(runs, curves, episodes)
     tables = {
         folder / RUNS: list(runs.values()),
         folder / CURVES: [row for rows in curves.values() for row in rows],
+        folder / EPISODES: [
+            key.row() | {"start": start, "costs": " ".join(map(_short, costs))}
+            for key, by_start in episodes.items()
+            for start, costs in by_start.items()
+        ],
         folder / SUMMARY: summary(kept),
     }
-    for file, rows in tables.items():
+    written = {file: rows for file, rows in tables.items() if rows or file.name != EPISODES}
+    for file, rows in written.items():
         write_rows(file, rows)
-    return list(tables)
+    return list(written)
+
+
+def _episodes(run: RunDirectory) -> dict[str, np.ndarray]:
+    """The costs of a run's episodes after training, by start."""
+    held_out = episode_costs(run)
+    starts = costs_by_start(run) or {}
+    return ({} if held_out is None else {"": held_out}) | {str(start): costs for start, costs in starts.items()}
 
 
 def summary(exported: Exported) -> list[Row]:

@@ -1,6 +1,7 @@
-"""Runs of which only their numbers were kept, in two small tables that `export` wrote: `runs.csv`, `curves.csv`.
+"""Runs of which only their numbers were kept, in small tables that `export` wrote: `runs.csv`, `curves.csv` and
+`episodes.csv`.
 
-They count like run directories wherever the log is enough: not for episodes after training, time and memory.
+They count like run directories, but not for time and memory.
 """
 
 import csv
@@ -16,7 +17,7 @@ from ascpo.paper.experiments import Training
 from ascpo.paper.printed import LOGGED, STEPS
 from ascpo.runs.serialization import BadSetting, nearest
 
-RUNS, CURVES = "runs.csv", "curves.csv"
+RUNS, CURVES, EPISODES = "runs.csv", "curves.csv", "episodes.csv"
 Row = dict[str, str]
 _NEEDED = ("suite", "algorithm", "seed", "steps")
 
@@ -48,6 +49,8 @@ class Exported:
 
     runs: Mapping[RunKey, Row] = field(default_factory=dict)
     curves: Mapping[RunKey, Sequence[Row]] = field(default_factory=dict)
+    episodes: Mapping[RunKey, Mapping[str, np.ndarray]] = field(default_factory=dict)
+    """The costs of episodes after training, by fixed start. "" are those of held-out scenes."""
 
     def finished(self) -> list[RunKey]:
         return [key for key, row in self.runs.items() if row["total_steps"] and _steps(row) >= int(row["total_steps"])]
@@ -80,6 +83,10 @@ def read_exported(folder: Path) -> Exported:
             for row in _rows(folder / RUNS)
         },
         _by_run(_rows(folder / CURVES) if (folder / CURVES).exists() else (), folder),
+        {
+            key: {row["start"]: np.array(row["costs"].split(), float) for row in rows}
+            for key, rows in _by_run(_episodes(folder / EPISODES), folder).items()
+        },
     )
 
 
@@ -96,6 +103,13 @@ def check_exported(found: Exported, folder: Path, *, steps: int, last: int | Non
             f"{folder} has means over the last {has_last} epochs, not {last}. Try --last {has_last}, or another "
             f"directory."
         )
+
+
+def _episodes(file: Path) -> list[Row]:
+    if not file.exists():
+        return []
+    with file.open(newline="", encoding="utf-8") as opened:
+        return list(csv.DictReader(opened))
 
 
 def _rows(file: Path) -> list[Row]:

@@ -1,5 +1,6 @@
 """From a request to the jobs of an experiment, and running them."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -15,7 +16,8 @@ from ascpo.paper.results import PaperStore, typed_overrides
 from ascpo.ranges import Range
 from ascpo.runs.config import Config, EngineName
 from ascpo.runs.serialization import BadSetting
-from ascpo.sweep.estimate import Estimate
+from ascpo.sweep.estimate import Estimate, longest_first
+from ascpo.sweep.evaluation import Evaluation
 from ascpo.sweep.executors import Executor, InProcess, Processes
 from ascpo.sweep.executors.contract import UNLIMITED, side_by_side
 from ascpo.sweep.jobs import Job, run_batch
@@ -28,8 +30,9 @@ from ascpo.sweep.scheduler import ALONE, TOGETHER, BatchSizes, Outcome, run_swee
 class Request:
     """What a person wants to run."""
 
-    name: Annotated[str, tyro.conf.Positional]
-    """A name from `ascpo paper list`, one table (q1-Point-8-Hazard), or all."""
+    names: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
+    """Names from `ascpo paper list`, of single tables (q1-Point-8-Hazard), or all. A run that several experiments need
+    is trained once."""
     store: Annotated[PaperStore, tyro.conf.arg(name="")] = field(default_factory=PaperStore)
     suites: tuple[str, ...] = ()
     """Train only on these suites."""
@@ -70,7 +73,13 @@ class Plan:
 
 def plans(request: Request) -> list[Plan]:
     """The plans of a request. Everything that can be wrong with it is found here, before any training starts."""
-    found = [_plan(experiment, request) for experiment in experiments(request.name) if _concerns(experiment, request)]
+    wanted = {experiment.name: experiment for name in request.names for experiment in experiments(name)}
+    if not wanted:
+        raise BadSetting("Name an experiment. `ascpo paper list` lists them.")
+    only = len(wanted) == 1
+    choose = cache(partial(choose_engine, request.engine))
+    concerned = [experiment for experiment in wanted.values() if only or _concerns(experiment, request)]
+    found = [_plan(experiment, request, choose) for experiment in concerned]
     errors = [error for plan in found for error in plan.errors]
     if not any(plan.jobs or plan.exported for plan in found):
         no_match = "No experiment has these suites and algorithms with these settings. See `ascpo paper list`."
@@ -78,8 +87,38 @@ def plans(request: Request) -> list[Plan]:
     return found
 
 
-def run_plan(
-    plan: Plan,
+@dataclass(frozen=True)
+class Work:
+    """Jobs that are run as one sweep."""
+
+    name: str
+    jobs: tuple[Job, ...]
+    notes: tuple[str, ...] = ()
+    isolated: bool = False
+
+
+def joined(found: Sequence[Plan]) -> list[Work]:
+    """The plans as one sweep, so that a GPU that one experiment does not fill trains runs of the next one.
+
+    Each run is there once, with the episodes that any of the experiments needs. What measures time and memory is a
+    sweep of its own.
+    """
+    together = [plan for plan in found if not plan.experiment.isolated]
+    jobs: dict[tuple[Path, Evaluation | None], Job] = {}
+    for job in (job for plan in together for job in plan.jobs):
+        if job.evaluation is None and any(directory == job.directory for directory, _ in jobs):
+            continue
+        jobs.pop((job.directory, None), None)
+        jobs[job.directory, job.evaluation] = job
+    names = ", ".join(plan.experiment.name for plan in together)
+    notes = dict.fromkeys(note for plan in together for note in plan.notes)
+    works = [Work(names, tuple(jobs.values()), tuple(notes))] if together else []
+    alone = [plan for plan in found if plan.experiment.isolated]
+    return works + [Work(plan.experiment.name, plan.jobs, plan.notes, isolated=True) for plan in alone]
+
+
+def run_work(
+    work: Work,
     *,
     jobs: int = 1,
     threads: int = 0,
@@ -87,29 +126,28 @@ def run_plan(
     executor: Executor | None = None,
     console: Console,
 ) -> list[Outcome]:
-    """Run the jobs of a plan in this process, singly or in batches, in several processes, or where the executor says.
+    """Run jobs in this process, singly or in batches, in several processes, or where the executor says.
 
     What measures time and memory has the machine to itself.
     """
-    experiment = plan.experiment
-    unfinished = [job for job in plan.jobs if not job.is_done()]
+    unfinished = [job for job in work.jobs if not job.is_done()]
     beside = jobs if executor is None else side_by_side(executor)
-    slots = 1 if experiment.isolated else max(1, min(beside, len(unfinished)))
-    folder = plan.jobs[0].directory.parent if plan.jobs else Path()
-    progress = ConsoleProgress(unfinished, Estimate(folder), slots, console)
-    for sentence in (*plan.notes, f"{experiment.name}: {len(unfinished)} of {len(plan.jobs)} runs to do"):
+    slots = 1 if work.isolated else max(1, min(beside, len(unfinished)))
+    estimate = Estimate(work.jobs[0].directory.parent if work.jobs else Path())
+    progress = ConsoleProgress(unfinished, estimate, slots, console)
+    for sentence in (*work.notes, f"{work.name}: {len(unfinished)} of {len(work.jobs)} runs to do"):
         console.print(sentence, markup=False)
-    if executor is not None and not experiment.isolated:
+    if executor is not None and not work.isolated:
         batches = BatchSizes(1, UNLIMITED)
-    elif experiment.isolated or slots > 1:
-        executor, batches = Processes(slots, threads, compile_afresh=experiment.isolated), ALONE
+    elif work.isolated or slots > 1:
+        executor, batches = Processes(slots, threads, compile_afresh=work.isolated), ALONE
     else:
         # On a terminal each training has a live display of its own.
         live = console.is_terminal
         on_epoch = None if live else progress.update
         executor = InProcess(partial(run_batch, threads=threads, display=live, on_epoch=on_epoch))
         batches = TOGETHER if together else ALONE
-    return run_sweep(plan.jobs, executor, progress, batches=batches)
+    return run_sweep(longest_first(work.jobs, estimate), executor, progress, batches=batches)
 
 
 def choose_engine(wanted: str, suite: str) -> tuple[EngineName, str]:
@@ -134,22 +172,19 @@ def choose_engine(wanted: str, suite: str) -> tuple[EngineName, str]:
 
 
 def _concerns(experiment: Experiment, request: Request) -> bool:
-    """`all` leaves out the experiments that lack the suites or algorithms."""
-    if request.name != "all":
-        return True
+    """Of several experiments, those that lack the suites or algorithms are left out."""
     try:
         return bool(request.trainings(experiment))
     except BadSetting:
         return False
 
 
-def _plan(experiment: Experiment, request: Request) -> Plan:
+def _plan(experiment: Experiment, request: Request, choose: Callable[[str], tuple[EngineName, str]]) -> Plan:
     jobs, errors, notes, exported = [], [], {}, 0
     evaluation = experiment.evaluation
     if evaluation is not None and request.episodes:
         evaluation = replace(evaluation, episodes=request.episodes)
-    choose, overrides = cache(partial(choose_engine, request.engine)), read_overrides(request.set)
-    store = request.store
+    store, overrides = request.store, read_overrides(request.set)
     for training in {training.name: training for training in request.trainings(experiment)}.values():
         try:
             engine, why = choose(training.suite)

@@ -103,6 +103,25 @@ class PaperStore(Place):
         logs: list[Log] = [read_table(run.metrics) for run in runs]
         return logs + [self.exported.log(key) for key in others if key in self.exported.curves]
 
+    def episode_costs(self, experiment: Experiment, suite: str, variant: Variant, column: Column) -> list[np.ndarray]:
+        """The costs of held-out episodes, of each finished run that has any."""
+        found = map(episode_costs, self.finished(experiment, suite, variant, column))
+        others = self.only_exported(experiment, suite, variant, column)
+        kept = (self.exported.episodes.get(key, {}).get("") for key in others)
+        return [costs for costs in (*found, *kept) if costs is not None]
+
+    def costs_by_start(
+        self, experiment: Experiment, suite: str, variant: Variant, column: Column
+    ) -> dict[int, np.ndarray] | None:
+        """The costs of the episodes from each fixed start, of the first finished run that has any."""
+        for run in self.finished(experiment, suite, variant, column):
+            if (costs := costs_by_start(run)) is not None:
+                return costs
+        for key in self.only_exported(experiment, suite, variant, column):
+            if found := {start: costs for start, costs in self.exported.episodes.get(key, {}).items() if start}:
+                return {int(start): costs for start, costs in found.items()}
+        return None
+
     def has(self, experiment: Experiment, training: Training) -> bool:
         """Whether a run is finished and has episodes: any number of them, and with any settings."""
         run = self.run(experiment, training)
@@ -114,7 +133,12 @@ class PaperStore(Place):
     def is_exported(self, experiment: Experiment, training: Training) -> bool:
         """Whether all that the experiment needs of a run is in `results`."""
         key = RunKey.of(training)
-        return experiment.evaluation is None and not experiment.isolated and key in self.exported.finished()
+        if experiment.isolated or key not in self.exported.finished():
+            return False
+        if experiment.evaluation is None:
+            return True
+        starts = set(self.exported.episodes.get(key, ()))
+        return bool(starts - {""} if isinstance(experiment.evaluation, FixedStarts) else starts & {""})
 
 
 def gather(
@@ -127,12 +151,12 @@ def gather(
     for suite, variant in product(experiment.suites, experiment.variants):
         runs = store.finished(experiment, suite, variant, column)
         rows = [_numbers(run, experiment, last) for run in runs]
-        rows += map(store.exported.numbers, store.only_exported(experiment, suite, variant, column))
+        rows += [_exported(store, experiment, key) for key in store.only_exported(experiment, suite, variant, column)]
         names = dict.fromkeys(name for row in rows for name in row)
         columns = {name: np.array([row.get(name, np.nan) for row in rows]) for name in names}
         numbers = {name: column[~np.isnan(column)] for name, column in columns.items()}
         if isinstance(experiment.evaluation, FixedStarts):
-            numbers |= _by_start(runs)
+            numbers |= _by_start(store.costs_by_start(experiment, suite, variant, column))
         if numbers:
             out[suite, variant.name] = numbers
     return out
@@ -191,9 +215,12 @@ def _resources(run: RunDirectory) -> dict[str, float]:
     return {name: float(value) for name, value in found.items() if value}
 
 
-def _by_start(runs: list[RunDirectory]) -> dict[str, np.ndarray]:
-    """The mean cost from each fixed start, of the first run that has episodes."""
-    for run in runs:
-        if (costs := costs_by_start(run)) is not None:
-            return {"start": np.array([costs[start].mean() for start in sorted(costs)])}
-    return {}
+def _exported(store: PaperStore, experiment: Experiment, key: RunKey) -> dict[str, float]:
+    costs = store.exported.episodes.get(key, {}).get("")
+    played = isinstance(experiment.evaluation, HeldOutEpisodes) and costs is not None
+    return store.exported.numbers(key) | ({"cost": float(costs.mean())} if played else {})
+
+
+def _by_start(costs: Mapping[int, np.ndarray] | None) -> dict[str, np.ndarray]:
+    """The mean cost from each fixed start."""
+    return {"start": np.array([costs[start].mean() for start in sorted(costs)])} if costs else {}

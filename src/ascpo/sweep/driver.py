@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from ascpo.sweep.directory import SweepDirectory
-from ascpo.sweep.estimate import Estimate
+from ascpo.sweep.estimate import Estimate, longest_first
 from ascpo.sweep.executors.contract import Executor
 from ascpo.sweep.jobs import Job
 from ascpo.sweep.progress import ConsoleProgress
@@ -24,7 +24,8 @@ def drive(
 ) -> list[Outcome]:
     """Train all jobs. A terminal shows a live status, other outputs get a line for each event."""
     kind = LiveProgress if console.is_terminal else ConsoleProgress
-    progress = kind(jobs, Estimate(directory.out), side_by_side, console)
+    estimate = Estimate(directory.out)
+    progress, jobs = kind(jobs, estimate, side_by_side, console), longest_first(jobs, estimate)
     try:
         with UtilisationLog(directory.folder):
             return run_sweep(jobs, executor, progress, batches=sizes, stop_requested=directory.stop_requested)

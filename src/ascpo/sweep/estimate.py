@@ -8,6 +8,7 @@ If finished runs differ from the rule, the same correction applies to other envi
 
 import contextlib
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from ascpo.guard.suites import UnknownSuite, suite
 from ascpo.runs.config import Config
 from ascpo.runs.directory import RunDirectory
 from ascpo.runs.tables import read_table
+from ascpo.sweep.jobs import Job
 from ascpo.trust_region.clipped import ClippedStep
 
 _LEARNING, _CLIPPED_LEARNING = 1.5, 3.0
@@ -51,6 +53,11 @@ class Estimate:
         known = next((self._known[key] for key in _keys(config) if key in self._known), {})
         correction = float(np.median(list(known.values()))) if known else 1.0
         return (config.epochs if epochs is None else epochs) * _steps(config) * _rule(config) * correction
+
+
+def longest_first(jobs: Iterable[Job], estimate: Estimate) -> list[Job]:
+    """Jobs by the time that they take. Several places are then free at about the same time at the end."""
+    return sorted(jobs, key=lambda job: -estimate.seconds(job.config))
 
 
 def _rule(config: Config) -> float:

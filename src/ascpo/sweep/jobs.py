@@ -1,7 +1,7 @@
 """Jobs, which are runs to train and evaluate, and batches of jobs that train in one engine."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ class Job:
     directory: Path
     evaluation: Evaluation | None = None
     checkpoint_every: float = 60.0
+    trained: bool = field(default=False, compare=False)
+    """Whether the sweep has trained it already, so that only its evaluation is left, which needs no GPU."""
 
     @property
     def run(self) -> RunDirectory:
@@ -75,13 +77,14 @@ class Job:
     def to_data(self) -> list[object]:
         """Plain data for JSON."""
         evaluation = asdict(self.evaluation) if self.evaluation else None
-        return [self.config.plain(), str(self.directory), evaluation, self.checkpoint_every]
+        return [self.config.plain(), str(self.directory), evaluation, self.checkpoint_every, self.trained]
 
     @staticmethod
     def from_data(data: Sequence[Any]) -> "Job":
-        config, directory, episodes, checkpoint_every = data
+        config, directory, episodes, checkpoint_every, *trained = data
         kind = FixedStarts if "starts" in (episodes or ()) else HeldOutEpisodes
-        return Job(Config.from_plain(config), Path(directory), episodes and kind(**episodes), checkpoint_every)
+        evaluation = episodes and kind(**episodes)
+        return Job(Config.from_plain(config), Path(directory), evaluation, checkpoint_every, *trained)
 
 
 def learned_steps(config: Config) -> int:

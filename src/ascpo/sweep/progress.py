@@ -36,7 +36,7 @@ class ConsoleProgress:
         resumed = ""
         if done[-1] > 0 and done[0] < epochs:
             resumed = f", resumed after epoch {' to '.join(map(str, dict.fromkeys([done[0], done[-1]])))}"
-        self._print(batch, f"{epochs} epochs{resumed}")
+        self._print(batch, "its episodes after training" if batch[0].trained else f"{epochs} epochs{resumed}")
 
     def update(self) -> None:
         if time.monotonic() - self._updated < _INTERVAL:
@@ -57,6 +57,11 @@ class ConsoleProgress:
         del self._running[batch]
         self._look_at(batch)
         self._print(batch, f"failed: {error.rstrip('.')}; it continues in two halves")
+
+    def train(self, batch: Batch) -> None:
+        del self._running[batch]
+        self._look_at(batch)
+        self._print(batch, "trained; its episodes are played on the host")
 
     def end(self, outcomes: Sequence[Outcome]) -> None:
         batch = tuple(outcome.job for outcome in outcomes)

@@ -4,6 +4,8 @@ A failed job is reported, and the others continue. A failed batch is split into 
 only the bad job fails, and the others lose little more than the epoch in which it failed. A sweep that was stopped is
 resumed by the same call.
 
+A batch on a GPU only trains. Its evaluations are jobs of their own on the host, so that the GPU does not wait for them.
+
 A batch whose worker is lost is submitted again while it makes progress. Three losses in a row without a new epoch count
 as a failure.
 """
@@ -73,6 +75,9 @@ class Progress(Protocol):
     def split(self, batch: Batch, error: str) -> None:
         """A batch failed and continues in halves."""
 
+    def train(self, batch: Batch) -> None:
+        """A batch was trained, and waits for its evaluations."""
+
     def end(self, outcomes: Sequence[Outcome]) -> None:
         """The jobs of one batch have ended."""
 
@@ -114,6 +119,9 @@ def run_sweep(
                 if error and len(batch) > 1:
                     progress.split(batch, error)
                     queue.split(batch)
+                elif not error and needs_gpu(batch[0]) and any(job.evaluation for job in batch):
+                    progress.train(batch)
+                    queue.evaluate(batch)
                 else:
                     progress.end(queue.end(batch, error, seconds))
             if not ended:
@@ -141,7 +149,7 @@ class Tasks:
     def submit(self, batches: Sequence[Batch]) -> None:
         began = time.monotonic()
         if batches:
-            numbers = self._executor.submit(batches)
+            numbers = self._executor.submit([_training_of(batch) for batch in batches])
             self._running |= {task: (batch, began) for task, batch in zip(numbers, batches, strict=True)}
 
     def poll(self) -> list[tuple[Batch, str, float]]:
@@ -174,6 +182,11 @@ class Tasks:
         losses = losses + 1 if left == before else 1
         self._losses[batch] = losses, left
         return losses < _MOST_LOSSES
+
+
+def _training_of(batch: Batch) -> Batch:
+    """What an executor does for a batch: on a GPU only the training."""
+    return tuple(replace(job, evaluation=None) if needs_gpu(job) else job for job in batch)
 
 
 def _sentence(end: End) -> str:
@@ -211,6 +224,10 @@ class _Queue:
     def end(self, batch: Batch, error: str, seconds: float) -> list[Outcome]:
         status = "failed" if error else "trained"
         return [self._record(Outcome(job, status, seconds / len(batch), error)) for job in batch]
+
+    def evaluate(self, batch: Batch) -> None:
+        """The jobs of a batch that was trained on a GPU wait for their evaluations."""
+        self._jobs.extend(replace(job, trained=True) for job in batch)
 
     def _next_job(self, wait: bool, has_room: Callable[[Job], bool]) -> Job | None:
         while self._jobs:

@@ -113,6 +113,10 @@ class LiveProgress:
     def split(self, batch: Batch, error: str) -> None:
         self._say(f"{_name(batch)} failed: {error.rstrip('.')}. It continues in two halves.")
 
+    def train(self, batch: Batch) -> None:
+        self._nodes = {other: node for other, node in self._nodes.items() if other != batch}
+        self.update()
+
     def end(self, outcomes: Sequence[Outcome]) -> None:
         for outcome in outcomes:
             self._epochs.pop(outcome.job, None)

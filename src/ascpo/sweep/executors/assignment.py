@@ -10,7 +10,8 @@ from pathlib import Path
 
 import filelock
 
-from ascpo.sweep.executors.contract import End, needs_gpu
+from ascpo.sweep.executors.contract import End
+from ascpo.sweep.executors.gpu_sharing import share_of_gpu
 from ascpo.sweep.executors.packing import pack, unpack
 from ascpo.sweep.executors.process import end_of, my_cores, start
 from ascpo.sweep.jobs import Batch, Job
@@ -32,13 +33,21 @@ class Assignment:
     files: bytes = b""
     """The packed runs, if files are sent."""
     version: str = ""
+    gpus: float = 0.0
+    """GPUs of the batch. A batch with a part of one gets that part of its memory."""
 
     @staticmethod
-    def of(batch: Batch, threads: int, marker: Path | None) -> "Assignment":
+    def of(batch: Batch, threads: int, marker: Path | None, gpus: float = 0.0) -> "Assignment":
         jobs = [replace(job, directory=job.directory.absolute()) for job in batch]
         files = b"" if marker else pack([job.directory for job in batch])
         data = tuple(job.to_data() for job in jobs)
-        return Assignment(data, threads, str(marker.absolute()) if marker else "", files, version("ascpo"))
+        return Assignment(data, threads, str(marker.absolute()) if marker else "", files, version("ascpo"), gpus)
+
+    def environment(self) -> dict[str, str]:
+        """The environment variables of the process that trains."""
+        if not self.gpus:
+            return {"JAX_PLATFORMS": "cpu"}
+        return share_of_gpu(self.gpus) if self.gpus < 1 else {}
 
     def batch(self) -> Batch:
         return tuple(map(Job.from_data, self.jobs))
@@ -59,8 +68,9 @@ def train_here(assignment: Assignment, send: Callable[[bytes], None] | None = No
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ascpo-")))
             unpack(assignment.files, folder)
             batch = tuple(replace(job, directory=folder / job.name) for job in batch)
-        cores = stack.enter_context(reserved_cores(assignment.threads))
-        process = start(batch, assignment.threads, cores, {} if needs_gpu(batch[0]) else {"JAX_PLATFORMS": "cpu"})
+        # A batch on a GPU compiles for minutes with all cores, and then needs hardly any.
+        cores = () if assignment.gpus else stack.enter_context(reserved_cores(assignment.threads))
+        process = start(batch, assignment.threads, cores, assignment.environment())
         try:
             sent = time.monotonic()
             while process.poll() is None:

@@ -71,7 +71,8 @@ def open_executor(placement: Placement, jobs: Sequence[Job], folder: Path) -> Ex
             on_gpu = [job for job in left if needs_gpu(job)]
             gpus = count_gpus() if on_gpu else 0
             sharing = share_gpus(on_gpu, gpus, cores, resources.gpus) if gpus else None
-            on_host = len(left) - len(on_gpu) if gpus else max(1, len(left))
+            evaluated = [job for job in on_gpu if job.evaluation is not None]
+            on_host = len(left) - len(on_gpu) + len(evaluated) if gpus else max(1, len(left))
             slots = min(placement.jobs or max(1, cores // 2), on_host)
             return Processes(slots, resources.cores, gpus=gpus, sharing=sharing)
         case "ray":

@@ -74,5 +74,5 @@ def side_by_side(executor: Executor) -> int:
 
 
 def needs_gpu(job: Job) -> bool:
-    """Whether the job uses an accelerator."""
-    return job.config.engine != "native"
+    """Whether the job uses an accelerator. Evaluations are played on the host."""
+    return job.config.engine != "native" and not job.trained

@@ -48,6 +48,11 @@ def share_gpus(jobs: Sequence[Job], gpus: int, cores: int, part: float = 0.0) ->
     return GpuSharing(batches, max(1, min(fit, max(_FEWEST_RUNS, -(-runs // batches)))))
 
 
+def share_of_gpu(part: float) -> dict[str, str]:
+    """The environment variables of a process that gets a part of a GPU's memory."""
+    return {"XLA_PYTHON_CLIENT_MEM_FRACTION": f"{MEMORY_SHARED * part:.3f}"}
+
+
 def count_gpus() -> int:
     """The GPUs of this machine that programs may use, without starting any of them."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")

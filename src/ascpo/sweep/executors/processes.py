@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
 from ascpo.sweep.executors.contract import End, needs_gpu
-from ascpo.sweep.executors.gpu_sharing import MEMORY_SHARED, GpuSharing, multi_process_service
+from ascpo.sweep.executors.gpu_sharing import GpuSharing, multi_process_service, share_of_gpu
 from ascpo.sweep.executors.process import end_of, my_cores, start
 from ascpo.sweep.jobs import Batch, Job
 
@@ -95,5 +95,7 @@ class Processes:
             if self._service is None:
                 self._service = ExitStack()
                 self._service.enter_context(multi_process_service())
-            found["XLA_PYTHON_CLIENT_MEM_FRACTION"] = f"{MEMORY_SHARED / self._per_gpu:.3f}"
+            found |= share_of_gpu(1 / self._per_gpu)
+            # Sweeps begin with the batches that take longest. The first one on a GPU goes before the others.
+            found["CUDA_MPS_CLIENT_PRIORITY"] = "0" if slot % self._per_gpu == 0 else "1"
         return found

@@ -136,7 +136,7 @@ class OnRay:
         wanted = {"num_cpus": self._threads, "num_gpus": gpus, "max_retries": 0}
         if self._resources.memory:
             wanted["memory"] = int(self._resources.memory * 1e9)
-        assignment = Assignment.of(batch, self._threads, self._marker)
+        assignment = Assignment.of(batch, self._threads, self._marker, gpus)
         ref = self._train.options(**wanted).remote(assignment, self._count, self._mailbox)
         self._tasks[self._count] = ref, batch[0].directory.parent
         return self._count

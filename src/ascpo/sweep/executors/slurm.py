@@ -66,16 +66,22 @@ class OnSlurm:
         self._queue: Mapping[str, str] | None = None
         self._count, self._polled = 0, 0.0
 
+    @property
+    def _whole_gpus(self) -> int:
+        """GPUs of a batch of MJX. SLURM hands out no parts of them."""
+        return max(1, round(self._resources.gpus))
+
     def has_room(self, job: Job) -> bool:
         return True
 
     def submit(self, batches: Sequence[Batch]) -> list[int]:
         numbers: dict[int, int] = {}
         for gpu, executor in self._executors.items():
+            gpus = self._whole_gpus if gpu else 0
             mine = [i for i, batch in enumerate(batches) if needs_gpu(batch[0]) == gpu]
             if not mine:
                 continue
-            assignments = [Assignment.of(batches[i], self._threads, self._marker) for i in mine]
+            assignments = [Assignment.of(batches[i], self._threads, self._marker, gpus) for i in mine]
             jobs = executor.map_array(Training(), assignments) if len(mine) > 1 else []
             for i, job in zip(mine, jobs or [executor.submit(Training(), assignments[0])], strict=True):
                 self._count += 1
@@ -132,7 +138,7 @@ class OnSlurm:
         if self._resources.memory:
             wanted["mem_gb"] = self._resources.memory
         if gpu:
-            wanted["gpus_per_node"] = max(1, round(self._resources.gpus))
+            wanted["gpus_per_node"] = self._whole_gpus
         try:
             executor.update_parameters(**wanted, **{f"slurm_{name}": value for name, value in self._parameters.items()})
         except (NameError, ValueError, TypeError) as error:

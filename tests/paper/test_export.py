@@ -1,12 +1,16 @@
-"""All runs as two small tables."""
+"""All runs as small tables."""
 
 import csv
+import shutil
+from dataclasses import replace
 
 import pytest
 
 from ascpo.cli import paper
 from ascpo.paper.experiments import EXPERIMENTS, Training
 from ascpo.paper.export import export
+from ascpo.paper.results import PaperStore, gather
+from ascpo.runs.sealed import write_sealed
 from tests.paper.helpers import ASCPO, TRPO, store_in, write_run
 
 Q1 = EXPERIMENTS["q1"]
@@ -64,3 +68,34 @@ def test_the_command_line_writes_them_and_says_where(tmp_path, capsys):
 
 def test_without_runs_the_tables_are_empty(store, tmp_path):
     assert [read(file) for file in export(tmp_path / "out", store, [Q1])] == [[], [], []]
+
+
+class TestEpisodesAfterTraining:
+    """They are kept with the runs, and a page needs no run directory."""
+
+    BOXES, STARTS = EXPERIMENTS["boxes"], EXPERIMENTS["histogram"]
+
+    @pytest.fixture
+    def results(self, store, tmp_path):
+        run = write_run(store, self.BOXES, Training("Point-8-Hazard", TRPO, 0))
+        (run.path / "episodes-sampled.csv").write_text("EpRet,EpCost\n1,0\n2,0.25\n3,1.5\n")
+        by_start = write_run(store, self.STARTS, Training("Swimmer-1-Hazard", TRPO, 0))
+        write_sealed(by_start.path / "starts.json", "starts", {"costs": {"0": [0.5, 1.5], "1": [0.0]}})
+        files = export(tmp_path / "out", store, [Q1, self.BOXES, self.STARTS])
+        assert "episodes.csv" in [file.name for file in files]
+        return PaperStore(tmp_path / "elsewhere", 1.0, results=tmp_path / "out")
+
+    def test_they_are_the_numbers_of_the_run(self, results):
+        assert gather(results, self.BOXES)["Point-8-Hazard", "trpo"]["cost"] == pytest.approx([1.75 / 3])
+        assert gather(results, self.STARTS)["Swimmer-1-Hazard", "trpo"]["start"] == pytest.approx([1.0, 0.0])
+
+    def test_a_run_without_those_of_an_experiment_is_missing_there(self, results):
+        point, swimmer = Training("Point-8-Hazard", TRPO, 0), Training("Swimmer-1-Hazard", TRPO, 0)
+        assert (results.has(self.BOXES, point), results.has(self.STARTS, swimmer)) == (True, True)
+        assert results.has(Q1, swimmer)
+        assert not results.has(replace(self.STARTS, suites=("Point-8-Hazard",)), point)
+
+    def test_a_later_export_keeps_them(self, results, store, tmp_path):
+        shutil.rmtree(store.path)
+        export(tmp_path / "out", store, [Q1])
+        assert len(read(tmp_path / "out" / "episodes.csv")) == 3

@@ -3,7 +3,8 @@
 import pytest
 
 from ascpo.cli import paper
-from ascpo.paper.plan import Request, choose_engine, plans
+from ascpo.paper.experiments import BOX_EPISODES
+from ascpo.paper.plan import Request, choose_engine, joined, plans
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.stopping import Stopped
 from ascpo.sweep.executors import InProcess
@@ -117,6 +118,19 @@ def test_a_person_may_ask_for_another_number_of_episodes(tmp_path):
 def test_a_setting_that_does_not_exist_is_refused_before_any_training(tmp_path):
     with pytest.raises(BadSetting, match="Did you mean horizon"):
         plans(Request(("q1",), store_in(tmp_path), set=("horizn=3",)))
+
+
+def test_a_run_that_several_experiments_need_is_trained_once_and_has_their_episodes(tmp_path):
+    wanted = Request(("q1", "boxes", "lagrangian", "resources"), store_in(tmp_path), ["Point-8-Hazard"], ["trpo"], [0])
+    together, alone = joined(plans(wanted))
+    assert (together.name, alone.name, alone.isolated) == ("q1, boxes", "resources", True)
+    assert [(job.name, job.evaluation) for job in together.jobs] == [("Point-8-Hazard-trpo-seed0", BOX_EPISODES)]
+    assert [job.directory.parent.name for job in alone.jobs] == ["alone"]
+
+
+def test_an_algorithm_that_none_of_the_experiments_has_is_refused_with_its_name(tmp_path):
+    with pytest.raises(BadSetting, match="boxes has no algorithm 'spco'. Did you mean scpo"):
+        plans(Request(("boxes", "monotone"), store_in(tmp_path), algos=["spco"]))
 
 
 FREE, PILLARS = "Point-1-Hazard", "Point-8-Pillar"

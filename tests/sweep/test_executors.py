@@ -14,7 +14,7 @@ from ascpo.runs.links import LinkInRun
 from ascpo.runs.serialization import BadSetting
 from ascpo.sweep.evaluation import FixedStarts, HeldOutEpisodes
 from ascpo.sweep.executors import End, InProcess, Processes, choose, gpu_sharing
-from ascpo.sweep.executors.assignment import reserved_cores
+from ascpo.sweep.executors.assignment import Assignment, reserved_cores
 from ascpo.sweep.executors.choose import Placement, open_executor
 from ascpo.sweep.executors.contract import Resources
 from ascpo.sweep.executors.gpu_sharing import GpuSharing, share_gpus
@@ -101,6 +101,8 @@ def test_batches_that_share_a_gpu_share_its_memory(tmp_path, processes, monkeypa
     environments = [process.options["env"] for process in processes]
     assert [env["CUDA_VISIBLE_DEVICES"] for env in environments] == ["0", "0", "1", "1"]
     assert {env["XLA_PYTHON_CLIENT_MEM_FRACTION"] for env in environments} == {"0.450"}
+    # The longest batches come first. CUDA lets the first one on each GPU go before the other.
+    assert [env["CUDA_MPS_CLIENT_PRIORITY"] for env in environments] == ["0", "1", "0", "1"]
     assert services == ["began"]
     executor.close()
     assert services == ["began", "ended"]
@@ -112,6 +114,17 @@ def test_a_sweep_on_a_gpu_alone_leaves_no_core_to_batches_of_the_host(tmp_path, 
     jobs = [on_gpu(job(tmp_path, seed=seed)) for seed in range(6)]
     assert open_executor(placement, jobs, tmp_path).slots == 4
     assert open_executor(placement, [*jobs, job(tmp_path)], tmp_path).slots == 5
+    # The host plays the episodes of a run that was trained.
+    evaluated = replace(jobs[0], evaluation=HeldOutEpisodes(100))
+    assert open_executor(placement, [evaluated, *jobs[1:]], tmp_path).slots == 5
+
+
+@pytest.mark.parametrize(
+    ("gpus", "variables"),
+    [(0, {"JAX_PLATFORMS": "cpu"}), (0.25, {"XLA_PYTHON_CLIENT_MEM_FRACTION": "0.225"}), (1, {}), (2, {})],
+)
+def test_a_worker_on_a_cluster_uses_the_part_of_a_gpu_that_it_was_given(tmp_path, gpus, variables):
+    assert Assignment.of((job(tmp_path),), 1, tmp_path, gpus).environment() == variables
 
 
 @pytest.mark.parametrize(

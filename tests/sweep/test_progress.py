@@ -8,7 +8,7 @@ from rich.console import Console
 
 from ascpo.runs.config import configure
 from ascpo.runs.directory import RunDirectory
-from ascpo.sweep.estimate import Estimate
+from ascpo.sweep.estimate import Estimate, longest_first
 from ascpo.sweep.executors import InProcess
 from ascpo.sweep.progress import ConsoleProgress
 from ascpo.sweep.scheduler import TOGETHER, run_sweep
@@ -67,3 +67,10 @@ def test_an_estimate_that_was_wrong_for_one_suite_is_corrected_for_the_others(tm
 @pytest.mark.parametrize(("algo", "learning"), [("cpo", 1.5), ("pascpo", 3.0), ("ppo-lagrangian", 3.0)])
 def test_algorithms_with_clipped_steps_take_longer(tmp_path, algo, learning):
     assert Estimate(tmp_path).seconds(full(tmp_path, algo), epochs=1) == pytest.approx(30_000 / 15e3 + learning)
+
+
+def test_the_runs_that_take_longest_come_first_and_equals_keep_their_order(tmp_path):
+    envs = ("Point-1-Hazard", "Humanoid-8-Hazard", "Point-8-Hazard", "Ant-8-Hazard")
+    jobs = [job(tmp_path, "trpo", env=env) for env in envs]
+    order = [one.config.env for one in longest_first(jobs, Estimate(tmp_path))]
+    assert order == ["Humanoid-8-Hazard", "Ant-8-Hazard", "Point-1-Hazard", "Point-8-Hazard"]

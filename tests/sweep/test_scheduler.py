@@ -1,12 +1,15 @@
 """Sweeps with trainings that take no time: jobs that are missing, stopped, finished, broken, or in other hands."""
 
+from dataclasses import replace
+
 import filelock
 import pytest
 
 from ascpo.runs.links import LinkInRun
 from ascpo.runs.stopping import Stopped
+from ascpo.sweep.evaluation import HeldOutEpisodes
 from ascpo.sweep.executors import End, InProcess
-from ascpo.sweep.executors.contract import UNLIMITED
+from ascpo.sweep.executors.contract import UNLIMITED, needs_gpu
 from ascpo.sweep.scheduler import ALONE, TOGETHER, run_sweep
 from ascpo.sweep.store import failure_file
 from tests.sweep.helpers import SUITE, Recorder, job, short, write_run
@@ -247,3 +250,52 @@ def test_the_machines_of_running_jobs_are_told(jobs):
     progress = Recorder()
     sweep(jobs, Slow(slots=2), progress, pause=0.0)
     assert set(progress.nodes.values()) <= {"node0", "node1"}
+
+
+class Gpu(InProcess):
+    """Remembers what was asked of it, and whether that needs a GPU."""
+
+    def __init__(self):
+        super().__init__(self._train)
+        self.asked = []
+
+    def _train(self, batch):
+        self.asked.append((short(batch), needs_gpu(batch[0]), {one.evaluation for one in batch}))
+        for one in batch:
+            write_run(one)
+            if one.evaluation is not None:
+                Played.runs.add(one.directory)
+
+
+class Played:
+    """Which runs have their episodes."""
+
+    runs: "set" = set()  # noqa: RUF012
+
+
+@pytest.fixture
+def with_episodes(tmp_path, monkeypatch):
+    """Three runs on a GPU, of which two need episodes after training."""
+    Played.runs = set()
+    monkeypatch.setattr("ascpo.sweep.jobs.is_evaluated", lambda run, wanted: not wanted or run.path in Played.runs)
+    jobs = [job(tmp_path, algo, evaluation=HeldOutEpisodes(100) if algo != "cpo" else None) for algo in ALGOS]
+    return [replace(one, config=replace(one.config, engine="mjx-jax")) for one in jobs]
+
+
+def test_a_gpu_trains_a_batch_and_the_host_plays_its_episodes(with_episodes):
+    executor, progress = Gpu(), Recorder()
+    assert statuses(sweep(with_episodes, executor, progress, batches=TOGETHER)) == ["trained"] * 3
+    assert executor.asked == [
+        (["trpo-seed0", "cpo-seed0", "scpo-seed0"], True, {None}),
+        (["trpo-seed0"], False, {HeldOutEpisodes(100)}),
+        (["scpo-seed0"], False, {HeldOutEpisodes(100)}),
+    ]
+    assert progress.trained == [["trpo-seed0", "cpo-seed0", "scpo-seed0"]]
+
+
+def test_a_run_that_lacks_its_episodes_alone_is_not_given_to_the_gpu_again(with_episodes):
+    for one in with_episodes:
+        write_run(one)
+    executor = Gpu()
+    assert sorted(statuses(sweep(with_episodes, executor, batches=TOGETHER))) == ["present", "trained", "trained"]
+    assert [(names, gpu) for names, gpu, _ in executor.asked] == [(["trpo-seed0"], False), (["scpo-seed0"], False)]

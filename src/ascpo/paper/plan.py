@@ -76,10 +76,10 @@ def plans(request: Request) -> list[Plan]:
     wanted = {experiment.name: experiment for name in request.names for experiment in experiments(name)}
     if not wanted:
         raise BadSetting("Name an experiment. `ascpo paper list` lists them.")
-    only = len(wanted) == 1
     choose = cache(partial(choose_engine, request.engine))
-    concerned = [experiment for experiment in wanted.values() if only or _concerns(experiment, request)]
-    found = [_plan(experiment, request, choose) for experiment in concerned]
+    concerned = [experiment for experiment in wanted.values() if _concerns(experiment, request)]
+    # If none has the suites and algorithms, the first one says what it lacks.
+    found = [_plan(experiment, request, choose) for experiment in concerned or list(wanted.values())[:1]]
     errors = [error for plan in found for error in plan.errors]
     if not any(plan.jobs or plan.exported for plan in found):
         no_match = "No experiment has these suites and algorithms with these settings. See `ascpo paper list`."

@@ -199,7 +199,7 @@ class _Queue:
 
     def __init__(self, jobs: Sequence[Job], batches: BatchSizes, patience: float) -> None:
         self.outcomes: list[Outcome] = []
-        self._jobs = deque(jobs)
+        self._jobs = deque(replace(job, trained=True) if needs_gpu(job) and job.is_trained() else job for job in jobs)
         self._sizes, self._patience = batches, patience
         self._waiting_since: float | None = None
         self._started: set[Job] = set()

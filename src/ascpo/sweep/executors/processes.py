@@ -4,6 +4,7 @@
 its own log, and a way to end alone after saving its runs.
 """
 
+import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -97,5 +98,6 @@ class Processes:
                 self._service.enter_context(multi_process_service())
             found |= share_of_gpu(1 / self._per_gpu)
             # Sweeps begin with the batches that take longest. The first one on a GPU goes before the others.
-            found["CUDA_MPS_CLIENT_PRIORITY"] = "0" if slot % self._per_gpu == 0 else "1"
+            priority = "0" if slot % self._per_gpu == 0 else "1"
+            found["CUDA_MPS_CLIENT_PRIORITY"] = os.environ.get("CUDA_MPS_CLIENT_PRIORITY", priority)
         return found

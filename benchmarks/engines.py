@@ -85,7 +85,7 @@ def main() -> None:
     print("\n".join(table(native, kept, [int(one) for one in asked.at])))
     if asked.keep:
         with asked.keep.open("w", newline="") as file:
-            rows = csv.writer(file)
+            rows = csv.writer(file, lineterminator="\n")
             rows.writerow(["suite", "steps", *FIGURES])
             for suite, curve in native.items():
                 rows.writerows(

@@ -129,7 +129,7 @@ def test_a_run_that_several_experiments_need_is_trained_once_and_has_their_episo
 
 
 def test_an_algorithm_that_none_of_the_experiments_has_is_refused_with_its_name(tmp_path):
-    with pytest.raises(BadSetting, match="boxes has no algorithm 'spco'. Did you mean scpo"):
+    with pytest.raises(BadSetting, match=r"boxes has no algorithm 'spco'\. Did you mean scpo"):
         plans(Request(("boxes", "monotone"), store_in(tmp_path), algos=["spco"]))
 
 

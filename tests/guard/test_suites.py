@@ -78,7 +78,7 @@ def test_every_kind_of_a_combination_is_a_cost_of_its_own_in_the_order_of_the_na
     ],
 )
 def test_a_wrong_name_is_answered_with_the_nearest_right_ones(wrong, nearest):
-    with pytest.raises(UnknownSuite, match=f"'{wrong}' is no suite. Did you mean {nearest} or "):
+    with pytest.raises(UnknownSuite, match=f"'{wrong}' is not a suite. Did you mean {nearest} or "):
         suite(wrong)
 
 
@@ -105,7 +105,7 @@ def test_a_name_like_no_other_is_answered_with_the_grammar(wrong):
         ("Point-999999999-Hazard", "more obstacles than"),
         (f"Point-{'9' * 5000}-Hazard", "more obstacles than"),
         ("Point-8-Hazard+999999-Pillar", "more obstacles than"),
-        ("x" * 10**6, r"xxx\.\.\. is no suite"),
+        ("x" * 10**6, r"xxx\.\.\. is not a suite"),
     ],
 )
 def test_a_suite_that_cannot_be_is_refused_with_advice(wrong, advice):

@@ -69,7 +69,7 @@ def test_arrays_that_do_not_fit_are_refused(file, arrays):
 def test_networks_larger_than_the_file_are_not_built(file):
     huge = configure("Point-1-Hazard", hidden=(16384, 16384)).plain()
     for about in (ABOUT | {"observation_size": 10**9}, ABOUT | {"config": huge}):
-        with pytest.raises(NoRun, match=r"need more than .* parameters, and it holds"):
+        with pytest.raises(NoRun, match=r"need more than .* parameters, but it holds"):
             read_policy(file(about))
 
 

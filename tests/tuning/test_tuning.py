@@ -39,7 +39,7 @@ def test_a_setting_has_a_range_or_values(text, axis):
     [
         ([], "Nothing to search"),
         (["delta"], "nothing to search"),
-        (["delta=3"], "two values at least"),
+        (["delta=3"], "at least two values"),
         (["delta=2..1"], "the first number must be the smaller one"),
         (["delta=0..1:log"], "and positive"),
         (["delta=1..2", "delta=1..3"], "searched twice"),

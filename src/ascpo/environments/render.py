@@ -1,7 +1,7 @@
-"""Pictures of a scene: robot, goal, obstacles, and a red tint while a cost is being paid.
+"""Rendering of a scene: robot, goal, obstacles, and a red tint in states with a cost.
 
-Everything is drawn in the frame of the robot's start, in which the simulator runs; the camera is moved into it, so
-that pictures look as from a camera that stands still in the world.
+Everything is drawn in the frame of the robot's start, which the simulator uses. The camera is transformed into it, so
+that it stands still in the world.
 """
 
 import math
@@ -28,19 +28,19 @@ COLOURS = {
 PILLAR_COLOUR = (0.95, 0.6, 0.15, 1.0)
 ROBOT_COLOUR = (0.85, 0.25, 0.2, 1.0)
 TINT = np.array([1.0, 0.78, 0.78])
-"""Red light: what was blue or green is darker and stays so."""
+"""The tint of red light, which darkens blue and green."""
 
 
 @runtime_checkable
 class _Context(Protocol):
-    """What MuJoCo's three kinds of OpenGL contexts have in common."""
+    """The common interface of MuJoCo's three kinds of OpenGL contexts."""
 
     def make_current(self) -> None: ...
     def free(self) -> None: ...
 
 
 class RenderingUnavailable(RuntimeError):
-    """No OpenGL to draw with."""
+    """There is no OpenGL for rendering."""
 
 
 class Painter:
@@ -61,7 +61,7 @@ class Painter:
         self._image = np.empty((height, width, 3), np.uint8)
 
     def paint(self, data: mujoco.MjData, layout: Layout, *, violated: bool) -> np.ndarray:
-        """The picture of one simulation, as an array of height by width by RGB."""
+        """The image of one simulation, as an array of height by width by RGB."""
         self._context.make_current()
         for field in ("qpos", "qvel", "mocap_pos", "mocap_quat"):
             getattr(self._data, field)[:] = getattr(data, field)
@@ -94,7 +94,7 @@ class Painter:
             self._open = False
 
     def _add_regions(self, layout: Layout) -> None:
-        """Goal, hazards and ghosts: they are in no model, so they are drawn here."""
+        """Draw goal, hazards and ghosts, which are not in the model."""
         balls = self._task.suite.robot.spatial
         form = (mujoco.mjtGeom.mjGEOM_SPHERE if balls else mujoco.mjtGeom.mjGEOM_CYLINDER).value
         regions = [(layout.goal, goal.RADIUS, goal.HEIGHT - 0.01, GOAL_COLOUR)]
@@ -111,14 +111,14 @@ class Painter:
 
 
 def _from_start(layout: Layout, place: np.ndarray) -> np.ndarray:
-    """A place of the world, in the frame of the robot's start."""
+    """A position in the world, in the frame of the robot's start."""
     c, s = math.cos(float(layout.heading)), math.sin(float(layout.heading))
     x, y = np.asarray(place, float)[:2] - np.asarray(layout.robot, float)
     return np.array([c * x + s * y, -s * x + c * y, float(place[2])])
 
 
 def _camera(layout: Layout, *, spatial: bool) -> mujoco.MjvCamera:
-    """A camera that sees the whole arena, and what is placed in the air above it."""
+    """A camera that sees the whole arena and the objects above it."""
     camera = mujoco.MjvCamera()
     camera.lookat[:] = _from_start(layout, np.array([0.0, 0.0, 0.3]))
     camera.distance, camera.elevation = (4.2 if spatial else 3.6) * ARENA, -55.0
@@ -172,7 +172,7 @@ def _open_context(width: int, height: int) -> _Context:
         else:
             return context
     raise RenderingUnavailable(
-        f"No OpenGL was found to draw with ({'; '.join(failures)}). On Debian and Ubuntu, "
-        f"'apt install libegl1 libgl1-mesa-dri' or 'apt install libosmesa6' brings one that needs no screen; "
+        f"There is no OpenGL for rendering ({'; '.join(failures)}). On Debian and Ubuntu, "
+        f"'apt install libegl1 libgl1-mesa-dri' or 'apt install libosmesa6' installs one that needs no screen; "
         f"set MUJOCO_GL to egl or osmesa to choose."
     )

@@ -35,7 +35,7 @@ PAPER_SUITES: tuple[str, ...] = (
 
 
 class UnknownSuite(ValueError):
-    """A name that is no suite, with the nearest ones that are."""
+    """A name that is not a suite, with the nearest ones that are."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _read(name: str) -> tuple[str, list[tuple[int, str]]]:
     robot, _, rest = text.partition("-")
     pairs = [re.fullmatch(r"(-?\d+)-(\w+?)s?", part) for part in rest.split("+")]
     if robot not in ROBOTS or not all(pair and pair[2] in KINDS for pair in pairs):
-        raise UnknownSuite(f"{shown(name)} is no suite. {_did_you_mean(text[:100])}")
+        raise UnknownSuite(f"{shown(name)} is not a suite. {_did_you_mean(text[:100])}")
     wanted = [(_count(pair[1]), pair[2]) for pair in pairs if pair]
     for count, title in wanted:
         if count < 1:

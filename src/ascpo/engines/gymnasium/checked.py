@@ -157,7 +157,7 @@ class CheckedEnv:
         if given.shape != space.shape or not np.can_cast(given.dtype, space.dtype or float, "same_kind"):
             what = f"{source} returns an observation of shape {given.shape} and type {given.dtype}"
             if given.dtype == object:
-                what = f"{source} returns {short(observation)} for an observation, which is no array of numbers"
+                what = f"{source} returns {short(observation)} for an observation, which is not an array of numbers"
             raise Faulty(f"{what}; the observation space says {space.shape} and {space.dtype}. Make them agree.")
         with np.errstate(over="ignore"):
             flat = given.astype(space.dtype).reshape(-1).astype(np.float32)

@@ -62,11 +62,11 @@ class Trial:
             found.append(NEGATIVE)
         first, again = self._seen
         if not np.array_equal(first[0], again[0]):
-            remedy = "Begin reset with super().reset(seed=seed), and draw from self.np_random alone."
+            remedy = "Begin reset with super().reset(seed=seed), and draw only from self.np_random."
             found.append(f"reset(seed=...) gives another observation each time, {so}. {remedy}")
         elif not all(map(np.array_equal, first, again)):
-            remedy = "Let reset put everything back, and draw from self.np_random alone."
-            found.append(f"The same actions after the same seed lead elsewhere, {so}. {remedy}")
+            remedy = "Reset the whole state in reset, and draw only from self.np_random."
+            found.append(f"The same actions after the same seed give other observations, {so}. {remedy}")
         return found
 
     def _reset(self, seen: list[np.ndarray], seed: int) -> bool:

@@ -219,7 +219,7 @@ def test_a_page_names_the_engines_of_its_runs(store):
         (["run", "q1", "--suites", "Point-9"], "Did you mean Point"),
         (["run", "q1", "--set", "horizn=5"], "Did you mean horizon"),
         (["run", "q1", "--algos", "trpo", "--set", "ascpo.mode=paper", "--seeds", "-1"], "seeds=-1 must"),
-        (["run", "all", "--algos", "ppo"], "No experiment has these suites and algorithms"),
+        (["run", "all", "--algos", "ppo"], "q1 has no algorithm 'ppo'. Did you mean pcpo"),
         (["show", "q1", "--scale", "0"], "scale=0.0 must be a number above 0"),
     ],
 )

@@ -206,7 +206,8 @@ def _run(wanted: Run) -> None:
     console.print(f"{trained} trained, {present} finished before, {len(errors)} failed.")
     for error in errors:
         console.print(f"  {error}", markup=False)
-    shown = "all" if len(wanted.request.names) > 1 else wanted.request.names[0]
+    first, *others = wanted.request.names
+    shown = "all" if others else first
     console.print(f"To see the results: {_command('show', shown, wanted.request.store)}", markup=False)
     if errors:
         sys.exit(1)

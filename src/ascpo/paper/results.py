@@ -217,8 +217,10 @@ def _resources(run: RunDirectory) -> dict[str, float]:
 
 def _exported(store: PaperStore, experiment: Experiment, key: RunKey) -> dict[str, float]:
     costs = store.exported.episodes.get(key, {}).get("")
-    played = isinstance(experiment.evaluation, HeldOutEpisodes) and costs is not None
-    return store.exported.numbers(key) | ({"cost": float(costs.mean())} if played else {})
+    numbers = store.exported.numbers(key)
+    if isinstance(experiment.evaluation, HeldOutEpisodes) and costs is not None:
+        numbers |= {"cost": float(costs.mean())}
+    return numbers
 
 
 def _by_start(costs: Mapping[int, np.ndarray] | None) -> dict[str, np.ndarray]:

@@ -116,10 +116,11 @@ def run_sweep(
                 return queue.outcomes
             ended = tasks.poll()
             for batch, error, seconds in ended:
-                if error and len(batch) > 1:
+                first, *others = batch
+                if error and others:
                     progress.split(batch, error)
                     queue.split(batch)
-                elif not error and needs_gpu(batch[0]) and any(job.evaluation for job in batch):
+                elif not error and needs_gpu(first) and any(job.evaluation for job in batch):
                     progress.train(batch)
                     queue.evaluate(batch)
                 else:

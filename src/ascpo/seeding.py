@@ -41,9 +41,9 @@ class Purpose(IntEnum):
 
     TRAINING = 1
     SCENE_REPLAY = 2
-    """Which episodes of a training play one of its scenes again. No scene is drawn with these seeds."""
+    """The choice of the episodes of a training that replay a scene. No scene is drawn with these seeds."""
     VALIDATION = 3
-    """Choosing the policy that a training hands out."""
+    """The selection of the policy that a training hands out."""
     EVALUATION = 4
     CERTIFICATE = 5
     FIXED_STARTS = 6

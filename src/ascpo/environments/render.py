@@ -79,7 +79,7 @@ class Painter:
         return image.copy()
 
     def close(self) -> None:
-        """Free what OpenGL holds. In this order: a context's objects can only be freed while it is current."""
+        """Free OpenGL's resources. The order matters: a context's objects can only be freed while it is current."""
         if self._open:
             self._context.make_current()
             self._pixels.free()
@@ -87,7 +87,7 @@ class Painter:
             self._open = False
 
     def __del__(self) -> None:
-        # At the end of the program the libraries that free it may be gone, and the system frees it anyway.
+        # At exit the libraries that free them may be gone, and the system frees them anyway.
         try:
             self.close()
         except Exception:
@@ -135,7 +135,7 @@ def coloured(task: Task) -> mujoco.MjSpec:
 
 
 def _decorated(task: Task, width: int, height: int) -> mujoco.MjModel:
-    """The suite's model with colours, a chequered floor and a light, and nothing else changed."""
+    """The suite's model with colours, a chequered floor and a light, and no other change."""
     spec = coloured(task)
     spec.visual.global_.offwidth, spec.visual.global_.offheight = width, height
     spec.visual.headlight.ambient, spec.visual.headlight.diffuse = [0.35] * 3, [0.3] * 3
@@ -152,13 +152,13 @@ def _decorated(task: Task, width: int, height: int) -> mujoco.MjModel:
     ground.material, ground.rgba, ground.size = floor.name, [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.1]
     light = spec.worldbody.add_light(pos=[0, 0, 4], dir=[0.2, 0.3, -1], type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL)
     light.diffuse, light.specular = [0.45] * 3, [0.1] * 3
-    # In the air a shadow tells the height; on the ground it only speckles the floor.
+    # Shadows show the height of objects in the air. On the ground they are only noise.
     light.castshadow = task.suite.robot.spatial
     return spec.compile()
 
 
 def _open_context(width: int, height: int) -> _Context:
-    """An OpenGL context: of the kind MUJOCO_GL asks for, else of the first kind that works here."""
+    """An OpenGL context: of the kind in MUJOCO_GL, or of the first kind that works."""
     asked = os.environ.get("MUJOCO_GL", "").lower()
     headless = sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
     kinds = [asked] if asked in ("egl", "osmesa", "glfw") else ["egl", "osmesa"] if headless else ["glfw", "egl"]
@@ -167,7 +167,7 @@ def _open_context(width: int, height: int) -> _Context:
         try:
             context = __import__(f"mujoco.{kind}", fromlist=["GLContext"]).GLContext(width, height)
             context.make_current()
-        except Exception as error:  # each backend fails in a way of its own
+        except Exception as error:  # Each backend raises its own exceptions.
             failures.append(f"{kind}: {error}")
         else:
             return context

@@ -47,11 +47,11 @@ class GuardEnv(OfTask, gymnasium.Env[np.ndarray, np.ndarray]):
         self._painter: Painter | None = None
         self._started, self._over, self._violated = False, True, False
         self._already_next = False
-        """The engine has begun the next episode by itself, at the end of the last."""
+        """Whether the engine has already started the next episode at the end of the last one."""
 
     @cached_property
     def _envs(self) -> NativeEnvironments:
-        """Made when it is first needed: JAX must not start before processes of this environment are forked."""
+        """Created on first use, because JAX must not start before processes of this environment are forked."""
         refuse_forked()
         return NativeEnvironments(self.task, num_envs=1, num_threads=1)
 
@@ -94,10 +94,10 @@ class GuardEnv(OfTask, gymnasium.Env[np.ndarray, np.ndarray]):
     def render(self) -> np.ndarray | None:
         """An image from above, tinted red in states with a cost."""
         if self.render_mode is None:
-            gymnasium.logger.warn("There is no picture: make the environment with render_mode='rgb_array'.")
+            gymnasium.logger.warn("This environment does not render: make it with render_mode='rgb_array'.")
             return None
         if self._painter is None:
-            # Not before: other libraries crash if they are imported after OpenGL has started.
+            # Imported late, because other libraries crash if they are imported after OpenGL has started.
             self._painter = Painter(self.task, *self._size)
         return self._painter.paint(self._envs.data(0), self.layout, violated=self._violated)
 

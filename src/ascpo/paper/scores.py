@@ -38,7 +38,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Grid:
-    """The measures of all algorithms, of which the first is the reference. NaN where there is no run."""
+    """The measures of all algorithms, of which the first is the reference. NaN without a run."""
 
     algorithms: tuple[str, ...]
     figures: np.ndarray
@@ -85,7 +85,7 @@ def score_printed(suites: Iterable[str], algorithms: Iterable[str]) -> list[Scor
 
 
 def usable(samples: Samples) -> list[str]:
-    """Suites on which TRPO has runs, and whose printed table is no copy."""
+    """Suites on which TRPO has runs, and whose printed table is not a copy."""
     return [suite for suite, name in samples if name == "trpo" and suite not in COPIES]
 
 

@@ -21,9 +21,9 @@ class Step:
     """A step of all environments, as read-only NumPy arrays."""
 
     observation: Float[np.ndarray, "env obs"]
-    """To act on next: of the new episode where one has just ended."""
+    """The observation to act on next, which is that of a new episode if one has just ended."""
     outcome: Outcome
-    """Its observation is of the episode that was stepped."""
+    """The outcome in the episode of the step, with its observation."""
     divergences: list[Divergence]
 
 

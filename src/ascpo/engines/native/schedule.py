@@ -149,11 +149,11 @@ class ListSchedule:
     def begin_next(self, which: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n pillars 3"]:
         """The next episode begins in these environments, in rising order. Returns where its pillars stand."""
         if self._playlist is None:
-            # The first episodes begin everywhere at once.
+            # The first episodes start in all environments at once.
             self._playlist = Playlist(len(self.seeds))
         else:
             self._playlist.end(which)
-        # Places beyond the end of the list are counted from its beginning again.
+        # Positions beyond the end of the list continue at its start.
         places, reserved = self._playlist.current[which] % len(self._ids), self._playlist.reserved % len(self._ids)
         self.seeds[which], self.episodes[which] = self._ids[places].T
         self.upcoming = self._rows[reserved, None]

@@ -170,9 +170,9 @@ def test_a_bad_action_is_refused_before_anything_moves(form, action, sentence):
         ("Point-1-Hazard", {"robot": [0, 0, 0], "goal": [0.3, 0], "obstacles": [[1, 0]]}, "over at its start"),
         ("Point-1-Hazard", {"robot": "here", "goal": [1, 1], "obstacles": [[1, 0]]}, "must be"),
         ("Point-1-Pillar", {"robot": [0, 0, 0], "goal": [1, 1], "obstacles": [[0.2, 0]]}, "overlaps the robot"),
-        ("Point-2-Pillar", {"robot": [0, 0, 0], "goal": [1, 1], "obstacles": [[1, 0], [1.1, 0]]}, "in each other"),
+        ("Point-2-Pillar", {"robot": [0, 0, 0], "goal": [1, 1], "obstacles": [[1, 0], [1.1, 0]]}, "overlap"),
         ("Drone-1-3DHazard", {"robot": [0, 0, 0], "goal": [1, 1], "obstacles": [[1, 0, 1]]}, r"\[x, y, z\]"),
-        ("Drone-1-3DHazard", {"robot": [0, 0, 0], "goal": [1, 1, 1], "obstacles": [[1, 0, -1]]}, "under the floor"),
+        ("Drone-1-3DHazard", {"robot": [0, 0, 0], "goal": [1, 1, 1], "obstacles": [[1, 0, -1]]}, "below the floor"),
         ("Arm3-1-Hazard", {"robot": [1, 0, 0], "goal": [1, 1, 1], "obstacles": [[1, 0, 1]]}, "bolted"),
     ],
 )

@@ -40,13 +40,13 @@ def test_a_header_with_odd_values_is_answered_with_a_sentence_that_names_the_fil
     for odd in ODD:
         if (name, odd) == ("epochs", 10**12):
             continue
-        with pytest.raises(NoRun, match=r"policy\.safetensors is (no policy of this program|damaged, or this program)"):
+        with pytest.raises(NoRun, match=r"policy\.safetensors is (not a policy of|damaged, or) this program"):
             read_policy(file(ABOUT | {name: odd}))
 
 
 def test_a_header_that_is_no_dictionary_or_nested_without_end_is_answered_with_a_sentence(file):
     for text in ("3", "[]", "{", "[" * 100_000 + "]" * 100_000, "{}"):
-        with pytest.raises(NoRun, match=r"policy\.safetensors is (no policy of this program|damaged, or this program)"):
+        with pytest.raises(NoRun, match=r"policy\.safetensors is (not a policy of|damaged, or) this program"):
             read_policy(file(text))
 
 

@@ -38,7 +38,7 @@ def test_a_setting_has_a_range_or_values(text, axis):
     ("typed", "answer"),
     [
         ([], "Nothing to search"),
-        (["delta"], "nothing to search"),
+        (["delta"], "has no values to search"),
         (["delta=3"], "at least two values"),
         (["delta=2..1"], "the first number must be the smaller one"),
         (["delta=0..1:log"], "and positive"),

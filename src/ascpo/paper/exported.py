@@ -79,12 +79,12 @@ def read_exported(folder: Path) -> Exported:
     return Exported(
         {
             _key(row, folder): row | {"total_steps": row.get("total_steps", ""), "last": row.get("last", "1")}
-            for row in _rows(folder / RUNS)
+            for row in _rows_with_steps(folder / RUNS)
         },
-        _by_run(_rows(folder / CURVES) if (folder / CURVES).exists() else (), folder),
+        _by_run(_rows_with_steps(folder / CURVES), folder),
         {
             key: {row["start"]: np.array(row["costs"].split(), float) for row in rows}
-            for key, rows in _by_run(_episodes(folder / EPISODES), folder).items()
+            for key, rows in _by_run(_rows(folder / EPISODES), folder).items()
         },
     )
 
@@ -104,16 +104,17 @@ def check_exported(found: Exported, folder: Path, *, steps: int, last: int | Non
         )
 
 
-def _episodes(file: Path) -> list[Row]:
+def _rows(file: Path) -> list[Row]:
+    """The rows of a table; none if the file does not exist."""
     if not file.exists():
         return []
     with file.open(newline="", encoding="utf-8") as opened:
         return list(csv.DictReader(opened))
 
 
-def _rows(file: Path) -> list[Row]:
-    with file.open(newline="", encoding="utf-8") as opened:
-        rows = list(csv.DictReader(opened))
+def _rows_with_steps(file: Path) -> list[Row]:
+    """The rows of `runs.csv` or `curves.csv`. Tables without the needed columns are refused."""
+    rows = _rows(file)
     if rows and (missing := [name for name in _NEEDED if rows[0].get(name) is None]):
         raise BadSetting(f"{file} has no column {missing[0]!r}, so it is not a table of runs.")
     return rows

@@ -50,7 +50,7 @@ def main(words: list[str]) -> None:
 
 
 def _list() -> None:
-    from ascpo.evaluation.statement import rounded_down
+    from ascpo.evaluation.bound import rounded_down
 
     console = Console(highlight=False, markup=False)
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))

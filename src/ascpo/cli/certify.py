@@ -23,6 +23,9 @@ class Certify:
     for, because each look spends a share of the error that is fixed beforehand. With several runs, the statements about
     all of them hold at once, too, and every pair is compared on the same scenes. The exit status is 1 if a policy is
     not certified.
+
+    The certificate is RUN/certificate.json. Next: anyone can repeat it with `ascpo certify --check`, and `ascpo export`
+    puts it into the file of the policy.
     """
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]

@@ -17,7 +17,12 @@ from ascpo.runs.places import is_foreign, run_place
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Evaluate a run's policy on fresh episodes. The run's directory keeps figures, episodes and the worst of them."""
+    """Evaluate a run's policy on fresh episodes, which its training has not seen.
+
+    The command prints the figures. The run's directory keeps them, with a table of all episodes and records of the
+    worst. Next: `ascpo replay RUN` and `ascpo video RUN` show these, and `ascpo certify RUN` makes a guarantee of such
+    a count.
+    """
 
     run: Annotated[Path, tyro.conf.Positional]
     """The run's directory. Or, with --env, a policy from elsewhere: sb3:FILE.zip, onnx:FILE.onnx or

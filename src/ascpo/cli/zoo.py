@@ -23,12 +23,18 @@ FIGURES = {
 
 @dataclass(frozen=True)
 class List:
-    """List the trained policies that come with the package, with figures over fresh episodes."""
+    """List the trained policies that come with the package, with figures over fresh episodes.
+
+    Next: `ascpo zoo show NAME` describes one, and `ascpo replay zoo:NAME` shows its worst episodes.
+    """
 
 
 @dataclass(frozen=True)
 class Show:
-    """Describe a policy: what it was trained for, how it does, and what its certificate says."""
+    """Describe a policy: what it was trained for, how it does, and what its certificate says.
+
+    The last lines are commands to go on with: every command that takes a run takes zoo:NAME too.
+    """
 
     name: Annotated[str, tyro.conf.Positional]
     """A suite, for the policy of ASCPO, or a suite and an algorithm: Point-1-Hazard, Point-1-Hazard/ascpo."""

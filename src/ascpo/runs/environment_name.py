@@ -41,11 +41,10 @@ def name_of(env: Environment) -> str:
 
 
 def _of_safety_gymnasium(env: str) -> str:
-    """Its plain environments return six values. Those that end in Gymnasium return five, with the cost in `info`."""
-    name, _, version = env.rpartition("-")
+    """Its package pins versions that this one cannot have, so it has to run in another Python."""
     return (
-        f"{env} is an environment of Safety-Gymnasium, whose steps return six values. With the package "
-        f"safety-gymnasium installed, name the one that returns five: safety_gymnasium:{name}Gymnasium-{version}"
+        f"{env} is an environment of Safety-Gymnasium, whose package does not import beside this one. Run it in a "
+        f"process of another Python: docs/how-to/other-environments.md shows how, with examples/other_python.py."
     )
 
 

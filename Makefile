@@ -30,9 +30,9 @@ $(READY): pyproject.toml
 test-long: $(READY)
 	ASCPO_SLOW=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-# What needs Ray, submitit and Optuna: real clusters on this machine, which lose workers, nodes and drivers. Two minutes.
+# Sweeps and searches alone, with Ray, submitit and Optuna. A Ray cluster and a job that lose workers are part of
+# `make test`; here a Ray cluster loses its driver, and others share no file system. Two minutes.
 test-clusters: $(READY)
-	$(PIP) '.[ray,slurm,tune]'
 	ASCPO_SLOW=1 $(BIN)/python -m pytest tests/sweep tests/tuning
 
 # The built wheel, not the checkout, in an environment of its own: package data, a training, its policy.

@@ -11,7 +11,7 @@ import dataclasses
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import (
     Annotated,
     Any,
@@ -99,6 +99,16 @@ class Declared:
     """Whether it may be None."""
     default: object = None
 
+    @cached_property
+    def origin(self) -> object:
+        """Of the hint: tuple, Literal, or None."""
+        return get_origin(self.hint)
+
+    @cached_property
+    def item(self) -> "Declared":
+        """What the items of a tuple are."""
+        return Declared(get_args(self.hint)[0], self.bounds)
+
 
 @cache
 def declared(kind: type) -> Mapping[str, Declared]:
@@ -118,11 +128,11 @@ def check_value(field: Declared, value: object, name: str) -> None:
     """Refuse a value that has the wrong type, or is not in its range."""
     if value is None and field.optional:
         return
-    if get_origin(field.hint) is tuple:
+    if field.origin is tuple:
         _check_items(field, value, name)
-    elif get_origin(field.hint) is Literal and isinstance(value, str) and not _may_be(value, field.hint):
+    elif field.origin is Literal and isinstance(value, str) and not _may_be(value, field):
         raise BadSetting(f"{name}={shown(value)} is not known. {nearest(value, map(str, get_args(field.hint)))}")
-    elif not _may_be(value, field.hint) or (_is_number(value) and not (field.bounds or Range()).holds(value)):
+    elif not _may_be(value, field) or (_is_number(value) and not (field.bounds or Range()).holds(value)):
         raise _refusal(field, value, name, _describe(field.hint, field.bounds))
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         check(value, name)
@@ -143,9 +153,8 @@ def _check_items(field: Declared, value: object, name: str) -> None:
         raise _refusal(field, value, name, wanted)
     if field.bounds and len(value) > field.bounds.items:
         raise BadSetting(f"{name} has {len(value)} entries. It may have at most {field.bounds.items}.")
-    item = Declared(get_args(field.hint)[0], field.bounds)
     for one in value:
-        check_value(item, one, name)
+        check_value(field.item, one, name)
 
 
 def _declared(hint: Hint) -> Declared:
@@ -166,9 +175,10 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _may_be(value: object, hint: Hint) -> bool:
+def _may_be(value: object, field: Declared) -> bool:
     """Whether the value has the type. Hints that cannot be checked, such as protocols, accept everything."""
-    if get_origin(hint) is Literal:
+    hint = field.hint
+    if field.origin is Literal:
         return any(value == known and type(value) is type(known) for known in get_args(hint))
     if not isinstance(hint, type) or getattr(hint, "_is_protocol", False):
         return True

@@ -1,6 +1,6 @@
 """The same files from a Ray cluster and from submitit as from this process, whatever is killed on the way."""
 
-import importlib.util
+import importlib
 import json
 import os
 import signal
@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import warnings
 from dataclasses import replace
 
 import pytest
@@ -31,9 +30,35 @@ SIX = BatchSizes(host=6)
 KEPT = ("config.json", "description.json", "metrics.csv", "metrics.csv.sha256", "policy.safetensors")
 
 
-def needs(package):
-    missing = importlib.util.find_spec(package) is None
-    return pytest.mark.skipif(missing, reason=f"{package} is not installed")
+UNHURRIED = {
+    "RAY_agent_register_timeout_ms": "180000",
+    "RAY_raylet_start_wait_time_s": "180",
+    "RAY_gcs_server_port_wait_time_s": "180",
+    "RAY_worker_register_timeout_seconds": "180",
+    # A killed node refuses connections: it is lost after five of them. A slow node has ten seconds to answer each.
+    "RAY_health_check_initial_delay_ms": "0",
+    "RAY_health_check_period_ms": "500",
+}
+"""Patience of Ray's processes, which start slowly on a busy machine."""
+LEAN = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_enable_metrics_collection": "0",
+    # Workers start when there is work for them.
+    "RAY_enable_worker_prestart": "0",
+    "RAY_prestart_worker_first_driver": "0",
+}
+"""Processes and messages of Ray that no test needs."""
+
+
+@pytest.fixture(scope="module")
+def ray_installed():
+    try:
+        importlib.import_module("ray")
+    except (ImportError, OSError) as error:  # There is no wheel for this machine, or it needs other libraries.
+        pytest.skip(f"Ray cannot be loaded: {error}")
+
+
+needs_ray = pytest.mark.usefixtures("ray_installed")
 
 
 def jobs_in(path, seeds=6):
@@ -107,44 +132,47 @@ def marked(monkeypatch, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def cluster(ray_installed):
     """A Ray cluster of three nodes. The first trains nothing, the others have a core, and one claims to have a GPU."""
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="ray-") as folder:
         patch.setenv("ASCPO_TEST_MARK", mark := f"ray-{os.getpid()}")
         # Others on this machine neither find this cluster nor lend it theirs. Paths of sockets must be short.
         patch.setenv("RAY_TMPDIR", folder)
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        cluster, nodes = started(attempts=2)
+        for name, value in (UNHURRIED | LEAN).items():
+            patch.setenv(name, value)
+        cluster, nodes = started()
         yield cluster, nodes, mark
         cluster.shutdown()
 
 
-def started(attempts):
-    """Start Ray. A node ends if its agents, two Python processes, need longer than 15 seconds to start."""
+def started():
     from ray.cluster_utils import Cluster
 
-    lean = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
+    lean = {
+        "include_dashboard": False,
+        "include_log_monitor": False,
+        "no_monitor": True,
+        "object_store_memory": 80_000_000,
+    }
     cluster = Cluster()
     # The workers of a cluster that a shell has started in the background ignore interruptions.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         cluster.add_node(num_cpus=0, **lean, **fixed_ports())
         nodes = [cluster.add_node(wait=False, num_cpus=1, num_gpus=gpus, **lean, **fixed_ports()) for gpus in (0, 1)]
-        cluster.wait_for_nodes()
+        cluster.wait_for_nodes(timeout=180)
         return cluster, nodes
-    except Exception as error:  # Ray has no narrower kind for it.
+    except BaseException:
         cluster.shutdown()
-        if attempts == 1:
-            pytest.fail(f"Ray did not start, twice: {error}")
-        warnings.warn(f"Ray did not start and is tried once more: {error}", stacklevel=1)
-        return started(attempts - 1)
+        raise
     finally:
         signal.signal(signal.SIGINT, before)
 
 
 def fixed_ports():
-    """A node whose ports are known does not wait until its agents have chosen some."""
-    return {name: free_port() for name in ("runtime_env_agent_port", "metrics_agent_port", "metrics_export_port")}
+    """A node waits fifteen seconds until its agents, two Python processes, have chosen the ports that are not given."""
+    agents = ("metrics_agent_port", "metrics_export_port", "dashboard_agent_listen_port", "runtime_env_agent_port")
+    return {name: free_port() for name in agents}
 
 
 def free_port():
@@ -153,7 +181,7 @@ def free_port():
         return found.getsockname()[1]
 
 
-@needs("ray")
+@needs_ray
 @pytest.mark.parametrize("kind", ["", "ray://"])
 def test_an_address_at_which_nothing_listens_is_refused_at_once(kind):
     from ascpo.sweep.executors.ray import connected
@@ -162,7 +190,7 @@ def test_an_address_at_which_nothing_listens_is_refused_at_once(kind):
         connected(f"{kind}localhost:{free_port()}")
 
 
-@needs("ray")
+@needs_ray
 def test_batches_of_a_gpu_take_turns_on_it_while_those_of_the_host_train_beside_them(cluster, tmp_path):
     from ascpo.sweep.executors.ray import OnRay
 
@@ -202,7 +230,7 @@ def overlap(one, other):
 
 
 @slow("a cluster that loses a node and a worker is tested always")
-@needs("ray")
+@needs_ray
 def test_a_ray_cluster_whose_driver_is_killed_stops_training_and_the_same_command_resumes(cluster, here, tmp_path):
     jobs, (ray, _, mark) = jobs_in(tmp_path)[:2], cluster
     SweepDirectory(tmp_path).write(jobs, Placement(on=ray.address), SIX)
@@ -226,7 +254,7 @@ def wait_until(happened, seconds=180.0):
         time.sleep(0.05)
 
 
-@needs("ray")
+@needs_ray
 def test_a_ray_cluster_that_loses_a_node_and_a_worker_trains_the_same_runs(cluster, here, tmp_path):
     from ascpo.sweep.executors.ray import OnRay
 
@@ -248,7 +276,7 @@ def test_a_ray_cluster_that_loses_a_node_and_a_worker_trains_the_same_runs(clust
 
 
 @slow("a cluster with a shared file system is tested always")
-@needs("ray")
+@needs_ray
 def test_ray_sends_the_runs_where_no_file_system_is_shared_also_after_a_stop(cluster, here, tmp_path):
     from ascpo.sweep.executors.ray import OnRay
 
@@ -268,8 +296,8 @@ def test_ray_sends_the_runs_where_no_file_system_is_shared_also_after_a_stop(clu
     assert files(jobs) == {one.name: here[one.name] for one in jobs}
 
 
-@needs("submitit")
 def test_submitit_with_a_killed_job_trains_the_same_runs(here, tmp_path, marked):
+    pytest.importorskip("submitit")
     from ascpo.sweep.executors.slurm import OnSlurm
 
     jobs = jobs_in(tmp_path)[:2]

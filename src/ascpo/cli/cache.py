@@ -20,12 +20,18 @@ _VERBS = {
 
 @dataclass(frozen=True)
 class Show:
-    """Say where compiled programs are kept, how many there are, and how large they are."""
+    """Say where compiled programs are kept, how many there are, and how large they are.
+
+    Next: `ascpo cache pack FILE` takes them to another machine, and `ascpo cache clear` frees the disk.
+    """
 
 
 @dataclass(frozen=True)
 class Pack:
-    """Write all compiled programs into one file."""
+    """Write all compiled programs into one file.
+
+    Next: `ascpo cache unpack FILE` on a machine with the same processor and the same JAX.
+    """
 
     file: Annotated[Path, tyro.conf.Positional]
     """The file to write, for example programs.tar."""
@@ -33,7 +39,10 @@ class Pack:
 
 @dataclass(frozen=True)
 class Unpack:
-    """Read programs that `ascpo cache pack` wrote on a machine with the same processor and the same JAX."""
+    """Read programs that `ascpo cache pack` wrote on a machine with the same processor and the same JAX.
+
+    Nothing else needs to be done: trainings find them.
+    """
 
     file: Annotated[Path, tyro.conf.Positional]
     """The file to read."""
@@ -41,7 +50,10 @@ class Unpack:
 
 @dataclass(frozen=True)
 class Clear:
-    """Delete all compiled programs."""
+    """Delete all compiled programs.
+
+    The next training compiles what it needs again, which takes a minute or less.
+    """
 
 
 def main(words: list[str]) -> None:

@@ -10,14 +10,14 @@ from ascpo.cli.certify import Certify
 from ascpo.cli.parsing import typed
 from ascpo.cli.printable import printable
 from ascpo.cli.show import counting, plain_table
+from ascpo.evaluation.bound import rounded_down
 from ascpo.evaluation.certificate import Certificate
 from ascpo.evaluation.certify import Checked, Comparison, certify, check
 from ascpo.evaluation.foreign import certify_foreign, where_of
 from ascpo.evaluation.looks import FILE
-from ascpo.evaluation.statement import EARLIER_FORMAT, meaning, rounded_down
+from ascpo.evaluation.statement import EARLIER_FORMAT, meaning
 from ascpo.runs.compilation import set_up_compilation
 from ascpo.runs.places import is_foreign
-from ascpo.runs.serialization import BadSetting
 from ascpo.runs.trust import flag_for
 
 
@@ -60,8 +60,6 @@ def _check_all(asked: Certify) -> None:
 
 def _certify_foreign(asked: Certify, words: list[str]) -> None:
     """Certify policies that were not trained with this package."""
-    if asked.check:
-        raise BadSetting("--check is for certificates of runs. To repeat this one, type the same command again.")
     actions = asked.request.actions if typed("--actions", words) else None
     where = where_of(asked.runs[0], **vars(asked.own_code), actions=actions, threads=asked.threads)
     with counting("episodes", asked.request.episodes * len(asked.runs)) as report:

@@ -44,7 +44,8 @@ class Trouble(RuntimeError):
 class Doctor:
     """Look at this machine: versions, cores, accelerator, pictures, cache, disk, and a training of some seconds.
 
-    The exit status is 1 if something needs care.
+    Each line says what works, or what is wrong and what to do about it. The exit status is 1 if something needs care.
+    Next: `ascpo train --env Point-1-Hazard`.
     """
 
     train: bool = True

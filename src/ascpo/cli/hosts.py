@@ -22,7 +22,10 @@ from ascpo.sweep.overrides import nested, read_overrides
 
 @dataclass(frozen=True)
 class Hosts:
-    """Train one policy on several machines. The same command continues a training that was stopped."""
+    """Train one policy on several machines. The same command continues a training that was stopped.
+
+    The run's directory in --out is like that of `ascpo train`, without an evaluation. Next: `ascpo evaluate RUN`.
+    """
 
     hosts: Annotated[int, Range(at_least=2, at_most=10_000)] = 2
     """The number of machines."""

@@ -28,7 +28,10 @@ _UNVERIFIED = "unverified: written by an earlier version, without checksums."
 
 @dataclass(frozen=True)
 class List:
-    """List the algorithms, the suites, or the runs in a directory."""
+    """List the algorithms, the suites, or the runs in a directory.
+
+    Next: `ascpo train --env SUITE --algo ALGORITHM` for what you have chosen, and `ascpo report RUN` for a run.
+    """
 
     what: Annotated[str, tyro.conf.Positional] = "algorithms"
     """What to list: algorithms, suites or runs."""

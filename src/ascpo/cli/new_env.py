@@ -16,7 +16,11 @@ from ascpo.runs.serialization import BadSetting
 
 @dataclass(frozen=True)
 class NewEnv:
-    """Write NAME.py, a commented template of an environment, and test_NAME.py."""
+    """Write NAME.py, a commented template of an environment, and test_NAME.py.
+
+    Next: put your robot and its limits in place of the example, then `ascpo check NAME:make` and `ascpo train --env
+    NAME:make`.
+    """
 
     name: Annotated[str, tyro.conf.Positional]
     """The name of the module: letters, digits and underscores."""

@@ -46,7 +46,10 @@ _Store = Annotated[PaperStore, tyro.conf.arg(name="")]
 
 @dataclass(frozen=True)
 class List:
-    """List the paper's tables and figures, the runs that they need, and the runs that are finished."""
+    """List the paper's tables and figures, the runs that they need, and the runs that are finished.
+
+    Next: `ascpo paper run NAME` trains what is missing of one.
+    """
 
     store: _Store = field(default_factory=PaperStore)
     gpus: Annotated[tuple[int, ...], Range(at_least=1, at_most=4096)] = ()
@@ -55,7 +58,10 @@ class List:
 
 @dataclass(frozen=True)
 class Run:
-    """Train the runs of a table or figure. Finished runs are kept, stopped runs resume."""
+    """Train the runs of a table or figure. Finished runs are kept, stopped runs resume.
+
+    The runs are directories in --out. Next: `ascpo paper show NAME`.
+    """
 
     request: Annotated[Request, tyro.conf.arg(name="")]
     jobs: Annotated[int, Range(at_least=1, at_most=1024)] = 1
@@ -86,7 +92,8 @@ class Run:
 class Show:
     """Show a table or figure from the finished runs, and which of the paper's claims they reproduce.
 
-    Runs with the published, the released and our settings stand side by side.
+    Runs with the published, the released and our settings stand side by side, with the figures that the paper prints.
+    Next: --csv writes the tables into a file, and --export a small copy of the runs for others to read.
     """
 
     name: Annotated[str, tyro.conf.Positional]
@@ -110,7 +117,8 @@ _Place = Annotated[Place, tyro.conf.arg(name="")]
 class Pack:
     """Pack all runs into few files, to go on with them on another machine.
 
-    Unfinished runs keep their last checkpoint, finished ones none.
+    Unfinished runs keep their last checkpoint, finished ones none. Next: `ascpo paper unpack FILE-1.tar FILE-2.tar`
+    there.
     """
 
     file: Annotated[Path, tyro.conf.Positional]
@@ -122,7 +130,10 @@ class Pack:
 
 @dataclass(frozen=True)
 class Unpack:
-    """Unpack runs. A run that is there already is replaced only by one that has come further."""
+    """Unpack runs. A run that is there already is replaced only by one that has come further.
+
+    Next: `ascpo paper run NAME` continues them.
+    """
 
     files: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Files that `ascpo paper pack` wrote."""

@@ -1,8 +1,10 @@
 """Parse the arguments of a command, and check their values."""
 
+import inspect
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin
 
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
@@ -17,9 +19,15 @@ def parsed(kind: type[T], words: list[str], prog: str, default: T | None = None)
     """Parse the options of a command. A value outside its range is refused with a sentence."""
     known = tyro.MISSING_NONPROP if default is None else default
     with _RULES:
-        asked = tyro.cli(kind, args=words, prog=prog, default=known)
+        asked = tyro.cli(kind, args=words, prog=prog, default=known, description=_description(kind))
     check(asked)
     return asked
+
+
+def _description(kind: type) -> str:
+    """The docstring of a command, a line for each paragraph. That of a generic class is its class's."""
+    text = inspect.getdoc(get_origin(kind) or kind) or ""
+    return re.sub(r"(?<!\n)\n(?!\n)", " ", text)
 
 
 def typed(flag: str, words: Sequence[str]) -> bool:

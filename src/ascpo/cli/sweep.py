@@ -39,8 +39,9 @@ _STOP_TIME = 300.0
 class Sweep:
     """Train every combination of environments, algorithms, presets, settings and seeds.
 
-    `ascpo sweep status DIRECTORY` shows how far a sweep is, `ascpo sweep stop DIRECTORY` stops it, and
-    `ascpo sweep resume DIRECTORY` continues it.
+    The plan comes first, with the time that it takes; --dry stops there. Each run gets a directory in --out. `ascpo
+    sweep status DIRECTORY` shows how far a sweep is, `ascpo sweep stop DIRECTORY` stops it, and `ascpo sweep resume
+    DIRECTORY` continues it. Next: `ascpo report DIRECTORY` compares the runs.
     """
 
     file: Annotated[Path | None, tyro.conf.Positional] = None
@@ -86,8 +87,27 @@ class Directory:
 
 
 @dataclass(frozen=True)
+class Status(Directory):
+    """Show how many runs of a sweep are done, running, failed and waiting, and how long the rest takes.
+
+    Next: `ascpo sweep stop DIRECTORY`, `ascpo sweep resume DIRECTORY`, or `ascpo report DIRECTORY` for what is done.
+    """
+
+
+@dataclass(frozen=True)
+class Stop(Directory):
+    """Stop a sweep, once what is running has been saved.
+
+    Next: `ascpo sweep resume DIRECTORY` continues it.
+    """
+
+
+@dataclass(frozen=True)
 class Resume(Directory):
-    """Train the runs that are missing in a sweep. Runs that failed are tried again."""
+    """Train the runs that are missing in a sweep. Runs that failed are tried again.
+
+    Next: `ascpo report DIRECTORY` compares the runs.
+    """
 
     trust_env: bool = False
     """Import and run the code that the sweep's files name as an environment."""
@@ -100,9 +120,9 @@ class Resume(Directory):
 def main(typed: list[str]) -> None:
     match typed:
         case ["status", *rest]:
-            _status(parsed(Directory, rest, "ascpo sweep status").out)
+            _status(parsed(Status, rest, "ascpo sweep status").out)
         case ["stop", *rest]:
-            _stop(parsed(Directory, rest, "ascpo sweep stop").out)
+            _stop(parsed(Stop, rest, "ascpo sweep stop").out)
         case ["resume", *rest]:
             _resume(parsed(Resume, rest, "ascpo sweep resume"))
         case _:

@@ -53,7 +53,13 @@ _STEPS = tyro.constructors.PrimitiveConstructorSpec[float](
 
 @dataclass(frozen=True)
 class Train(Generic[M]):
-    """Train a policy. The settings below are those of the algorithm that --algo names."""
+    """Train a policy that earns a high return and keeps its cost limits.
+
+    The run's directory holds the policy, the log of every epoch, checkpoints, and at the end an evaluation on fresh
+    episodes and a report. Next: `ascpo certify RUN` bounds the probability of a violation, and `ascpo replay RUN` shows
+    the worst episodes. `ascpo train --resume RUN` continues a run that was stopped. The settings below are those of the
+    algorithm that --algo names.
+    """
 
     method: Annotated[M, tyro.conf.arg(name="")]
     env: str = "Point-8-Hazard"

@@ -29,7 +29,9 @@ from ascpo.tuning.study import Search, Setup
 class Tune:
     """Search for settings with the largest return among those that keep the limits.
 
-    The same command continues a search that was stopped. The first trial has the default settings.
+    The same command continues a search that was stopped. The first trial has the default settings. The file tuning.md
+    in --out has all trials, and the last lines that are printed name the best. Next: the `ascpo sweep` that is printed
+    there trains with them and with seeds that chose nothing.
     """
 
     search: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="NAME=RANGE")] = ()

@@ -17,7 +17,11 @@ from ascpo.runs.serialization import BadSetting
 
 @dataclass(frozen=True)
 class Video:
-    """Write a video of one of the worst episodes of a run's last evaluation."""
+    """Write a video of one of the worst episodes of a run's last evaluation.
+
+    The file is an mp4 in the run's directory, with the step and the cost written into each frame. Next: `--episode 1`
+    takes the second worst, and `ascpo replay RUN` shows them all in a browser.
+    """
 
     run: Annotated[Path, tyro.conf.Positional]
     """The directory of the run."""

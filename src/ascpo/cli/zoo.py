@@ -23,12 +23,18 @@ FIGURES = {
 
 @dataclass(frozen=True)
 class List:
-    """List the trained policies that come with the package, with figures over fresh episodes."""
+    """List the trained policies that come with the package, with figures over fresh episodes.
+
+    Next: `ascpo zoo show NAME` describes one, and `ascpo replay zoo:NAME` shows its worst episodes.
+    """
 
 
 @dataclass(frozen=True)
 class Show:
-    """Describe a policy: what it was trained for, how it does, and what its certificate says."""
+    """Describe a policy: what it was trained for, how it does, and what its certificate says.
+
+    The last lines are commands to go on with: every command that takes a run takes zoo:NAME too.
+    """
 
     name: Annotated[str, tyro.conf.Positional]
     """A suite, for the policy of ASCPO, or a suite and an algorithm: Point-1-Hazard, Point-1-Hazard/ascpo."""
@@ -50,7 +56,7 @@ def main(words: list[str]) -> None:
 
 
 def _list() -> None:
-    from ascpo.evaluation.statement import rounded_down
+    from ascpo.evaluation.bound import rounded_down
 
     console = Console(highlight=False, markup=False)
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))

@@ -58,3 +58,8 @@ def spent_error(error: float, look: int) -> float:
     if look < 1:
         raise ValueError(f"look={look} must be at least 1: looks are counted from 1.")
     return error * 6.0 / (math.pi * look) ** 2
+
+
+def rounded_down(probability: float) -> str:
+    """Four digits that claim no more than the bound."""
+    return f"{math.floor(probability * 1e4) / 1e4:.4f}"

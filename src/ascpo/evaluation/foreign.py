@@ -17,11 +17,11 @@ import numpy as np
 
 from ascpo.choices import EvaluatedActions
 from ascpo.engines.contract import EpisodePlayer
-from ascpo.errors import InertSetting
 from ascpo.evaluation.binding import RunBinding, look_of
 from ascpo.evaluation.certificate import Certificate, certificate_of
 from ascpo.evaluation.certify import Comparison, Request, compare, world_of
 from ascpo.evaluation.evaluate import fresh_episodes, records_of
+from ascpo.evaluation.foreign_name import refuse_options
 from ascpo.evaluation.foreign_policy import (
     ForeignPolicy,
     PolicyLike,
@@ -84,15 +84,8 @@ def where_of(
     hosting: Hosting = PLAIN,
 ) -> Where:
     """The environments that the user names for a foreign policy. Its file does not name any."""
-    if env is None:
-        raise BadSetting(
-            f"{policy_name(policy)} does not say its environment. Name it: --env Point-8-Hazard (in Python: "
-            f'env="Point-8-Hazard", or the function that makes yours).'
-        )
-    if trust_env:
-        raise InertSetting("trust_env", trust_env, "no file names the environment of a foreign policy")
-    if actions not in (None, "mean"):
-        raise InertSetting("actions", actions, "foreign policies take the actions that they return")
+    refuse_options(policy_name(policy), env, trust_env=trust_env, actions=actions)
+    assert env is not None  # Refused above.
     return Where(env, threads, max_episode_steps, hosting)
 
 

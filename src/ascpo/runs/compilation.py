@@ -8,10 +8,9 @@ the same directory.
 
 import os
 import re
+import sys
 from importlib.metadata import version
 from pathlib import Path
-
-import jax
 
 from ascpo.errors import BadSetting
 from ascpo.runs.archives import packed, unpacked
@@ -28,15 +27,23 @@ _KERNEL = re.compile(rf"{_KERNELS}(/\w[\w.+-]*){{3}}")
 def set_up_compilation() -> None:
     """Turn off autotuning, and set a cache unless JAX has one or ASCPO_CACHE=off. Call this before JAX compiles."""
     _turn_off_autotuning()
-    if jax.config.values["jax_compilation_cache_dir"] or os.environ.get("ASCPO_CACHE", "").lower() == "off":
+    import jax
+
+    if jax.config.values["jax_compilation_cache_dir"] or (place := _default_place()) is None:
         return
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    # A program for one processor may not run on another that shares the home directory.
-    place = home / "ascpo" / machine_kind()
     os.environ.setdefault("WARP_CACHE_PATH", str(place / _KERNELS))
     jax.config.update("jax_compilation_cache_dir", str(place))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def _default_place() -> Path | None:
+    """Where programs are kept unless JAX knows another directory; None with ASCPO_CACHE=off."""
+    if os.environ.get("ASCPO_CACHE", "").lower() == "off":
+        return None
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    # A program for one processor may not run on another that shares the home directory.
+    return home / "ascpo" / machine_kind()
 
 
 def _turn_off_autotuning() -> None:
@@ -51,10 +58,11 @@ def _turn_off_autotuning() -> None:
 
 
 def cache_directory() -> Path | None:
-    """The directory of compiled programs. None if they are not kept."""
-    set_up_compilation()
-    place = jax.config.values["jax_compilation_cache_dir"]
-    return Path(place) if place else None
+    """The directory of compiled programs. None if they are not kept. This does not import JAX."""
+    jax = sys.modules.get("jax")
+    # JAX reads the variable when it is imported. After that its configuration counts.
+    chosen = jax.config.values["jax_compilation_cache_dir"] if jax else os.environ.get("JAX_COMPILATION_CACHE_DIR")
+    return Path(chosen) if chosen else _default_place()
 
 
 def compiled_programs(directory: Path) -> list[Path]:

@@ -18,7 +18,6 @@ from ascpo.runs.config import Config
 from ascpo.runs.directory import RunDirectory
 from ascpo.runs.tables import read_table
 from ascpo.sweep.jobs import Job
-from ascpo.trust_region.clipped import ClippedStep
 
 _LEARNING, _CLIPPED_LEARNING = 1.5, 3.0
 _STEPS = 30_000
@@ -63,7 +62,7 @@ def longest_first(jobs: Iterable[Job], estimate: Estimate) -> list[Job]:
 def _rule(config: Config) -> float:
     """Seconds of a step by the rule of thumb."""
     # A clipped step is many epochs of Adam, which take longer than one step within a trust region.
-    learning = _CLIPPED_LEARNING if isinstance(config.algorithm().step, ClippedStep) else _LEARNING
+    learning = _CLIPPED_LEARNING if config.outline.step == "clipped" else _LEARNING
     return (1 / _steps_per_second(config.env) + learning / _STEPS) * (1.0 if config.engine == "native" else _GPU)
 
 

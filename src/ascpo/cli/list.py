@@ -62,7 +62,7 @@ def _algorithms(table: Table) -> list[str]:
     from ascpo.guard.suites import PAPER_SUITES
     from ascpo.runs.config import configure
 
-    for title in ("algorithm", "what it does about costs"):
+    for title in ("algorithm", "how it treats costs"):
         table.add_column(title)
     for name in ALGORITHMS:
         table.add_row(name, configure(PAPER_SUITES[0], name).outline.description)

@@ -1,4 +1,4 @@
-"""The ranges of settings: declared beside each field, and checked here for all of them.
+"""The ranges of settings, which are declared beside each field and checked here.
 
     delta: Annotated[float, Range(above=0.0)] = 0.02
 
@@ -31,11 +31,11 @@ from ascpo.errors import BadSetting, nearest
 Hint = Any
 """A type hint: a class, a union or a literal. Python has no common type for them."""
 UNNAMED = ("settings", "method", "options", "request", "store", "grid", "placement", "resources")
-"""Groups whose settings are typed without the name of the group."""
+"""Groups whose settings are given without the name of the group."""
 _LARGEST = 1e30
 """Further numbers would overflow in single precision."""
 _SHOWN = 80
-"""Letters of a value that a message shows."""
+"""The most characters of a value that a message shows."""
 
 
 @runtime_checkable
@@ -47,14 +47,14 @@ class Dataclass(Protocol):
 
 @dataclass(frozen=True)
 class Range:
-    """What a number may be, or each number of a list."""
+    """The range of a number, or of each number of a list."""
 
     at_least: float | None = None
     at_most: float | None = None
     above: float | None = None
     below: float | None = None
     items: int = 100
-    """The most numbers of a list."""
+    """The largest number of entries of a list."""
 
     def holds(self, value: float) -> bool:
         low = -_LARGEST if self.at_least is None else self.at_least
@@ -82,7 +82,7 @@ Probability = Annotated[float, Range(above=0.0, below=1.0)]
 LearningRate = Annotated[float, Range(above=0.0, at_most=10.0)]
 Iterations = Annotated[int, Range(at_least=1, at_most=10**6)]
 Episodes = Annotated[int, Range(at_least=1, at_most=10**7)]
-"""Episodes that are played one after another: more would need a list that is larger than the machine."""
+"""The range of numbers of episodes. A larger list would not fit into memory."""
 EpisodeSteps = Annotated[int, Range(at_least=1, at_most=10**9)]
 Threads = Annotated[int, Range(at_least=0, at_most=4096)]
 Seed = Annotated[int, Range(at_least=0, at_most=2**32 - 1)]
@@ -90,10 +90,10 @@ Seed = Annotated[int, Range(at_least=0, at_most=2**32 - 1)]
 
 @dataclass(frozen=True)
 class Declared:
-    """A field of a dataclass of settings, as its class declares it."""
+    """The declaration of a field of a dataclass of settings."""
 
     hint: Hint
-    """Its type, without None and without what is written beside it."""
+    """Its type, without None and annotations."""
     bounds: Range | None = None
     optional: bool = False
     """Whether it may be None."""
@@ -119,13 +119,13 @@ def declared(kind: type) -> Mapping[str, Declared]:
 
 
 def check(settings: Dataclass, name: str = "") -> None:
-    """Refuse settings of which one is of the wrong type, or not in its range. Groups inside are checked too."""
+    """Refuse settings if one has the wrong type, or is not in its range. Nested groups are checked too."""
     for key, field in declared(type(settings)).items():
         check_value(field, getattr(settings, key), name if key in UNNAMED else f"{name}.{key}".lstrip("."))
 
 
 def check_value(field: Declared, value: object, name: str) -> None:
-    """Refuse a value that is of the wrong type, or not in its range, with a sentence."""
+    """Refuse a value that has the wrong type, or is not in its range."""
     if value is None and field.optional:
         return
     if field.origin is tuple:
@@ -139,7 +139,7 @@ def check_value(field: Declared, value: object, name: str) -> None:
 
 
 def shown(value: object) -> str:
-    """A value as Python writes it, cut where it is long."""
+    """The repr of a value, shortened if it is long."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # A whole number of thousands of digits, or lists in lists in lists.
@@ -158,7 +158,7 @@ def _check_items(field: Declared, value: object, name: str) -> None:
 
 
 def _declared(hint: Hint) -> Declared:
-    """What a type hint says."""
+    """A description of a type hint."""
     if get_origin(hint) is Annotated:
         inside, *notes = get_args(hint)
         found = _declared(inside)
@@ -176,7 +176,7 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 
 def _may_be(value: object, field: Declared) -> bool:
-    """Whether the value is of the type. Hints that cannot be asked, such as protocols, are not this module's."""
+    """Whether the value has the type. Hints that cannot be checked, such as protocols, accept everything."""
     hint = field.hint
     if field.origin is Literal:
         return any(value == known and type(value) is type(known) for known in get_args(hint))

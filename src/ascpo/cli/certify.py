@@ -45,8 +45,8 @@ class Certify:
 def main(words: list[str]) -> None:
     if typed("--looks", words):
         raise BadSetting(
-            "--looks is not needed any more. Leave it out: every look at a run is counted, and the confidence holds "
-            "for all of them together, however many there will be."
+            "--looks is no longer needed. Leave it out: every look at a run is counted, and the confidence holds for "
+            "all of them together, however many there will be."
         )
     asked = parsed(Certify, words, "ascpo certify")
     if not asked.runs:

@@ -29,7 +29,7 @@ def main(words: list[str]) -> None:
     if make is None:
         print(f"{name} is a suite of this package. It can be trained on.")
         return
-    # JAX is imported here, after a mistyped name has had its answer.
+    # JAX is imported here, so that a mistyped name is answered at once.
     from ascpo.engines.functional.inspection import inspect_world
     from ascpo.engines.functional.world import World
     from ascpo.engines.gymnasium.inspection import inspect, made_by

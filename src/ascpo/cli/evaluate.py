@@ -30,7 +30,7 @@ class Evaluate:
     episodes: Episodes = 1000
     """The number of episodes."""
     actions: EvaluatedActions = "sampled"
-    """Which actions the policy takes: those that it samples, its mean actions, or first the one and then the other."""
+    """The actions of the policy: sampled, its mean actions, or one evaluation with each."""
     seed: Seed = 0
     """The seed of the episodes. The same seed gives the same episodes. Training has seen none of them."""
     keep: Annotated[int, Range(at_least=0, at_most=10**4)] = 10

@@ -57,7 +57,7 @@ def lines(run: RunData, epochs: list[int], width: int) -> list[str]:
             texts = filter(None, (*phase.sentences, phase.outcome))
             out += [textwrap.fill(text, width, initial_indent="  ", subsequent_indent="  ") for text in texts]
         out += ["", *(textwrap.fill(line, width) for line in milestones(run))]
-        out += ["", f"All about one epoch: ascpo journal {run.path} EPOCH"]
+        out += ["", f"More about one epoch: ascpo journal {run.path} EPOCH"]
     return out
 
 

@@ -34,7 +34,7 @@ class WatchVerb:
 def main(arguments: list[str]) -> None:
     options = parsed(WatchVerb, arguments, "ascpo watch")
     if options.directory.exists() and not options.directory.is_dir():
-        raise BadSetting(f"{options.directory} is no directory. Name the one that holds the runs: ascpo watch runs")
+        raise BadSetting(f"{options.directory} is not a directory. Name the one that holds the runs: ascpo watch runs")
     from ascpo.watch.serve import Watch
 
     watch = Watch(options.directory, options.port, options.every)

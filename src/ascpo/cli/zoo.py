@@ -18,7 +18,7 @@ FIGURES = {
     "safe": ("SafeRate", ".1%"),
     "late": ("TimeoutRate", ".1%"),
 }
-"""Title → column of an evaluation, and how it is written."""
+"""Title → column of an evaluation, and its format."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def _show(policy: ZooPolicy) -> None:
         console.print(f"  {column:<12} {figure:>8}   ({title})")
     for line in policy.certificate["statement"]:
         console.print(line)
-    console.print("To go on:")
+    console.print("To use it:")
     for command in ("replay", "evaluate", "certify --check", "report", "video"):
         console.print(f"  ascpo {command} {PREFIX}{policy.name}")
 
@@ -93,7 +93,7 @@ def figures_of(policy: ZooPolicy) -> list[str]:
 
 
 def asked_of(policy: ZooPolicy) -> str:
-    """The target probability, if the algorithm goes by one."""
+    """The target probability, if the algorithm has one."""
     goes_by_it = policy.config["method"].get("target", {}).get("kind") == "feedback"
     return f"{policy.config['settings']['probability']:g}" if goes_by_it else "–"
 

@@ -56,9 +56,9 @@ def refuse_options(name: str, env: object, *, trust_env: bool, actions: Evaluate
             f'env="Point-8-Hazard", or the function that makes yours).'
         )
     if trust_env:
-        raise InertSetting("trust_env", trust_env, "no file names the environment of a policy from elsewhere")
+        raise InertSetting("trust_env", trust_env, "no file names the environment of a foreign policy")
     if actions not in (None, "mean"):
-        raise InertSetting("actions", actions, "policies from elsewhere take the actions that they give")
+        raise InertSetting("actions", actions, "foreign policies take the actions that they return")
 
 
 def kind_and_rest(name: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""What an accelerator is worth: how fast, and how near to the native engine.
+"""Benchmark an accelerator: its speed, and its distance from the native engine.
 
 python -m benchmarks.accelerator speed                  steps/s of all robots: native, mjx-jax, mjx-warp, bare and whole
 python -m benchmarks.accelerator speed Point-8-Hazard --batches 1024 8192 --engines native mjx-jax

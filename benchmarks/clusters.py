@@ -1,4 +1,4 @@
-"""What a cluster costs and gives: `python -m benchmarks.clusters dry`, `tune` or `slurm`.
+"""Benchmark sweeps and searches on clusters: `python -m benchmarks.clusters dry`, `tune` or `slurm`.
 
 dry    a thousand jobs that train nothing, by Ray: milliseconds a job, memory of the driver
 tune   twenty short trials on Point-1-Hazard. The search is killed once, and resumed

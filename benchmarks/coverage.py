@@ -1,12 +1,12 @@
-"""How often a run gets a false certificate if somebody looks at it again and again.
+"""Measure how often a run gets a false certificate if it is certified repeatedly.
 
     python -m benchmarks.coverage
 
-The truth is simulated: an episode violates a limit with a probability just above what is to be shown, so that every
-certificate is false. Somebody looks until the first one succeeds. By the old rule look k had the error 5 %/k, by the
-new one it has 5 %·6/(π²k²); both come from the certificates' own code. The first figures are exact (binomial): every
-look has the number of episodes that deceives most easily, which is the worst that somebody can do. For the others
-episodes are drawn, and the number of episodes of a look follows from what the last one counted.
+The truth is simulated: an episode violates a limit with a probability just above the allowed one, so that every
+certificate is false. Looks continue until the first one succeeds. Look k had the error 5 %/k by the old rule, and has
+5 %·6/(π²k²) by the new one; both come from the certificates' own code. The first figures are exact (binomial): every
+look has the number of episodes with the largest probability of a false certificate, which is the worst case. For the
+others episodes are drawn, and the number of episodes of a look depends on the count of the last one.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Whether the native engine's trainings run as those of MJX do: learning curves of both, in one table.
+"""Compare trainings with the native engine and with MJX: learning curves of both, in one table.
 
     ascpo train --env Ant-8-Hazard --probability 0.999 --num-envs 240 --horizon 125 --total-steps 6e6 --out DIR
     python -m benchmarks.engines DIR

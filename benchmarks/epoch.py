@@ -1,4 +1,4 @@
-"""What an epoch costs: rollout, critics, policy, rest, for several algorithms, interleaved in one process.
+"""Time the parts of an epoch (rollout, critics, policy, rest) for several algorithms, interleaved in one process.
 
 python -m benchmarks.epoch                        # Point-8-Hazard: the defaults, and those without near misses
 python -m benchmarks.epoch --critics              # minibatches against full batches
@@ -26,7 +26,7 @@ PARTS = ("TimeRollout", "TimeJudge", "TimePolicy", "TimeCritics", "TimeOther")
 
 
 def measure(runs: Mapping[str, tuple[Any, Settings]], epochs: int, suite: str) -> dict[str, dict[str, float]]:
-    """Median seconds of every part. One epoch of each in turn, so that a slow minute is a slow minute for all."""
+    """Median seconds of every part. The runs take turns by epochs, so that a slow minute affects all of them."""
     task = make_task(suite, "paper", "closest", 1000)
     trainings, laps = {}, {name: [] for name in runs}
     for name, (algorithm, settings) in runs.items():

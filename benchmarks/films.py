@@ -2,8 +2,8 @@
 
 python -m benchmarks.films
 
-Each film is the policy's first episode, from seed 1 on, that keeps its limits, reaches the goal, and is long enough to
-show something. Long episodes are shown faster.
+Each film is the policy's first episode, from seed 1 on, that keeps its limits, reaches the goal, and is not too short.
+Long episodes are shown faster.
 """
 
 from itertools import count

@@ -1,14 +1,13 @@
-"""How much of a cost step is real? The fall of the violation probability that a step along one batch's gradient brings.
+"""Measure the effect of a cost step: the decrease of the violation probability by a step along one batch's gradient.
 
 python -m benchmarks.gradients collect runs/Point-8-Hazard-ascpo-seed0 --out batches --batches 40 --seed 1
 python -m benchmarks.gradients collect runs/Point-8-Hazard-ascpo-seed0 --out batches --batches 40 --seed 2
 python -m benchmarks.gradients measure batches
 
-`collect` plays batches of 30 × 1000 steps with a fixed policy of a suite. `measure` makes from each batch the natural
-gradient of what an algorithm could learn from, for several signals of costs and several λ, and takes a step of
-divergence δ along it. How much the violation probability falls is told by the batches of the other seed: by their mean
-gradient of it, which knows nothing of the noise in the step. Each seed's critics are fitted to the other seed's steps,
-too.
+`collect` plays batches of 30 × 1000 steps with a fixed policy of a suite. `measure` computes from each batch the
+natural gradient for several cost signals and several λ, and takes a step of divergence δ along it. The decrease of the
+violation probability is estimated from the batches of the other seed: by their mean gradient, which is independent of
+the noise in the step. Each seed's critics are also fitted to the other seed's steps.
 """
 
 import argparse
@@ -59,7 +58,7 @@ SIGNALS: dict[str, tuple[Signal, tuple[float, ...]]] = {
 }
 """What a step adds to an episode's sum: the increments of a function of the largest signed cost so far."""
 TRUTHS = (("crossing of the limit", 1.0), ("crossing of the limit", 0.95))
-"""The gradients that tell how much v falls: one without bias, and one with less noise."""
+"""The gradients that estimate the decrease of v: one without bias, and one with less noise."""
 
 
 def _agent(run: Path) -> tuple[Any, Agent, Array]:

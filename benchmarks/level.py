@@ -1,12 +1,12 @@
-"""Where the loop rests: does training hold what it was asked to hold?
+"""Measure the level at which feedback settles: does training hold its target?
 
 python -m benchmarks.level train --env Point-4-Hazard --algo ascpo --probability 0.98 --seeds 0..7 --out level
 python -m benchmarks.level train --env Point-8-Hazard-Indicator --algo cpo --limits 25 --seeds 0,1 --out level
 python -m benchmarks.level show level --csv level.csv
 
 `train` trains seeds at the same time; flags that it does not know are those of `ascpo train`. `show` gives, for every
-directory of seeds, the mean of the last 50 epochs against what was aimed at: the mean cost of an episode against the
-limit where limits bound an episode's sum, else the share of violating episodes against the set point of the feedback.
+directory of seeds, the mean of the last 50 epochs against the target: the mean cost of an episode against the limit if
+limits bound an episode's sum, and otherwise the share of violating episodes against the set point of the feedback.
 """
 
 import argparse

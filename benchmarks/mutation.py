@@ -1,12 +1,12 @@
-"""Mutation testing of the packages that hold the mathematics: how many changed signs and numbers do tests notice?
+"""Mutation testing of the packages with the mathematics: how many changed signs and numbers do the tests detect?
 
 python -m benchmarks.mutation make --sample 60 --out mutants.json    # needs: pip install cosmic-ray
 python -m benchmarks.mutation run mutants.json --jobs 2 --seconds 3600
 
 `make` draws mutants of each package (operators, comparisons, numbers, signs) with cosmic-ray, and leaves out lines
 that hold no number. `run` puts each mutant into a copy of the checkout and runs the package's tests until one fails.
-It prints the share of mutants that tests noticed, and the others, which are to be looked at one by one: some change
-no number.
+It prints the share of mutants that tests detected, and the others, which need a manual check: some do not affect
+numbers.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The pictures in `docs/pictures`: each robot among its obstacles, and all of them on one sheet.
+"""Render the pictures in `docs/pictures`: each robot among its obstacles, and all of them in one image.
 
 python -m benchmarks.pictures
 """

@@ -1,4 +1,4 @@
-"""Draw what a run showed on the terminal, from its tables.
+"""Draw the terminal display of a run, from its tables.
 
 python -m benchmarks.progress runs/Point-1-Hazard-ascpo-seed0 --epochs 40 --to docs/pictures/progress.svg
 """

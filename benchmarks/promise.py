@@ -1,4 +1,4 @@
-"""The promise: with which settings do policies keep every state within its limits, as often as they are asked to?
+"""Compare settings by the probability with which their policies keep every state within its limits.
 
 python -m benchmarks.promise list
 python -m benchmarks.promise train --out promise --envs Point-8-Hazard --variants control near-miss --seeds 0..7 \
@@ -7,11 +7,12 @@ python -m benchmarks.promise judge promise --episodes 3000 --jobs 2
 python -m benchmarks.promise show promise
 python -m benchmarks.promise log promise
 
-`train` trains all variants and seeds of an environment side by side; what is finished is kept. `judge` plays the last
-policy of every run and the mean of its last ones on the host, on episodes that no training has seen, and keeps a row of
-each in judged.csv. `show` gives a row for each environment, variant and kind of policy, with the worst seed beside the
-mean; a policy is certified for p if the exact lower bound of its share of safe episodes, at 95 %, is at least p. `log`
-gives such a table of the last fifty epochs of the trainings themselves, and keeps a row of each run in trained.csv.
+`train` trains all variants and seeds of an environment at the same time, and keeps finished runs. `judge` plays the
+last policy of every run and the mean of its last ones on the host, on episodes that no training uses, and keeps a row
+of each in judged.csv. `show` gives a row for each environment, variant and kind of policy, with the worst seed beside
+the mean; a policy is certified for p if the exact lower bound of its share of safe episodes, at 95 %, is at least p.
+`log` gives such a table of the last fifty epochs of the trainings themselves, and keeps a row of each run in
+trained.csv.
 """
 
 import argparse
@@ -75,7 +76,7 @@ EARLIER: dict[str, Mapping[str, Any]] = {
     "trpo-lagrangian": {"near_miss": 0.0, "normalise_observations": False},
     "trpo": {"normalise_observations": False},
 }
-"""The defaults before there were any for suites. All variants start from them but `default` ones."""
+"""The defaults before suites had their own. All variants except `default` ones start from them."""
 RAW: Mapping[str, Any] = {"normalise_observations": False, "cost_gae_lambda": 0.8, "cost_fit.learning_rate": 1e-3}
 NORMALISED = RAW | {"normalise_observations": True}
 DEFAULTS: dict[str, tuple[str, Mapping[str, Any]]] = {
@@ -110,7 +111,7 @@ DEFAULTS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "pcpo-default": ("pcpo", {}),
     "trpo-default": ("trpo", {}),
 }
-"""Our defaults for suites, with what is changed in them."""
+"""Our defaults for suites, with changes."""
 _ABLATION: dict[str, tuple[str, Mapping[str, Any]]] = {
     "control": ("ascpo", {}),
     "near-miss": ("ascpo", NEAR),
@@ -155,7 +156,7 @@ _ABLATION: dict[str, tuple[str, Mapping[str, Any]]] = {
     "pcpo-steady-on-time": ("pcpo", STEADY | ON_TIME),
     "trpo-lagrangian-steady": ("trpo-lagrangian", STEADY),
 }
-"""Name → algorithm, and what it has that the earlier defaults had not."""
+"""Name → algorithm, and its settings beyond the earlier defaults."""
 OF_3000 = {"target.episodes": 3000}
 VARIANTS = DEFAULTS | {
     name: (algo, {**EARLIER[algo], **(OF_3000 if algo in ("ascpo", "cpo", "scpo", "pcpo") else {}), **own})
@@ -194,7 +195,7 @@ def _seeds(text: str) -> list[int]:
 
 
 def judge(args: argparse.Namespace) -> None:
-    """Play what is not judged yet. Every policy of an environment plays the same scenes."""
+    """Evaluate the policies without a row. Every policy of an environment plays the same scenes."""
     known = {tuple(row[name] for name in KEY) for row in _judged(args.out)}
     wanted = [one for one in _finished(args.out) if one[1] in args.variants and one[3] in args.policies]
     work = [one for one in wanted if one[2] in _seeds(args.seeds) and tuple(map(str, one[:4])) not in known]

@@ -1,4 +1,4 @@
-"""Why robots are as fast as they are by Warp: Warp alone, without JAX, task and resets; and what fewer iterations cost.
+"""Benchmark Warp alone, without JAX, task and resets, and measure the error of fewer solver iterations.
 
 python -m benchmarks.warp speed Ant-8-Hazard Humanoid-8-Hazard   ten substeps of 8192 simulations, by settings (CUDA)
 python -m benchmarks.warp iterations Ant-8-Hazard                how far MuJoCo goes astray if its solver stops early

@@ -2,9 +2,9 @@
 
 python -m benchmarks.zoo runs/...                   # all runs below these directories; then commit src/ascpo/zoo
 
-The best policy is the one that fails least on validation scenes of its own run, and among equals the one with the
-largest return. Evaluation and certificate come afterwards, on other scenes, and choose nothing. A run that has a
-certificate keeps it: certifying until it looks good is what a certificate is against.
+The best policy is the one with the fewest failures on validation scenes of its own run, and among equals the one with
+the largest return. Evaluation and certificate come afterwards, on other scenes, and do not affect the choice. A run
+that has a certificate keeps it, since certifying it again until the result is good would defeat the purpose.
 """
 
 import argparse

@@ -15,7 +15,7 @@ from ascpo.algorithms import ALGORITHMS
 from ascpo.algorithms.suite_defaults import ALGORITHM_AND_ROBOT_DEFAULTS, ROBOT_DEFAULTS, SUITE_DEFAULTS
 from ascpo.cli.train import Train
 from ascpo.cli.zoo import FIGURES, asked_of, figures_of, steps_of
-from ascpo.evaluation.statement import rounded_down
+from ascpo.evaluation.bound import rounded_down
 from ascpo.runs.options import Options
 from ascpo.runs.zoo import zoo_policies
 from ascpo.training.metrics import COLUMNS, TIMES

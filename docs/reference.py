@@ -25,6 +25,7 @@ from ascpo.cli import (
     replay,
     report,
     sweep,
+    train,
     tune,
     video,
     watch,
@@ -43,7 +44,7 @@ _VERBS: dict[str, dict[str, type]] = {
     "video": {"": video.Video},
     "watch": {"": watch.WatchVerb},
     "export": {"": export.Export},
-    "sweep": {"": sweep.Sweep, "status": sweep.Directory, "stop": sweep.Directory, "resume": sweep.Resume},
+    "sweep": {"": sweep.Sweep, "status": sweep.Status, "stop": sweep.Stop, "resume": sweep.Resume},
     "hosts": {"": hosts.Hosts},
     "tune": {"": tune.Tune},
     "paper": {"list": paper.List, "run": paper.Run, "show": paper.Show, "pack": paper.Pack, "unpack": paper.Unpack},
@@ -64,7 +65,7 @@ def command_page(note: str) -> str:
         note,
         "`ascpo COMMAND --help` prints the same text. [Exit statuses](../exit-status.md) says how commands end.",
         "## ascpo train",
-        "Train a policy, or continue a run. [Settings](../settings.md) lists its flags.",
+        _text(train.Train).replace("The settings below", "[The settings](../settings.md)"),
     ]
     for command, kinds in _VERBS.items():
         parts += [f"## ascpo {command}"]

@@ -1,6 +1,6 @@
 """Policies that keep every state of an episode within its cost limit, with high probability.
 
-Importing the package makes its environments known to Gymnasium: `gymnasium.make("ascpo/Point-8-Hazard-v0")`. The rest
+Importing the package registers its environments with Gymnasium: `gymnasium.make("ascpo/Point-8-Hazard-v0")`. The rest
 is imported when it is first used, so that the command line answers at once.
 """
 

@@ -1,4 +1,4 @@
-"""`python -m ascpo` is the command `ascpo`, of the Python that is named."""
+"""`python -m ascpo` runs the command `ascpo` with this Python."""
 
 from ascpo.cli.main import program
 

@@ -1,4 +1,4 @@
-"""Errors that more than one layer raises, and the words that they offer."""
+"""Errors that more than one layer raises, and suggestions for mistyped names."""
 
 import difflib
 from collections.abc import Iterable
@@ -32,5 +32,5 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def _letters(word: str) -> str:
-    """The letters and digits that are compared: names of more than a hundred are no misspelling of ours."""
+    """The letters and digits to compare, at most a hundred: longer names cannot be misspellings."""
     return "".join(filter(str.isalnum, word[:100].lower()))

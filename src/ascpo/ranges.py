@@ -1,4 +1,4 @@
-"""The ranges of settings: declared beside each field, and checked here for all of them.
+"""The ranges of settings, which are declared beside each field and checked here.
 
     delta: Annotated[float, Range(above=0.0)] = 0.02
 
@@ -11,7 +11,7 @@ import dataclasses
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import (
     Annotated,
     Any,
@@ -31,11 +31,11 @@ from ascpo.errors import BadSetting, nearest
 Hint = Any
 """A type hint: a class, a union or a literal. Python has no common type for them."""
 UNNAMED = ("settings", "method", "options", "request", "store", "grid", "placement", "resources")
-"""Groups whose settings are typed without the name of the group."""
+"""Groups whose settings are given without the name of the group."""
 _LARGEST = 1e30
 """Further numbers would overflow in single precision."""
 _SHOWN = 80
-"""Letters of a value that a message shows."""
+"""The most characters of a value that a message shows."""
 
 
 @runtime_checkable
@@ -47,14 +47,14 @@ class Dataclass(Protocol):
 
 @dataclass(frozen=True)
 class Range:
-    """What a number may be, or each number of a list."""
+    """The range of a number, or of each number of a list."""
 
     at_least: float | None = None
     at_most: float | None = None
     above: float | None = None
     below: float | None = None
     items: int = 100
-    """The most numbers of a list."""
+    """The largest number of entries of a list."""
 
     def holds(self, value: float) -> bool:
         low = -_LARGEST if self.at_least is None else self.at_least
@@ -82,7 +82,7 @@ Probability = Annotated[float, Range(above=0.0, below=1.0)]
 LearningRate = Annotated[float, Range(above=0.0, at_most=10.0)]
 Iterations = Annotated[int, Range(at_least=1, at_most=10**6)]
 Episodes = Annotated[int, Range(at_least=1, at_most=10**7)]
-"""Episodes that are played one after another: more would need a list that is larger than the machine."""
+"""The range of numbers of episodes. A larger list would not fit into memory."""
 EpisodeSteps = Annotated[int, Range(at_least=1, at_most=10**9)]
 Threads = Annotated[int, Range(at_least=0, at_most=4096)]
 Seed = Annotated[int, Range(at_least=0, at_most=2**32 - 1)]
@@ -90,14 +90,24 @@ Seed = Annotated[int, Range(at_least=0, at_most=2**32 - 1)]
 
 @dataclass(frozen=True)
 class Declared:
-    """A field of a dataclass of settings, as its class declares it."""
+    """The declaration of a field of a dataclass of settings."""
 
     hint: Hint
-    """Its type, without None and without what is written beside it."""
+    """Its type, without None and annotations."""
     bounds: Range | None = None
     optional: bool = False
     """Whether it may be None."""
     default: object = None
+
+    @cached_property
+    def origin(self) -> object:
+        """Of the hint: tuple, Literal, or None."""
+        return get_origin(self.hint)
+
+    @cached_property
+    def item(self) -> "Declared":
+        """What the items of a tuple are."""
+        return Declared(get_args(self.hint)[0], self.bounds)
 
 
 @cache
@@ -109,27 +119,27 @@ def declared(kind: type) -> Mapping[str, Declared]:
 
 
 def check(settings: Dataclass, name: str = "") -> None:
-    """Refuse settings of which one is of the wrong type, or not in its range. Groups inside are checked too."""
+    """Refuse settings if one has the wrong type, or is not in its range. Nested groups are checked too."""
     for key, field in declared(type(settings)).items():
         check_value(field, getattr(settings, key), name if key in UNNAMED else f"{name}.{key}".lstrip("."))
 
 
 def check_value(field: Declared, value: object, name: str) -> None:
-    """Refuse a value that is of the wrong type, or not in its range, with a sentence."""
+    """Refuse a value that has the wrong type, or is not in its range."""
     if value is None and field.optional:
         return
-    if get_origin(field.hint) is tuple:
+    if field.origin is tuple:
         _check_items(field, value, name)
-    elif get_origin(field.hint) is Literal and isinstance(value, str) and not _may_be(value, field.hint):
+    elif field.origin is Literal and isinstance(value, str) and not _may_be(value, field):
         raise BadSetting(f"{name}={shown(value)} is not known. {nearest(value, map(str, get_args(field.hint)))}")
-    elif not _may_be(value, field.hint) or (_is_number(value) and not (field.bounds or Range()).holds(value)):
+    elif not _may_be(value, field) or (_is_number(value) and not (field.bounds or Range()).holds(value)):
         raise _refusal(field, value, name, _describe(field.hint, field.bounds))
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         check(value, name)
 
 
 def shown(value: object) -> str:
-    """A value as Python writes it, cut where it is long."""
+    """The repr of a value, shortened if it is long."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # A whole number of thousands of digits, or lists in lists in lists.
@@ -143,13 +153,12 @@ def _check_items(field: Declared, value: object, name: str) -> None:
         raise _refusal(field, value, name, wanted)
     if field.bounds and len(value) > field.bounds.items:
         raise BadSetting(f"{name} has {len(value)} entries. It may have at most {field.bounds.items}.")
-    item = Declared(get_args(field.hint)[0], field.bounds)
     for one in value:
-        check_value(item, one, name)
+        check_value(field.item, one, name)
 
 
 def _declared(hint: Hint) -> Declared:
-    """What a type hint says."""
+    """A description of a type hint."""
     if get_origin(hint) is Annotated:
         inside, *notes = get_args(hint)
         found = _declared(inside)
@@ -166,9 +175,10 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _may_be(value: object, hint: Hint) -> bool:
-    """Whether the value is of the type. Hints that cannot be asked, such as protocols, are not this module's."""
-    if get_origin(hint) is Literal:
+def _may_be(value: object, field: Declared) -> bool:
+    """Whether the value has the type. Hints that cannot be checked, such as protocols, accept everything."""
+    hint = field.hint
+    if field.origin is Literal:
         return any(value == known and type(value) is type(known) for known in get_args(hint))
     if not isinstance(hint, type) or getattr(hint, "_is_protocol", False):
         return True

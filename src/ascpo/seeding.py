@@ -1,14 +1,14 @@
-"""Who may draw which scene: trainings, evaluations and certificates, for all engines.
+"""The seeds of trainings, evaluations and certificates, for all engines.
 
-An episode is known by a seed and by its number among the episodes of the seed. Together they are the key of its scene.
-A seed has 53 bits, in fields of their own:
+An episode is identified by a seed and by its number among the episodes of the seed. Together they are the key of its
+scene. A seed has 53 bits, in separate fields:
 
-    bits 50-52    purpose        1 to 7: what the episode is for
+    bits 50-52    purpose        1 to 7: the use of the episode
     bits 18-49    run            the seed of a training or of an evaluation, or the checksum of a certificate's plan
     bits  0-17    environment    its number within the run
 
 So two purposes, two runs or two environments have no seed in common, by construction. Seeds below 2^32 have no purpose.
-They are for users, who call `reset(seed=...)`, and for runs of version 1.
+They are for users who call `reset(seed=...)`, and for runs of version 1.
 
 The version is a part of a run's config, so that a run keeps its scenes. In version 1, environment i of run s had the
 seed s + i: runs 0 and 1 shared most of their scenes.
@@ -26,7 +26,7 @@ LATEST: Version = 2
 VERSIONS: tuple[Version, ...] = get_args(Version)
 
 EpisodeId = tuple[int, int]
-"""Where to find an episode again: a seed, and the number of the episode among those of the seed."""
+"""The identity of an episode: a seed, and the number of the episode among those of the seed."""
 EnvSeeds: TypeAlias = Integer[np.ndarray, " env"]
 
 MAX_ENVS = 2**18
@@ -37,13 +37,13 @@ _RESET_BITS = 28
 
 
 class Purpose(IntEnum):
-    """What an episode is for."""
+    """The use of an episode."""
 
     TRAINING = 1
     SCENE_REPLAY = 2
-    """Which episodes of a training play one of its scenes again. No scene is drawn with these seeds."""
+    """The choice of the episodes of a training that replay a scene. No scene is drawn with these seeds."""
     VALIDATION = 3
-    """Choosing the policy that a training hands out."""
+    """The selection of the policy that a training hands out."""
     EVALUATION = 4
     CERTIFICATE = 5
     FIXED_STARTS = 6
@@ -60,7 +60,7 @@ def seed_of(purpose: Purpose, run: int, environment: int = 0) -> int:
 
 
 def replay_seeds(run: int, num_envs: int) -> EnvSeeds:
-    """The seeds by which each environment of a training decides which scenes it plays again."""
+    """The seeds with which each environment of a training chooses the scenes that it replays."""
     return np.arange(num_envs) + seed_of(Purpose.SCENE_REPLAY, run)
 
 
@@ -75,7 +75,7 @@ def words(seeds: Integer[np.ndarray, "*axes"]) -> UInt32[np.ndarray, "*axes 2"]:
 
 
 def reset_seed(seed: int, episode: int) -> int:
-    """What an environment of a user is reset with for an episode.
+    """The seed with which a user's environment is reset for an episode.
 
     It has 31 bits, since some environments keep theirs in a signed number. The purpose has three of them, so that two
     purposes have no reset seed in common. The others are a checksum: in n episodes of one purpose, about n²/2²⁹ pairs
@@ -99,13 +99,13 @@ class Scheme(Protocol):
         ...
 
     def training_reset(self, run: int, env: int, episode: int) -> int:
-        """What an environment of a user is reset with in a training."""
+        """The seed with which a user's environment is reset in a training."""
         ...
 
     def evaluation(self, seed: int, episodes: int) -> list[EpisodeId]: ...
 
     def validation(self, run: int, episodes: int) -> list[EpisodeId]:
-        """What a training's last policies play, so that one of them can be chosen."""
+        """The episodes on which a training's last policies are compared, to select one."""
         ...
 
     def certificate_seed(self, checksum: int) -> int:
@@ -117,13 +117,13 @@ class Scheme(Protocol):
 
 
 class _FieldScheme:
-    """Version 2: each purpose has seeds of its own."""
+    """Version 2: each purpose has its own seeds."""
 
     run_seeds = evaluation_seeds = _RUNS
     evaluation_episodes = 2**31
 
     def training(self, run: int, num_envs: int) -> EnvSeeds:
-        # The last one is looked at, too: there may be more environments than the field can tell apart.
+        # This checks the last one too, because there may be more environments than the field can hold.
         return np.arange(seed_of(Purpose.TRAINING, run), seed_of(Purpose.TRAINING, run, num_envs - 1) + 1)
 
     def training_reset(self, run: int, env: int, episode: int) -> int:
@@ -146,7 +146,7 @@ class _FieldScheme:
 
 
 class _SumScheme:
-    """Version 1: environment i of run s has the seed s + i. It stays as it is, for the runs that began with it."""
+    """Version 1: environment i of run s has the seed s + i. It is kept for the runs that started with it."""
 
     run_seeds = 2**30 - 2**20
     evaluation_seeds = 2**14
@@ -162,7 +162,7 @@ class _SumScheme:
         return [(2**30 + seed * self.evaluation_episodes + i, 0) for i in range(episodes)]
 
     def validation(self, run: int, episodes: int) -> list[EpisodeId]:
-        # Its own seeds are all given away: these are above them.
+        # All seeds of version 1 are in use, so these are above them.
         return [(seed_of(Purpose.VALIDATION, run), i) for i in range(episodes)]
 
     def certificate_seed(self, checksum: int) -> int:

@@ -39,7 +39,7 @@ def test_a_result_has_columns_and_a_table(tmp_path):
     assert "Point-1-Hazard, ascpo, seed 0: 7 of 7 epochs" in shown
     assert "<td>700</td>" in shown, "steps are whole numbers"
     assert "<td>6</td>" in shown
-    assert "<td>–</td>" in shown, "NaN is no figure"
+    assert "<td>–</td>" in shown, "NaN is not a figure"
     assert "<td>100</td>" not in shown, "the last epochs alone"
 
 

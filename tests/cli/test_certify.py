@@ -39,7 +39,7 @@ def test_a_check_without_the_run_says_what_it_could_not_see(ascpo, certified, tm
         shutil.copy(run / name, tmp_path)
     alone = "--check", tmp_path / "certificate.json", "--policy", tmp_path / "policy.safetensors"
     said = " ".join(ascpo("certify", *alone).split())
-    assert "Not confirmed: That this was look 1 is the certificate's own word" in said
+    assert "Not confirmed: The certificate says that this was look 1" in said
     assert "Confirmed: the repeated episodes give the same figures." in said
 
 

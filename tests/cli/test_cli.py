@@ -216,4 +216,6 @@ def test_the_help_of_train_shows_the_settings_of_the_algorithm_that_is_meant(asc
     for algo, shown in (("ascpo", True), ("trpo", False)):
         with pytest.raises(SystemExit):
             ascpo("train", "--algo", algo, "--help")
-        assert ("--omega1" in capsys.readouterr().out) == shown
+        said = capsys.readouterr().out
+        assert ("--omega1" in said) == shown
+        assert "The run's directory holds the policy" in said

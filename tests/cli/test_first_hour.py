@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ascpo.cli import doctor
+from ascpo.cli.main import COMMANDS
 from tests.slow import slow
 
 
@@ -59,3 +60,10 @@ def test_the_doctor_knows_every_extra_that_adds_something_of_its_own():
     extras = tomllib.loads((Path(doctor.__file__).parents[3] / "pyproject.toml").read_text())["project"]
     extras = extras["optional-dependencies"].keys() - {"gpu", "warp", "docs", "dev"}
     assert set(doctor._EXTRAS.values()) == extras
+
+
+def test_the_help_of_every_command_says_what_comes_next():
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "command-line.md").read_text()
+    sections = dict(part.split("\n", 1) for part in page.split("\n## ascpo ")[1:])
+    assert set(sections) == set(COMMANDS)
+    assert [name for name, text in sections.items() if "Next: " not in text] == []

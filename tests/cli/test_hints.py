@@ -81,4 +81,4 @@ def test_a_mistyped_algorithm_is_refused_without_importing_jax(words):
         "print('jax' in sys.modules)"
     )
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert out == "'ascp' is no algorithm. Did you mean ascpo or pascpo or scpo?\nFalse\n"
+    assert out == "'ascp' is not an algorithm. Did you mean ascpo or pascpo or scpo?\nFalse\n"

@@ -25,7 +25,8 @@ def test_a_preset_is_shown_as_what_it_changes_and_why(ascpo, algo, tmp_path):
     preset, ours = SOURCES["released"][algo], SUITE_DEFAULTS.get(algo, {}) | ROBOT_DEFAULTS["Point"]
     assert found.keys() == preset.keys() | ours.keys()
     assert {name: cells[2] for name, cells in found.items()} == {
-        name: preset[name].reason if name in preset else "Only our defaults for suites have it." for name in found
+        name: preset[name].reason if name in preset else "Only our defaults for suites have this value."
+        for name in found
     }
     assert found["value_fit.batch_size"][:2] == ["4096", "0"]
     assert list(tmp_path.iterdir()) == [], "nothing is trained"
@@ -71,5 +72,5 @@ def test_a_mistyped_preset_is_answered_with_the_nearest_one(ascpo):
 
 
 def test_the_list_of_algorithms_mentions_presets(ascpo):
-    assert "two presets beside our defaults" in ascpo("list")
+    assert "our defaults and two presets" in ascpo("list")
     assert "presets" not in ascpo("list", "suites")

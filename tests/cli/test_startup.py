@@ -27,6 +27,20 @@ WORDS = (
     ("tune", "--help"),
     ("paper", "run", "--help"),
     ("zoo", "--help"),
+    ("zoo", "list"),
+    ("zoo", "show", "Point-1-Hazard"),
+    ("paper", "list"),
+    ("cache", "show"),
+    ("cache", "unpack", "missing.tar"),
+    ("check", "Pont-8-Hazard"),
+    ("certify", "missing"),
+    ("certify", "sb3:missing.zip", "--env", "Point-8-Hazard"),
+    ("certify", "onnx:missing.onnx", "--env", "Point-8-Hazard"),
+    ("certify", "python:math:nothing", "--env", "Point-8-Hazard"),
+    ("certify", "python:math:sin", "--env", "Pont-8-Hazard"),
+    ("certify", f"sb3:{__file__}", "--env", "Point-8-Hazard"),
+    ("certify", "python:math:sin"),
+    ("evaluate", "sb3:missing.zip", "--env", "Point-8-Hazard"),
 )
 COMMANDS = f"""
 import contextlib, io

@@ -63,7 +63,7 @@ def test_a_long_sweep_begins_only_if_it_is_told_so(ascpo, tmp_path, trained, mon
     with pytest.raises(SystemExit) as end:
         ascpo("sweep", *GRID[:-3], 1e9, "--evaluate", 0, "--out", tmp_path)
     assert (end.value.code, trained[0]) == (2, [])
-    assert "Add --yes to begin without a question" in capsys.readouterr().err
+    assert "Add --yes to start without a question" in capsys.readouterr().err
 
 
 def test_a_dry_sweep_trains_nothing(ascpo, tmp_path, trained):
@@ -152,7 +152,7 @@ def test_only_one_process_drives_a_sweep(tmp_path, ascpo, trained):
         ({"on": "ray", "jobs": 4}, "jobs=4 changes nothing: ray decides how many"),
         ({"files": "sent"}, "files=sent changes nothing: only Ray"),
         ({"slurm": ("partition=gpu",)}, "slurm changes nothing: it is for --on slurm"),
-        ({"on": "mars"}, "--on mars is no place"),
+        ({"on": "mars"}, "--on mars is unknown"),
     ],
 )
 def test_a_place_refuses_what_changes_nothing_there(tmp_path, placement, why):

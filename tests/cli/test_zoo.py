@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ascpo.evaluation.statement import rounded_down
+from ascpo.evaluation.bound import rounded_down
 
 
 def test_a_list_has_the_figures_of_every_policy(ascpo):

@@ -56,7 +56,7 @@ def test_no_fault_of_a_step_is_booked_as_safe(fault, at):
         ),
         ("complex observation", "of shape (2,) and type complex64; the observation space says (2,) and float32"),
         ("observation of text", "step returns an observation of shape () and type <U4"),
-        ("no observation", "step returns None for an observation, which is no array of numbers"),
+        ("no observation", "step returns None for an observation, which is not an array of numbers"),
         ("nan observation", "The observation (entry 0) is nan"),
         ("nan reward", "The reward is nan"),
         ("reward of text", "The reward is 'much'. Return a finite number"),

@@ -266,7 +266,7 @@ def test_a_snapshot_of_more_environments_is_refused():
     engine, other = GymnasiumEngine(Walk, 2), GymnasiumEngine(Walk, 3)
     start(engine)
     start(other)
-    with pytest.raises(ValueError, match="of 2 environments, and a run has 3 here"):
+    with pytest.raises(ValueError, match="has 2 environments, but a run has 3 here"):
         other.restore([snapshot_of(engine)])
 
 
@@ -349,7 +349,7 @@ def test_vectors_of_costs_may_be_of_any_kind(kind):
 def test_an_unfit_environment_is_refused_before_anything_runs():
     with pytest.raises(Unsuitable, match="Discrete"):
         GymnasiumEngine("CartPole-v1", 2)
-    with pytest.raises(Unsuitable, match="No-Such is no environment that Gymnasium knows"):
+    with pytest.raises(Unsuitable, match="No-Such is not an environment that Gymnasium knows"):
         GymnasiumEngine("No-Such", 2)
     with pytest.raises(ValueError, match="at least one environment"):
         GymnasiumEngine(Walk, 0)

@@ -287,7 +287,7 @@ def test_an_environment_that_ignores_its_seed_is_noted():
 def test_steps_that_differ_after_the_same_seed_are_noted():
     dice = np.random.default_rng()
     note = note_of(functools.partial(limited, info=lambda t: {"cost": dice.random()}))
-    assert "The same actions after the same seed lead elsewhere" in note
+    assert "The same actions after the same seed give other observations" in note
 
 
 def test_episodes_without_a_time_limit_are_noted():

@@ -212,7 +212,7 @@ def test_an_environment_of_a_user_is_reset_with_the_seed_of_the_scene():
 
 def test_an_engine_whose_scenes_have_no_seeds_refuses_it():
     engine = FunctionalEngine(Corridor(), 2)
-    with pytest.raises(ValueError, match="FunctionalEngine cannot play a scene again"):
+    with pytest.raises(ValueError, match="FunctionalEngine cannot replay scenes"):
         check_replay(engine, AGAIN)
     check_replay(engine, BATCHES)
     native = NativeEngine(make_task(SUITE, "paper", "closest", 9), 6, 1)

@@ -145,11 +145,11 @@ def test_environments_that_cannot_be_shared_equally_are_refused():
 def test_snapshots_of_other_runs_are_refused():
     together = together_of("Point-1-Hazard")
     snapshot = together.snapshots()(0)
-    with pytest.raises(ValueError, match="2 snapshots are not one for each of 3 runs"):
+    with pytest.raises(ValueError, match="There are 2 snapshots for 3 runs"):
         together.restore([snapshot] * 2)
     alone = NativeEngine(together.task, 1, 1)
     alone.start(RUNS[:1])
-    with pytest.raises(ValueError, match="of 2 environments, and a run has 1"):
+    with pytest.raises(ValueError, match="has 2 environments, but a run has 1"):
         alone.restore([snapshot])
 
 

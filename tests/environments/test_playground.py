@@ -109,7 +109,7 @@ def test_costs_that_do_not_fit_their_names_are_refused(toy, unchecked_shapes):
 
 
 def test_a_misspelt_name_is_answered_with_the_nearest(toy):
-    with pytest.raises(ValueError, match=r"Fal is no environment of MuJoCo Playground\. Did you mean Fall"):
+    with pytest.raises(ValueError, match=r"Fal is not an environment of MuJoCo Playground\. Did you mean Fall"):
         ascpo.PlaygroundWorld("Fal", speed)
 
 

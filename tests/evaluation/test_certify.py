@@ -291,7 +291,7 @@ def test_without_the_runs_directory_the_number_of_looks_is_the_certificates_own_
         (alone / name).write_bytes((run / name).read_bytes())
     checked = check(alone / "certificate.json", alone / "policy.safetensors")
     assert checked.certificate == found
-    assert "look 1 is the certificate's own word" in checked.unseen[0]
+    assert "The certificate says that this was look 1" in checked.unseen[0]
 
 
 def test_a_certificate_whose_look_is_not_in_the_list_is_refused(run, drawn):
@@ -382,7 +382,7 @@ def test_the_plans_of_kept_certificates_are_derived_again(run):
     plan = read_certificate(run / "certificate.json").plan
     assert plan.format == 1
     assert certify_module._derived(plan, read_policy(run)) == plan
-    with pytest.raises(BadCertificate, match="num_envs = 99, and what it asks for makes that 100"):
+    with pytest.raises(BadCertificate, match="num_envs = 99, but its request gives 100"):
         refuse_other_plan(run, replace(plan, num_envs=99), certify_module._derived(plan, read_policy(run)))
 
 

@@ -115,7 +115,7 @@ def test_damaged_files_of_an_earlier_evaluation_are_not_carried_on(tmp_path):
     run = untrained(tmp_path)
     evaluate_run(run, 5, actions="both")
     (run / "episodes-sampled.csv").write_text("EpRet\n1\n")
-    with pytest.raises(BadFile, match=r"episodes-sampled.csv is damaged, or of another evaluation"):
+    with pytest.raises(BadFile, match=r"episodes-sampled.csv is damaged, or belongs to another evaluation"):
         check_kept(run, "episodes-sampled.csv")
     check_kept(run, "episodes-mean.csv")
     assert "sampled" not in evaluate_run(run, 5, actions="mean")

@@ -119,5 +119,5 @@ def test_commands_say_what_they_need():
         certify.main([STILL])
     with pytest.raises(NoRun, match=r"missing\.zip does not exist"):
         certify.main(["sb3:missing.zip", "--env", CART])
-    with pytest.raises(BadSetting, match="take the actions that they give"):
+    with pytest.raises(BadSetting, match="take the actions that they return"):
         evaluate.main([STILL, "--env", CART, "--actions", "sampled"])

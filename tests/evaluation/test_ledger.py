@@ -62,7 +62,7 @@ def test_the_first_count_of_a_look_stands(three):
     ledger = read_ledger(three.parent, RUN)
     assert [entry.violations for entry in ledger.entries] == [(3, 2, 1), None, None]
     assert write_result(ledger, 1, (3, 2, 1)) == ledger
-    with pytest.raises(BadLedger, match=r"Look 1 counted 3 violations at first .*certificates\.jsonl.*, and now 2"):
+    with pytest.raises(BadLedger, match=r"Look 1 first counted 3 violations .*certificates\.jsonl.*, and now 2"):
         write_result(ledger, 1, (2, 2, 0))
 
 

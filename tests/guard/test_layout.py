@@ -234,7 +234,7 @@ def test_layouts_are_distributed_as_the_rules_say():
 def test_an_arena_too_full_is_reported_and_not_searched_for_ever(monkeypatch):
     # Nine ghosts fit in one try of a thousand or so.
     monkeypatch.setattr(layout, "LAYOUTS", 2)
-    with pytest.raises(LayoutError, match=r"No layout of Point-9-Ghost .* too full\. Ask for fewer obstacles"):
+    with pytest.raises(LayoutError, match=r"No layout of Point-9-Ghost .* too full\. Use fewer obstacles"):
         draw_many(task_of("Point-9-Ghost").rules, keys(3))
     assert np.isnan(jax.jit(partial(draw, task_of("Point-9-Ghost").rules))(jnp.asarray(keys(1)[0])).heading)
 

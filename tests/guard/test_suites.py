@@ -78,7 +78,7 @@ def test_every_kind_of_a_combination_is_a_cost_of_its_own_in_the_order_of_the_na
     ],
 )
 def test_a_wrong_name_is_answered_with_the_nearest_right_ones(wrong, nearest):
-    with pytest.raises(UnknownSuite, match=f"'{wrong}' is no suite. Did you mean {nearest} or "):
+    with pytest.raises(UnknownSuite, match=f"'{wrong}' is not a suite. Did you mean {nearest} or "):
         suite(wrong)
 
 
@@ -91,21 +91,21 @@ def test_a_name_like_no_other_is_answered_with_the_grammar(wrong):
 @pytest.mark.parametrize(
     ("wrong", "advice"),
     [
-        ("Point-0-Hazard", "asks for 0 obstacles of kind Hazard. Ask for at least one"),
-        ("Point--3-Ghost", "asks for -3 obstacles of kind Ghost. Ask for at least one"),
-        ("Goal_Point_0Hazards", "Ask for at least one"),
+        ("Point-0-Hazard", "has 0 obstacles of kind Hazard. Use at least one"),
+        ("Point--3-Ghost", "has -3 obstacles of kind Ghost. Use at least one"),
+        ("Goal_Point_0Hazards", "Use at least one"),
         ("Point-4-3DHazard", "Point stays on the ground.*Try 'Point-4-Hazard'"),
         ("Walker-1-3DGhost", "Walker stays on the ground.*Try 'Walker-1-Ghost'"),
         ("Drone-4-Pillar", "Drone moves in the air.*pillars are for robots on the ground"),
         ("Arm3-4-Pillar", "Arm3 moves in the air.*pillars are for robots on the ground"),
         ("Point-2-Hazard+1-Hazard", "names a kind of obstacle twice"),
         ("Drone-2-Hazard+1-3DHazard", "names a kind of obstacle twice"),
-        ("Point-10-Ghost", "more obstacles than the arena of 4 m by 4 m has room for. Ask for fewer"),
-        ("Point-20-Hazard+10-Ghost", "Ask for fewer"),
+        ("Point-10-Ghost", "more obstacles than the arena of 4 m by 4 m has room for. Use fewer"),
+        ("Point-20-Hazard+10-Ghost", "Use fewer"),
         ("Point-999999999-Hazard", "more obstacles than"),
         (f"Point-{'9' * 5000}-Hazard", "more obstacles than"),
         ("Point-8-Hazard+999999-Pillar", "more obstacles than"),
-        ("x" * 10**6, r"xxx\.\.\. is no suite"),
+        ("x" * 10**6, r"xxx\.\.\. is not a suite"),
     ],
 )
 def test_a_suite_that_cannot_be_is_refused_with_advice(wrong, advice):

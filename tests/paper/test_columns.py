@@ -45,7 +45,7 @@ def store(tmp_path):
 
 
 def write_column(store, column, costs=None, seeds=3, suite=POINT, experiment=COMPARED):
-    """Runs that end where the article's did, or with other costs; the seeds differ by two per cent."""
+    """Runs that end where the paper's did, or with other costs; the seeds differ by two per cent."""
     for variant in (TRPO, CPO, SCPO, ASCPO):
         J_r, M_c, rho_c = (printed_value(suite, variant.name, m) for m in (J_R, M_C, RHO_C))
         M_c = (costs or {}).get(variant.name, M_c)
@@ -55,7 +55,7 @@ def write_column(store, column, costs=None, seeds=3, suite=POINT, experiment=COM
 
 
 def with_shares(run, safe, timeout):
-    """The run's log, with the two columns that the article has nothing about."""
+    """The run's log, with the two columns that the paper does not have."""
     first, *rows = run.metrics.read_text().splitlines()
     lines = [f"{first},SafeRate,TimeoutRate", *(f"{row},{safe},{timeout}" for row in rows)]
     run.metrics.write_text("\n".join(lines) + "\n")
@@ -168,21 +168,19 @@ class TestPages:
         said = page_of(COMPARED, store).findings
         assert (
             f"{POINT} with the released settings: M_c is lowest for ascpo, 0.0421 ± 0.0008 (worst of 3 seeds 0.0430), "
-            "and highest for trpo, 0.6346 ± 0.0124 (worst of 3 seeds 0.6471). The seeds tell ascpo apart from all "
+            "and highest for trpo, 0.6346 ± 0.0124 (worst of 3 seeds 0.6471). The seeds distinguish ascpo from all "
             "others."
         ) in said
         (ours,) = (sentence for sentence in said if sentence.startswith(f"{POINT} with our settings"))
-        assert "The seeds do not tell" in ours
+        assert "The seeds do not distinguish" in ours
         (scpo,) = (sentence for sentence in said if sentence.startswith("scpo on"))
         assert "0.0937 ± 0.0018 (worst of 3 seeds 0.0956) with the released settings" in scpo
-        assert (
-            "(the article prints 0.0919). With our settings M_c is lower than with the released settings, by a" in scpo
-        )
+        assert "(the paper prints 0.0919). With our settings M_c is lower than with the released settings, by a" in scpo
         assert "factor of 2.3 (95 % interval 2.2 to 2.4)" in scpo
         (trpo,) = (sentence for sentence in said if sentence.startswith("trpo on"))
         assert "The seeds show no difference of M_c between the released settings and our settings." in trpo
         assert f"{GHOST}: no run with our settings is finished." in said
-        assert "No run with the published settings is finished, so nothing is said about them." in said
+        assert "No run with the published settings is finished, so they are not compared." in said
 
     def test_more_cost_with_our_settings_is_said_as_well_and_one_seed_says_nothing(self, store):
         write_column(store, "published", {"cpo": 0.01})
@@ -274,7 +272,7 @@ class TestExported:
         write_run(store, COMPARED, Training(POINT, ASCPO, 0, "released"), discount=0.9)
         export(tmp_path / "out", store, [COMPARED])
         fresh = PaperStore(tmp_path / "fresh", store.scale, tmp_path / "out")
-        with pytest.raises(BadSetting, match=r"discount=0\.9, but this sweep wants .* no overridden settings"):
+        with pytest.raises(BadSetting, match=r"discount=0\.9, but this sweep needs .* no overridden settings"):
             plans(Request(("columns",), fresh, [POINT], ["ascpo"], [0], columns=(("released",),)))
         assert any("with the overridden settings discount=0.9" in note for note in page_of(COMPARED, fresh).notes)
 

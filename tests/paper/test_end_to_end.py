@@ -85,7 +85,7 @@ def test_a_killed_sweep_resumes_and_ends_with_the_same_bytes(tmp_path, capsys):
         paper.main(["show", PAGE, "--scale", str(SCALE), "--out", str(out), option, results])
         shown = capsys.readouterr().out
         tables = [line.split() for line in shown.splitlines() if line.startswith("scpo ") and " on " not in line]
-        # The algorithm, what the article prints, both columns, and the seeds of each.
+        # The algorithm, what the paper prints, both columns, and the seeds of each.
         assert [len(row) for row in tables] == [6, 6, 6, 5, 5]
         assert not any("–" in row for row in tables)
         assert "23 of 24 runs with the released settings are missing" in shown

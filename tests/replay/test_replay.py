@@ -81,7 +81,7 @@ def test_a_title_names_the_largest_cost_the_violated_constraint_and_the_seed():
 def test_curves_are_the_costs_with_their_limits_and_the_return_with_a_mark_at_the_present_step():
     hazard, pillar, returns = curves(TWO)
     assert [curve.name for curve in (hazard, pillar, returns)] == ["cost: hazard", "cost: pillar", "return so far"]
-    assert hazard.title == "cost: hazard, by step", "nobody knows the unit of an environment that is no suite"
+    assert hazard.title == "cost: hazard, by step", "nobody knows the unit of an environment that is not a suite"
     steps, value, mark, limit = hazard.columns(1)
     np.testing.assert_array_equal(steps, [0, 1, 2, 3])
     np.testing.assert_array_equal(value, [0.0, 0.3, 0.0, 0.0])

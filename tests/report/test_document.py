@@ -154,7 +154,7 @@ def test_one_runs_report_lies_with_the_run(tmp_path, capsys, monkeypatch):
     printed = capsys.readouterr().out
     assert (path / "report" / "index.html").exists()
     assert printed == f"Report: {path}/report/index.html\nFigures: {path}/report/figures\n"
-    # A report is no run, and does not get in the way of the next one.
+    # A report is not a run, and does not get in the way of the next one.
     monkeypatch.setattr("ascpo.report.document.draw", lambda groups: [])
     page = write_report([tmp_path], tmp_path / "again", NOW).read_text()
     assert "<title>Point-1-Hazard: ascpo, seed 0</title>" in page
@@ -208,7 +208,7 @@ def test_a_certificate_that_is_damaged_or_of_another_policy_is_not_passed_on(tmp
     digest = with_policy(path)
     (path / "certificate.json").write_text(json.dumps(CERTIFICATE))
     page = write_report([path], tmp_path / "out", NOW).read_text()
-    assert "certificate.json cannot be believed" in page
+    assert "certificate.json cannot be trusted" in page
     assert "not to be believed</span>" in page
     assert "Planned &amp; played." not in page, "what a damaged certificate says is not repeated"
     for policy, doubtful in ((digest, False), ("another", True)):
@@ -223,7 +223,7 @@ def test_figures_of_another_policy_are_marked_where_they_stand(tmp_path, monkeyp
     path = evaluated(made(tmp_path / "run"))
     with_policy(path)
     page = write_report([path], tmp_path / "out", NOW).read_text()
-    assert "evaluation.json is stale: it is of another policy than policy.safetensors." in page
+    assert "evaluation.json is stale: it evaluated another policy than policy.safetensors." in page
     assert re.search(r"Fresh episodes, sampled actions <span class=.badge no.>doubtful, see above", page)
     assert "fresh episodes (doubtful, see above); the target is" in page
 

@@ -329,7 +329,7 @@ def test_the_command_prints_one_epoch_several_or_the_time_line(tmp_path, capsys)
     whole = capsys.readouterr().out
     assert "Epochs 0 to 1: Recovering" in whole
     assert "Epochs 2 to 3: Bounded by the constraints" in whole
-    assert whole.endswith(f"All about one epoch: ascpo journal {path} EPOCH\n")
+    assert whole.endswith(f"More about one epoch: ascpo journal {path} EPOCH\n")
 
 
 @pytest.mark.parametrize(

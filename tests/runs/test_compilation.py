@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import sys
 import tarfile
 from types import SimpleNamespace
 
@@ -114,7 +115,7 @@ def test_autotuning_is_off_unless_the_user_turns_it_on(given, in_force, monkeypa
 
 @pytest.mark.parametrize("chosen", [None, "elsewhere"])
 def test_warp_keeps_its_kernels_beside_the_programs_unless_the_user_says_where(chosen, monkeypatch, tmp_path):
-    monkeypatch.setattr(compilation, "jax", SimpleNamespace(config=SimpleNamespace(**no_cache(kept := {}))))
+    monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(config=SimpleNamespace(**no_cache(kept := {}))))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("XLA_FLAGS", "")
     monkeypatch.setenv("WARP_CACHE_PATH", chosen or "")

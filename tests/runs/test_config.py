@@ -41,7 +41,7 @@ def test_no_setting_has_the_name_of_another(algo):
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"algo": "asppo"}, "'asppo' is no algorithm. Did you mean ascpo"),
+        ({"algo": "asppo"}, "'asppo' is not an algorithm. Did you mean ascpo"),
         ({"marign": 0.1}, "no setting 'marign'. Did you mean margin"),
         ({"algo": "cpo", "mode": "paper"}, "cpo has no setting 'mode'. ascpo and pascpo have it"),
         ({"total_steps": 0}, "total_steps=0 must be a whole number from 1"),

@@ -14,7 +14,7 @@ def test_a_name_is_one_directory(name):
 
 @pytest.mark.parametrize("name", ["", " ", ".", "..", "../x", "/abs", "a/b", "a\\b", "a\nb", "a\0b", "a\x1b[2Jb", 3])
 def test_a_name_that_leaves_the_directory_or_the_line_is_refused(name, tmp_path):
-    with pytest.raises(BadSetting, match="is no name of a directory"):
+    with pytest.raises(BadSetting, match="cannot be the name of a directory"):
         train("Point-1-Hazard", out=tmp_path / "out", name=name)
     assert not list(tmp_path.iterdir())
 
@@ -28,7 +28,7 @@ def test_a_file_is_no_place_for_a_run(tmp_path):
     (tmp_path / "file").write_text("")
     (tmp_path / "nowhere").symlink_to(tmp_path / "missing")
     for place in ("file", "file/run", "file/deeper/run", "nowhere", "nowhere/run"):
-        with pytest.raises(NoRun, match=r"(file|nowhere) is no directory"):
+        with pytest.raises(NoRun, match=r"(file|nowhere) is not a directory"):
             RunDirectory(tmp_path / place).check_free()
     RunDirectory(tmp_path / "new" / "run").check_free()
 

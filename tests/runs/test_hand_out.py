@@ -320,11 +320,11 @@ def test_the_report_names_policies_and_selections_that_do_not_belong_together(se
     (selecting / "selection.csv.sha256").unlink()
     assert read_run(selecting).doubts == {}
     (selecting / POLICIES[1]).write_bytes(usual[2])
-    assert "another policy than its name says" in read_run(selecting).doubts[POLICIES[1]]
+    assert "does not hold the policy that its name says" in read_run(selecting).doubts[POLICIES[1]]
     found = read_arrays(selecting / POLICIES[2])
     changed = {**found.arrays, "theta": -found.arrays["theta"]}
     (selecting / POLICIES[1]).write_bytes(sealed_arrays(found.about | {"kind": "last", "mean_of": [3, 3]}, changed))
-    assert "should hold the same policy, and differ" in read_run(selecting).doubts[POLICIES[1]]
+    assert "should hold the same policy, but differ" in read_run(selecting).doubts[POLICIES[1]]
 
 
 def test_an_evaluation_is_about_the_policy_that_is_handed_out(whole):

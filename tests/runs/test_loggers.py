@@ -21,7 +21,7 @@ from tests.slow import slow
 
 
 def epochs_of(run, first, last):
-    """Records whose return is the number of the epoch. One metric is no number."""
+    """Records whose return is the number of the epoch. One metric is not a number."""
     for epoch in range(first, last):
         row = {"Epoch": epoch, "TotalEnvInteracts": EPOCH * (epoch + 1), "EpRet": float(epoch), "Nu": math.nan}
         yield [EpochRecord(run, row, {"Epoch": epoch, "WallClock": 1.0}), EpochRecord(run / "other", row, {})]
@@ -87,7 +87,7 @@ def test_what_weights_and_biases_writes_offline_is_what_the_table_says(run, monk
                 names.add(record.run.run_id)
     assert [float(row["EpRet"]) for row in logged] == [0.0, 1.0]
     assert [int(row["_step"]) for row in logged] == [EPOCH, 2 * EPOCH]
-    assert not any("Nu" in row for row in logged), "what is no number is left out"
+    assert not any("Nu" in row for row in logged), "what is not a number is left out"
     assert names == {read_name(run.path / "wandb-run.txt")}, "a run that continues is the same run there"
 
 

@@ -122,7 +122,7 @@ def test_the_earlier_preset_of_an_algorithm_is_none_of_these():
 
 
 def test_what_is_no_preset_is_refused_with_a_sentence():
-    with pytest.raises(BadSetting, match="'relesed' is no preset"):
+    with pytest.raises(BadSetting, match="'relesed' is not a preset"):
         configure("a", preset="relesed")
     with pytest.raises(BadSetting, match="preset='reference' is not known"):
         Config.from_plain({"env": "a", "algo": "cpo", "preset": "reference", "settings": {}, "method": {}})

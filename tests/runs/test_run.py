@@ -114,7 +114,7 @@ def test_going_on_with_a_finished_run_changes_nothing(whole):
 
 
 def test_a_run_cannot_be_made_shorter_than_it_is(whole):
-    with pytest.raises(BadSetting, match="4 epochs long already, and you asked for 1"):
+    with pytest.raises(BadSetting, match="already has 4 epochs, more than the requested 1"):
         ascpo.resume(whole[1], total_steps=EPOCH, progress=False)
 
 

@@ -45,7 +45,7 @@ def test_a_table_that_another_version_began_keeps_its_columns(tmp_path):
 
 def test_a_table_that_lost_rows_is_refused(tmp_path):
     write(tmp_path / "a.csv", rows(0, 2))
-    with pytest.raises(ValueError, match="has 2 rows, but the checkpoint was made after 3"):
+    with pytest.raises(ValueError, match="has 2 rows, but the checkpoint was written after 3"):
         Table(tmp_path / "a.csv", 3)
 
 

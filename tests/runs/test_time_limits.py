@@ -15,7 +15,7 @@ def test_a_policy_that_has_learned_to_stand_still_gets_a_hint():
 
 def test_episodes_that_always_end_by_time_are_no_failure():
     hint = timeout_hint(configure(CART), [1.0] * 5)
-    assert hint.startswith("Every episode ended by its time limit. That is as it should be where nothing else")
+    assert hint.startswith("Every episode ended by its time limit. That is normal if nothing else")
 
 
 @pytest.mark.parametrize("rates", [[], [1.0, 1.0], [0.5, 1.0, 1.0, 0.9], [0.0] * 9])

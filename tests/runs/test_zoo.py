@@ -55,12 +55,14 @@ def test_what_was_added_to_an_unpacked_run_stays(policy, tmp_path):
 def test_another_run_in_its_place_is_not_touched(policy, tmp_path):
     place = policy.unpack(tmp_path / "zoo")
     (place / "policy.safetensors").write_bytes(b"another")
-    with pytest.raises(NoRun, match=r"holds something else than zoo:Point-1-Hazard/ascpo\. Move it away\."):
+    with pytest.raises(NoRun, match=r"holds something other than zoo:Point-1-Hazard/ascpo\. Move it away\."):
         policy.unpack(tmp_path / "zoo")
 
 
 def test_a_run_without_a_certificate_does_not_enter(tmp_path):
-    with pytest.raises(NoRun, match=r"has no evaluation\.json\. A policy of the zoo was evaluated and certified\."):
+    with pytest.raises(
+        NoRun, match=r"has no evaluation\.json\. Evaluate and certify a run before you add it to the zoo\."
+    ):
         packed(untrained(tmp_path, env=SUITE))
 
 

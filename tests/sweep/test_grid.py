@@ -92,7 +92,7 @@ def test_a_file_may_have_several_grids(tmp_path):
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
-        ("env = ", "is no TOML"),
+        ("env = ", "is not valid TOML"),
         ('environment = "x"', "no setting environment"),
         ("seeds = 3\n[[grid]]\n", "seeds beside"),
         ("[grid]\n", "two brackets"),

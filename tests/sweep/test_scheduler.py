@@ -94,7 +94,7 @@ def test_a_run_with_other_settings_is_neither_kept_nor_overwritten(jobs, tmp_pat
     before = run.metrics.read_bytes()
     (outcome,) = sweep(jobs[:1])
     assert outcome.status == "failed"
-    assert "was trained with discount=0.25, but this sweep wants 0.99. Choose another --out" in outcome.error
+    assert "was trained with discount=0.25, but this sweep needs 0.99. Choose another --out" in outcome.error
     assert run.metrics.read_bytes() == before
 
 

@@ -140,7 +140,7 @@ def test_the_moment_bound_grows_whenever_a_cost_does(law, rises, k):
     [
         (lambda: kappa_for(1.0), "infinite"),
         (lambda: kappa_for(0.0), r"\(0, 1\)"),
-        (lambda: k_for(0.9, 0.0), "any k is sure"),
+        (lambda: k_for(0.9, 0.0), "any k is certain"),
         (lambda: confidence_of_deviation(-1.0), "Below the mean"),
         (lambda: confidence_of_variance(-1e-3, 7.0), "at least 0"),
         (lambda: turning_point(0.0), "positive"),

@@ -224,7 +224,7 @@ def test_side_by_side_in_one_program_runs_offer_their_own_scenes_and_expect_what
 def test_an_engine_that_cannot_do_it_says_so_before_anything_is_trained():
     engine = FunctionalEngine(Corridor(), 2)
     agent = agent_for(engine, ASCPO().build(0.98), SMALL)
-    with pytest.raises(ValueError, match="cannot play a scene again"):
+    with pytest.raises(ValueError, match="cannot replay scenes"):
         start(engine, [TrainingRun(agent, 0)])
 
 

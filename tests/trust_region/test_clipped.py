@@ -24,7 +24,7 @@ RATE = 0.05
 @partial(jax.jit, static_argnames=("delta", "step"))
 def _descend(theta, adam, bend, edge, delta, step):
     def evaluate(point):
-        # Over the edge the loss is no number, and neither is its gradient.
+        # Over the edge the loss is not a number, and neither is its gradient.
         bad = jnp.where(point[0] < edge, jnp.nan, 1.0)
         loss = jnp.sum(bend * point**2) / 2 * bad
         return Evaluation(loss, jnp.zeros(0), jnp.sum((point - START) ** 2) / 2)

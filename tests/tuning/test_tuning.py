@@ -38,8 +38,8 @@ def test_a_setting_has_a_range_or_values(text, axis):
     ("typed", "answer"),
     [
         ([], "Nothing to search"),
-        (["delta"], "nothing to search"),
-        (["delta=3"], "two values at least"),
+        (["delta"], "has no values to search"),
+        (["delta=3"], "at least two values"),
         (["delta=2..1"], "the first number must be the smaller one"),
         (["delta=0..1:log"], "and positive"),
         (["delta=1..2", "delta=1..3"], "searched twice"),

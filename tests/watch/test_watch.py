@@ -171,5 +171,5 @@ def test_a_file_is_no_directory(tmp_path, monkeypatch):
     from ascpo.cli.watch import main
 
     Path(tmp_path / "file").touch()
-    with pytest.raises(ValueError, match="is no directory"):
+    with pytest.raises(ValueError, match="is not a directory"):
         main([str(tmp_path / "file")])

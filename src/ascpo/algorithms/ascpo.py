@@ -63,7 +63,7 @@ class ASCPO:
 
     @property
     def _beyond_one(self) -> bool:
-        """Whether what is still to come can be more than 1."""
+        """Whether the future sum of the signal can exceed 1."""
         return self.mode == "chernoff" and (self.union_bound or self.cap > 1.0)
 
     def build(self, probability: float) -> "Algorithm":
@@ -86,7 +86,7 @@ class ASCPO:
         )
 
     def _quantity(self, probability: float) -> str:
-        """What is bounded, in words."""
+        """A phrase for the bounded quantity."""
         match self.mode:
             case "reference":
                 return "the mean of an episode's largest cost, and a trace of its variance"

@@ -1,4 +1,4 @@
-"""What settings act on in an algorithm, and what is said of it. It is known before the parts are imported, with JAX."""
+"""The outline of an algorithm: its description, and which settings it uses. It is known without importing JAX."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outline:
-    """The words about an algorithm, and of its parts what decides whether a setting has an effect."""
+    """The description of an algorithm, and the properties of its parts that decide whether a setting has an effect."""
 
     name: str
     description: str
@@ -21,16 +21,16 @@ class Outline:
     quantity: str = ""
     mechanism: Mechanism = "none"
     critics: Head | None = None
-    """What the cost critics end in. None: there are no cost critics."""
+    """The output function of the cost critics. None without cost critics."""
     step: StepKind = "constrained"
     cvar: bool = False
     """Whether it watches a tail of the episodes' costs."""
     counts_violations: bool = False
-    """Whether learning goes by the share of episodes that violate a limit."""
+    """Whether learning uses the share of episodes that violate a limit."""
     half_signal: float = 0.0
-    """That of a target that goes by feedback."""
+    """`half_signal` of a feedback target."""
     also_pays: bool = False
-    """Whether it has a price of costs beside its constraint."""
+    """Whether it has a penalty of costs in addition to its constraint."""
 
     @property
     def words(self) -> tuple[str, str, LimitKind, str]:
@@ -38,7 +38,7 @@ class Outline:
         return self.name, self.description, self.limits_on, self.quantity
 
     def constrained(self, target: TargetSettings) -> "Outline":
-        """The same with a constraint, of which every step is to achieve what the target says."""
+        """The same with a constraint and its target."""
         counts = self.counts_violations or target.kind == "feedback"
         return replace(self, mechanism="constraint", counts_violations=counts, half_signal=target.half_signal)
 

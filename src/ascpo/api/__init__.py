@@ -1,1 +1,1 @@
-"""What Python and notebooks use beside `ascpo.train`: evaluate, certify and compare. `ascpo.NAME` is the short way."""
+"""The Python API besides `ascpo.train`: evaluate, certify and compare, available as `ascpo.NAME`."""

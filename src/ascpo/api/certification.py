@@ -23,12 +23,12 @@ class Certification:
     """The certificates of one or several policies."""
 
     policies: tuple[str, ...]
-    """What was certified: names of runs' directories, or of policies from elsewhere, such as `python:module:act`."""
+    """The certified policies: names of runs' directories, or of foreign policies, such as `python:module:act`."""
     directories: tuple[Path, ...]
-    """Each keeps a policy's certificate, and the list of looks at it."""
+    """The directories, each with a policy's certificate and list of looks."""
     certificates: tuple[Certificate, ...] = field(repr=False)
     comparisons: tuple[Comparison, ...] = ()
-    """Each pair of policies, on the same scenes."""
+    """The comparison of each pair of policies, on the same scenes."""
 
     @property
     def certified(self) -> bool:
@@ -78,7 +78,7 @@ def certify(
     `runs` are directories of runs, or what `ascpo.train` returned. Actions are sampled unless `actions` is `mean`.
     A run of an environment outside this package needs `env`, or `trust_env` to import and run what its files name.
 
-    With `env`, they may also be policies from elsewhere: any function from an observation to an action, or the names
+    With `env`, they may also be policies of other libraries: any function from observation to action, or the names
     `sb3:FILE.zip`, `onnx:FILE.onnx` and `python:MODULE:FUNCTION`. Their limits are zero unless `limits` says otherwise.
     """
     if not runs:

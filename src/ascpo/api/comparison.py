@@ -1,9 +1,9 @@
-"""Compare runs: their figures with intervals, and how far each pair of them is apart.
+"""Compare runs: figures with intervals, and the differences of each pair.
 
-Runs that differ only in their seed are one group, and their intervals are Student's over the seeds. A group of a single
-seed has the interval over the episodes of its evaluation, which says nothing about other seeds. Differences of groups
-with two seeds or more have Welch's interval over the seeds. Those of single runs are over their episodes: Welch's, and
-for shares Newcombe's, which stays honest near 0 and 1.
+Runs that differ only in their seed are one group, and their intervals are Student's over the seeds. The interval of a
+single seed is over the episodes of its evaluation, and does not cover other seeds. Differences of groups with two seeds
+or more have Welch's interval over the seeds. Those of single runs are over their episodes: Welch's, and for shares
+Newcombe's, which is accurate near 0 and 1.
 """
 
 import math
@@ -22,7 +22,7 @@ from ascpo.runs.serialization import BadSetting
 
 METRICS = ("EpRet", "EpCost", "EpMaxCost", "SafeRate", "TimeoutRate")
 _SHARES = {"SafeRate": "Safe", "TimeoutRate": "Timeout"}
-"""Shares of episodes, and the column that says it of each episode."""
+"""Shares of episodes → the column with the value of each episode."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class RunComparison:
     differences: Columns
     """A row for each pair of groups and metric: first minus second, its interval, and whether that leaves out 0."""
     source: str
-    """Where the figures come from."""
+    """The source of the figures."""
     warnings: tuple[str, ...] = field(default=(), repr=False)
-    """Why some of the files cannot be believed."""
+    """Sentences about files that cannot be trusted."""
 
     def to_pandas(self) -> DataFrame:
         """The figures as a pandas.DataFrame."""
@@ -56,9 +56,9 @@ class RunComparison:
 
 
 def compare(*runs: RunLike, metrics: Sequence[str] = METRICS) -> RunComparison:
-    """Compare runs by their evaluations, or by the last epochs of their training where one is not evaluated.
+    """Compare runs by their evaluations, or by the last epochs of their training if one is not evaluated.
 
-    A directory stands for all runs inside it. Nothing is trained and no episode is played.
+    A directory stands for all runs inside it. Nothing is trained or played.
     """
     if not runs:
         raise BadSetting("Name the runs, or a directory that contains runs: ascpo.compare('runs').")
@@ -129,7 +129,7 @@ def _difference(one: Group, other: Group, metric: str, *, fresh: bool) -> Interv
 
 
 def _episodes(run: RunData, metric: str) -> np.ndarray | None:
-    """The metric of each evaluated episode; None if the table does not say it."""
+    """The metric of each evaluated episode; None if the table does not have it."""
     return run.episodes.get("sampled", {}).get(_SHARES.get(metric, metric))
 
 

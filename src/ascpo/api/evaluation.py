@@ -1,4 +1,4 @@
-"""Evaluate a policy from Python, on episodes that no training has seen."""
+"""Evaluate a policy from Python, on episodes that no training uses."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,13 +28,13 @@ class Evaluation:
     """The figures of an evaluation."""
 
     policy: str
-    """What was evaluated: the name of a run's directory, or of a policy from elsewhere, such as `python:module:act`."""
+    """The policy: the name of a run's directory, or of a foreign policy, such as `python:module:act`."""
     directory: Path
-    """It keeps the figures and the episodes."""
+    """The directory with the figures and the episodes."""
     actions: Actions
-    """For a policy from elsewhere `mean`: it took the actions that it gave."""
+    """The kind of actions. A foreign policy has `mean`: it took the actions that it returned."""
     figures: dict[str, float | None]
-    """By the names of docs/report.md: `EpRet`, `SafeRate` and others."""
+    """The figures by their names in docs/report.md: `EpRet`, `SafeRate` and others."""
     intervals: dict[str, tuple[float, float]] = field(repr=False)
     """Confidence intervals of 95 %, for those that have one."""
 
@@ -85,7 +85,7 @@ def evaluate(
     `run` is the directory of a run, or what `ascpo.train` returned. Its actions are sampled unless `actions` is `mean`.
     A run of an environment outside this package needs `env`, or `trust_env` to import and run what its files name.
 
-    With `env`, `run` may also be a policy from elsewhere: any function from an observation to an action, or the name
+    With `env`, `run` may also be a policy of another library: any function from observation to action, or the name
     `sb3:FILE.zip`, `onnx:FILE.onnx` or `python:MODULE:FUNCTION`.
     """
     set_up_compilation()

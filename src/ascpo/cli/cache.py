@@ -1,4 +1,4 @@
-"""`ascpo cache show`, `pack FILE`, `unpack FILE`, `clear`: the compiled programs that are kept on disk."""
+"""`ascpo cache show`, `pack FILE`, `unpack FILE`, `clear`: the cache of compiled programs on disk."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,20 +20,29 @@ _VERBS = {
 
 @dataclass(frozen=True)
 class Show:
-    """Say where compiled programs are kept, how many there are, and how large they are."""
+    """Say where compiled programs are kept, how many there are, and how large they are.
+
+    Next: `ascpo cache pack FILE` takes them to another machine, and `ascpo cache clear` frees the disk.
+    """
 
 
 @dataclass(frozen=True)
 class Pack:
-    """Write all compiled programs into one file."""
+    """Write all compiled programs into one file.
+
+    Next: `ascpo cache unpack FILE` on a machine with the same processor and the same JAX.
+    """
 
     file: Annotated[Path, tyro.conf.Positional]
-    """The file to write: programs.tar, say."""
+    """The file to write, for example programs.tar."""
 
 
 @dataclass(frozen=True)
 class Unpack:
-    """Read programs that `ascpo cache pack` wrote on a machine with the same processor and the same JAX."""
+    """Read programs that `ascpo cache pack` wrote on a machine with the same processor and the same JAX.
+
+    Nothing else needs to be done: trainings find them.
+    """
 
     file: Annotated[Path, tyro.conf.Positional]
     """The file to read."""
@@ -41,14 +50,19 @@ class Unpack:
 
 @dataclass(frozen=True)
 class Clear:
-    """Delete all compiled programs."""
+    """Delete all compiled programs.
+
+    The next training compiles what it needs again, which takes a minute or less.
+    """
 
 
 def main(words: list[str]) -> None:
     verb, *rest = words or ["--help"]
     match verb:
         case "-h" | "--help":
-            below = "A first run compiles its programs, and later ones find them. ASCPO_CACHE=off keeps none."
+            below = (
+                "The first run of a kind compiles its programs, and later runs reuse them. ASCPO_CACHE=off keeps none."
+            )
             print(verbs_help("cache", "Compiled programs that are kept on disk.", _VERBS, below))
         case "show":
             parsed(Show, rest, "ascpo cache show")
@@ -76,7 +90,7 @@ def main(words: list[str]) -> None:
 
 
 def described(directory: Path) -> str:
-    """A directory of compiled programs, in words."""
+    """A sentence about a directory of compiled programs."""
     from ascpo.runs.compilation import compiled_kernels, compiled_programs
 
     programs, kernels = compiled_programs(directory), compiled_kernels(directory)
@@ -89,7 +103,7 @@ def _directory() -> Path:
 
     place = cache_directory()
     if place is None:
-        raise BadSetting("Compiled programs are not kept, because ASCPO_CACHE is off. Unset it.")
+        raise BadSetting("There is no cache of compiled programs, because ASCPO_CACHE is off. Unset that variable.")
     return place
 
 

@@ -1,4 +1,4 @@
-"""What `ascpo certify` does, once its words are understood."""
+"""The work of `ascpo certify`, after its command line was parsed."""
 
 import sys
 import textwrap
@@ -10,19 +10,19 @@ from ascpo.cli.certify import Certify
 from ascpo.cli.parsing import typed
 from ascpo.cli.printable import printable
 from ascpo.cli.show import counting, plain_table
+from ascpo.evaluation.bound import rounded_down
 from ascpo.evaluation.certificate import Certificate
 from ascpo.evaluation.certify import Checked, Comparison, certify, check
 from ascpo.evaluation.foreign import certify_foreign, where_of
 from ascpo.evaluation.looks import FILE
-from ascpo.evaluation.statement import EARLIER_FORMAT, meaning, rounded_down
+from ascpo.evaluation.statement import EARLIER_FORMAT, meaning
 from ascpo.runs.compilation import set_up_compilation
 from ascpo.runs.places import is_foreign
-from ascpo.runs.serialization import BadSetting
 from ascpo.runs.trust import flag_for
 
 
 def certify_all(asked: Certify, words: list[str]) -> None:
-    """Certify policies, or repeat certificates, and print what they say."""
+    """Certify policies, or repeat certificates, and print the results."""
     set_up_compilation()
     if any(is_foreign(str(run)) for run in asked.runs):
         return _certify_foreign(asked, words)
@@ -59,9 +59,7 @@ def _check_all(asked: Certify) -> None:
 
 
 def _certify_foreign(asked: Certify, words: list[str]) -> None:
-    """Policies that no run of this package has trained."""
-    if asked.check:
-        raise BadSetting("--check is for certificates of runs. To repeat this one, type the same command again.")
+    """Certify policies that were not trained with this package."""
     actions = asked.request.actions if typed("--actions", words) else None
     where = where_of(asked.runs[0], **vars(asked.own_code), actions=actions, threads=asked.threads)
     with counting("episodes", asked.request.episodes * len(asked.runs)) as report:
@@ -82,10 +80,10 @@ def _confirmation(checked: Checked) -> str:
     if claimed is None:
         return "Confirmed: the repeated episodes give the same figures."
     return (
-        f"Confirmed as far as another kind of machine can do it: this one rounds differently, so some episodes take "
-        f"another course. Here {found.violations} episodes violate a limit, which shows at least "
-        f"{rounded_down(found.bound)}. The certificate says {claimed.violations} and {rounded_down(claimed.bound)}. "
-        f"Chance allows that difference. The lines above say what the repeated episodes show."
+        f"Confirmed on another kind of machine: it rounds differently, so some episodes differ. Here "
+        f"{found.violations} episodes violate a limit, which shows at least {rounded_down(found.bound)}. The "
+        f"certificate says {claimed.violations} and {rounded_down(claimed.bound)}. Chance explains that difference. "
+        f"The lines above describe the repeated episodes."
     )
 
 
@@ -102,7 +100,7 @@ def _print(lines: list[str]) -> None:
 
 
 def _show_theory(certificate: Certificate) -> None:
-    """What mean and variance guarantee, beside what was counted."""
+    """The guarantees from mean and variance, beside the counted violations."""
     k = certificate.plan.k
     table = plain_table("theory", "E", "V", f"E + {k:g}V", "Cantelli's p", "within", "at limit", "held")
     for one in certificate.constraints:

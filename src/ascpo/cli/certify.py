@@ -8,6 +8,7 @@ import tyro
 
 from ascpo.cli.own_code import OwnCode
 from ascpo.cli.parsing import parsed, typed
+from ascpo.evaluation.foreign_name import refuse_mistakes
 from ascpo.evaluation.request import Request
 from ascpo.ranges import Threads
 from ascpo.runs.places import is_foreign, run_place
@@ -22,6 +23,9 @@ class Certify:
     for, because each look spends a share of the error that is fixed beforehand. With several runs, the statements about
     all of them hold at once, too, and every pair is compared on the same scenes. The exit status is 1 if a policy is
     not certified.
+
+    The certificate is RUN/certificate.json. Next: anyone can repeat it with `ascpo certify --check`, and `ascpo export`
+    puts it into the file of the policy.
     """
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
@@ -41,17 +45,27 @@ class Certify:
 def main(words: list[str]) -> None:
     if typed("--looks", words):
         raise BadSetting(
-            "--looks is not needed any more. Leave it out: every look at a run is counted, and the confidence holds "
-            "for all of them together, however many there will be."
+            "--looks is no longer needed. Leave it out: every look at a run is counted, and the confidence holds for "
+            "all of them together, however many there will be."
         )
     asked = parsed(Certify, words, "ascpo certify")
     if not asked.runs:
         raise BadSetting("Name the directory of a run.")
     if asked.policy and not asked.check:
         raise BadSetting("--policy is for --check. To certify a policy, name the directory of its run.")
-    for run in asked.runs:
-        if not asked.check and not is_foreign(str(run)):
+    if any(is_foreign(str(run)) for run in asked.runs):
+        _refuse_foreign(asked, words)
+    elif not asked.check:
+        for run in asked.runs:
             run_place(run)
     from ascpo.cli.certified import certify_all
 
     certify_all(asked, words)
+
+
+def _refuse_foreign(asked: Certify, words: list[str]) -> None:
+    """Refuse what policies from elsewhere cannot have, before anything slow is imported."""
+    if asked.check:
+        raise BadSetting("--check is for certificates of runs. To repeat this one, type the same command again.")
+    actions = asked.request.actions if typed("--actions", words) else None
+    refuse_mistakes(list(map(str, asked.runs)), **vars(asked.own_code), actions=actions)

@@ -12,7 +12,11 @@ from ascpo.runs.environment_name import name_of
 
 @dataclass(frozen=True)
 class Check:
-    """Test an environment: print its sizes and constraints, or what is wrong with it and how to mend that."""
+    """Test an environment: print its sizes and constraints, or what is wrong with it and how to mend that.
+
+    One environment is made, played for some dozens of steps, and closed; nothing is written. The exit status is 1 if it
+    cannot be trained on. Next: `ascpo train --env ENV`.
+    """
 
     env: Annotated[str, tyro.conf.Positional]
     """The environment: a suite, a Gymnasium id, or package.module:factory."""
@@ -25,7 +29,7 @@ def main(words: list[str]) -> None:
     if make is None:
         print(f"{name} is a suite of this package. It can be trained on.")
         return
-    # JAX is imported here, after a mistyped name has had its answer.
+    # JAX is imported here, so that a mistyped name is answered at once.
     from ascpo.engines.functional.inspection import inspect_world
     from ascpo.engines.functional.world import World
     from ascpo.engines.gymnasium.inspection import inspect, made_by

@@ -36,7 +36,10 @@ _ZSH = "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bash
 
 @dataclass(frozen=True)
 class Completion:
-    """Print a script with which the shell completes commands and flags. docs/how-to/install.md says where to put it."""
+    """Print a script with which the shell completes commands and flags. docs/how-to/install.md says where to put it.
+
+    Next: open a new shell, type `ascpo train --` and press Tab.
+    """
 
     shell: Annotated[Literal["bash", "zsh"], tyro.conf.Positional]
     """The shell that reads the script."""

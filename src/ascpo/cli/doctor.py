@@ -1,4 +1,4 @@
-"""`ascpo doctor`: look at this machine, and train for a moment."""
+"""`ascpo doctor`: check this machine, and train for a few seconds."""
 
 import os
 import platform
@@ -33,24 +33,25 @@ _EXTRAS = {
 }
 """Package → the extra that installs it."""
 _ROOM = 1.0
-"""Gigabytes that should be free: a run with its checkpoints is far smaller."""
+"""Gigabytes that should be free. A run with its checkpoints needs far less."""
 
 
 class Trouble(RuntimeError):
-    """What is wrong, and what to do about it."""
+    """A failed check. Its text says what is wrong and what to do."""
 
 
 @dataclass(frozen=True)
 class Doctor:
     """Look at this machine: versions, cores, accelerator, pictures, cache, disk, and a training of some seconds.
 
-    The exit status is 1 if something needs care.
+    Each line says what works, or what is wrong and what to do about it. The exit status is 1 if something needs care.
+    Next: `ascpo train --env Point-1-Hazard`.
     """
 
     train: bool = True
-    """Also train for a moment."""
+    """Also train for a few seconds."""
     out: Annotated[Path, tyro.conf.arg(name="out")] = Path("runs")
-    """The directory whose disk is looked at."""
+    """The directory whose disk is checked."""
 
 
 def main(words: list[str]) -> None:
@@ -77,7 +78,7 @@ def main(words: list[str]) -> None:
 def _passes(name: str, check: Callable[[], str]) -> bool:
     try:
         print(f"  ok    {name:<9} {check()}", flush=True)
-    except Exception as error:  # Whatever it is, the other checks go on.
+    except Exception as error:  # After any error, the other checks go on.
         said = str(error) if isinstance(error, Trouble) else f"{type(error).__name__}: {error}"
         print(f"  CARE  {name:<9} {said}", flush=True)
         return False
@@ -109,7 +110,7 @@ def _devices() -> str:
     kinds = ", ".join(dict.fromkeys(device.device_kind for device in found))
     has_card = Path("/dev/nvidia0").exists() or shutil.which("nvidia-smi") is not None
     if has_card and found[0].platform == "cpu":
-        raise Trouble(f"there is a graphics card, and JAX does not use it: {to_install('gpu')}")
+        raise Trouble(f"there is a GPU, but JAX does not use it: {to_install('gpu')}")
     return f"{len(found)} × {found[0].platform} ({kinds})"
 
 
@@ -122,7 +123,7 @@ def _pictures() -> str:
         env.render()
     finally:
         env.close()
-    return f"OpenGL draws (MUJOCO_GL={os.environ.get('MUJOCO_GL', 'not set')})"
+    return f"OpenGL renders (MUJOCO_GL={os.environ.get('MUJOCO_GL', 'not set')})"
 
 
 def _cache() -> str:
@@ -130,7 +131,7 @@ def _cache() -> str:
     from ascpo.runs.compilation import cache_directory
 
     place = cache_directory()
-    return described(place) if place else "compiled programs are not kept: every start compiles again"
+    return described(place) if place else "ASCPO_CACHE is off: every start compiles again"
 
 
 def _disk(out: Path) -> str:
@@ -150,4 +151,4 @@ def _training() -> str:
     with tempfile.TemporaryDirectory() as place:
         result = train("Point-1-Hazard", "trpo", num_envs=4, horizon=250, total_steps=2000, out=place, progress=False)
         epochs = len(result.history["EpRet"])
-    return f"{epochs} epochs in {time.perf_counter() - began:.0f} s, with compiling"
+    return f"{epochs} epochs in {time.perf_counter() - began:.0f} s, including compilation"

@@ -9,6 +9,7 @@ import tyro
 from ascpo.choices import EvaluatedActions
 from ascpo.cli.own_code import OwnCode
 from ascpo.cli.parsing import parsed, typed
+from ascpo.evaluation.foreign_name import refuse_mistakes
 from ascpo.ranges import Episodes, EpisodeSteps, Range, Seed, Threads
 from ascpo.runs.hosting import PLAIN, Hosting
 from ascpo.runs.places import is_foreign, run_place
@@ -16,7 +17,12 @@ from ascpo.runs.places import is_foreign, run_place
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Evaluate a run's policy on fresh episodes. The run's directory keeps figures, episodes and the worst of them."""
+    """Evaluate a run's policy on fresh episodes, which its training has not seen.
+
+    The command prints the figures. The run's directory keeps them, with a table of all episodes and records of the
+    worst. Next: `ascpo replay RUN` and `ascpo video RUN` show these, and `ascpo certify RUN` makes a guarantee of such
+    a count.
+    """
 
     run: Annotated[Path, tyro.conf.Positional]
     """The run's directory. Or, with --env, a policy from elsewhere: sb3:FILE.zip, onnx:FILE.onnx or
@@ -24,7 +30,7 @@ class Evaluate:
     episodes: Episodes = 1000
     """The number of episodes."""
     actions: EvaluatedActions = "sampled"
-    """Which actions the policy takes: those that it samples, its mean actions, or first the one and then the other."""
+    """The actions of the policy: sampled, its mean actions, or one evaluation with each."""
     seed: Seed = 0
     """The seed of the episodes. The same seed gives the same episodes. Training has seen none of them."""
     keep: Annotated[int, Range(at_least=0, at_most=10**4)] = 10
@@ -59,8 +65,10 @@ def _evaluate_foreign(asked: Evaluate, words: list[str]) -> None:
 
 def main(words: list[str]) -> None:
     asked = parsed(Evaluate, words, "ascpo evaluate")
-    foreign = is_foreign(str(asked.run))
-    if not foreign:
+    if foreign := is_foreign(str(asked.run)):
+        actions = asked.actions if typed("--actions", words) else None
+        refuse_mistakes([str(asked.run)], **vars(asked.own_code), actions=actions)
+    else:
         run_place(asked.run)
     from ascpo.cli.show import show_evaluation
     from ascpo.runs.compilation import set_up_compilation

@@ -15,7 +15,11 @@ _NAMES = {"onnx": "policy.onnx", "numpy": "policy_numpy.py"}
 
 @dataclass(frozen=True)
 class Export:
-    """Write a run's policy for programs without this package: what it remembers, its networks and its shield."""
+    """Write a run's policy for programs without this package: what it remembers, its networks and its shield.
+
+    The file is policy.onnx or policy_numpy.py in the run's directory, and holds the limits and the certificate of the
+    policy, if there is one. Next: docs/how-to/deploy.md shows the control loop that calls it.
+    """
 
     run: Annotated[Path, tyro.conf.Positional]
     """The run's directory, or a policy's file."""

@@ -1,4 +1,4 @@
-"""Answers to words that people bring from other libraries, before anything heavy is imported."""
+"""Answers to flags of other libraries and to mistyped names, before anything heavy is imported."""
 
 import re
 import sys
@@ -43,7 +43,7 @@ ELSEWHERE = {
     "hidden-sizes": "--hidden",
     "device": "--engine, and --devices for an accelerator",
 }
-"""Flags of other libraries, and what they are called here."""
+"""Flags of other libraries, and their names here."""
 NOWHERE = {
     "track": "--wandb logs to Weights & Biases, --mlflow to MLflow, and --tensorboard writes files for TensorBoard",
     "clip-ratio": "Algorithms that clip have settings of their own: docs/settings.md",
@@ -55,7 +55,7 @@ _LISTS = ("hidden", "limits")
 
 
 def refuse_foreign(words: list[str]) -> None:
-    """Refuse words of `ascpo train` that mean something in another library, and name the nearest flag."""
+    """Refuse arguments of `ascpo train` that belong to another library, and name the nearest flag."""
     for i, word in enumerate(words):
         if not word.startswith("--"):
             continue
@@ -76,15 +76,15 @@ def refuse_foreign(words: list[str]) -> None:
 
 
 def refuse_mistyped(words: list[str]) -> None:
-    """Refuse names of algorithms and runs that do not exist, as `ascpo train` would after a second of importing."""
+    """Refuse names of algorithms and runs that do not exist, before `ascpo train` spends a second on imports."""
     for i, word in enumerate(words):
         flag, _, value = word.partition("=")
         if flag not in ("--algo", "--resume"):
             continue
         given = [value] if value else list(takewhile(lambda after: not after.startswith("--"), words[i + 1 :]))
-        # Whoever has imported the algorithms may have added some.
+        # A program that has imported the algorithms may have added some.
         if flag == "--algo" and given and "ascpo.algorithms" not in sys.modules and given[0] not in ALGORITHM_NAMES:
-            raise ValueError(f"{shown(given[0])} is no algorithm. {nearest(given[0], ALGORITHM_NAMES)}")
+            raise ValueError(f"{shown(given[0])} is not an algorithm. {nearest(given[0], ALGORITHM_NAMES)}")
         if flag == "--resume":
             for run in given:
                 run_place(Path(run))

@@ -1,4 +1,4 @@
-"""`ascpo hosts`: train one policy on the accelerators of several machines, which one command starts."""
+"""`ascpo hosts`: train one policy on the accelerators of several machines with one command."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +22,10 @@ from ascpo.sweep.overrides import nested, read_overrides
 
 @dataclass(frozen=True)
 class Hosts:
-    """Train one policy on several machines. The same command continues a training that was stopped."""
+    """Train one policy on several machines. The same command continues a training that was stopped.
+
+    The run's directory in --out is like that of `ascpo train`, without an evaluation. Next: `ascpo evaluate RUN`.
+    """
 
     hosts: Annotated[int, Range(at_least=2, at_most=10_000)] = 2
     """The number of machines."""
@@ -42,7 +45,7 @@ class Hosts:
     """A setting: --set num_envs=4096."""
     placement: Annotated[Placement, tyro.conf.arg(name="")] = field(default_factory=Placement)
     out: Path = Path("runs")
-    """The directory in which the run's directory is made. Machines of a cluster see it too."""
+    """The directory in which the run's directory is created. All machines of the cluster must see it."""
 
     def start(self) -> Start:
         where = self.placement

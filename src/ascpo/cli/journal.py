@@ -19,7 +19,11 @@ from ascpo.runs.serialization import BadSetting
 
 @dataclass(frozen=True)
 class Journal:
-    """Describe what the optimiser did: in one epoch, in several epochs, or, without an epoch, in the whole training."""
+    """Describe what the optimiser did: in one epoch, in several epochs, or, without an epoch, in the whole training.
+
+    The command prints sentences about returns, costs and steps, and writes no file. Next: `ascpo report RUN` draws the
+    same epochs as curves, and docs/log.md explains the columns that the sentences are made from.
+    """
 
     run: Annotated[Path, tyro.conf.Positional]
     """The directory of the run."""
@@ -53,7 +57,7 @@ def lines(run: RunData, epochs: list[int], width: int) -> list[str]:
             texts = filter(None, (*phase.sentences, phase.outcome))
             out += [textwrap.fill(text, width, initial_indent="  ", subsequent_indent="  ") for text in texts]
         out += ["", *(textwrap.fill(line, width) for line in milestones(run))]
-        out += ["", f"All about one epoch: ascpo journal {run.path} EPOCH"]
+        out += ["", f"More about one epoch: ascpo journal {run.path} EPOCH"]
     return out
 
 

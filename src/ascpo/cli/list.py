@@ -22,13 +22,16 @@ if TYPE_CHECKING:
 
 
 _REASONS = 5
-"""At most so many runs are named where none can be read."""
+"""The most runs that are named if none can be read."""
 _UNVERIFIED = "unverified: written by an earlier version, without checksums."
 
 
 @dataclass(frozen=True)
 class List:
-    """List the algorithms, the suites, or the runs in a directory."""
+    """List the algorithms, the suites, or the runs in a directory.
+
+    Next: `ascpo train --env SUITE --algo ALGORITHM` for what you have chosen, and `ascpo report RUN` for a run.
+    """
 
     what: Annotated[str, tyro.conf.Positional] = "algorithms"
     """What to list: algorithms, suites or runs."""
@@ -43,28 +46,28 @@ def main(words: list[str]) -> None:
     if asked.what not in lists:
         raise WrongUsage(f"There is no list of {shown(asked.what)}. {nearest(asked.what, lists)}")
     below = lists[asked.what](table)
-    # Square brackets in the name of a directory are no markup.
+    # Square brackets in the name of a directory are not markup.
     console = Console(highlight=False, markup=False)
     console.print(table)
     if below:
         console.print()
     for line in below:
-        # Words stay whole. In a file, a sentence is a line.
+        # Lines break between words. In a file, a sentence is one line.
         console.print(Text(line), soft_wrap=not console.is_terminal)
 
 
 def _algorithms(table: Table) -> list[str]:
-    """Fill the table, and return what is said below it."""
+    """Fill the table, and return the lines below it."""
     from ascpo.algorithms import ALGORITHMS
     from ascpo.guard.suites import PAPER_SUITES
     from ascpo.runs.config import configure
 
-    for title in ("algorithm", "what it does about costs"):
+    for title in ("algorithm", "how it treats costs"):
         table.add_column(title)
     for name in ALGORITHMS:
         table.add_row(name, configure(PAPER_SUITES[0], name).outline.description)
     return [
-        "Every algorithm of the paper has two presets beside our defaults, `published` and `released`. "
+        "Every algorithm of the paper has our defaults and two presets, `published` and `released`. "
         "`ascpo train --algo NAME --preset released --show` lists what a preset changes."
     ]
 
@@ -93,14 +96,14 @@ def _runs(table: Table, directory: Path) -> list[str]:
     for title in ("run", "epochs", "EpRet", "EpCost", "SafeRate", *([""] if remarks else [])):
         table.add_column(title, justify="left" if title in ("run", "") else "right", overflow="fold")
     for *cells, remark in rows:
-        # A mark in the table, and the sentence below it, which would be too long here.
+        # The table has a mark; the sentence is too long for it and stands below.
         marked = [*cells, remark.partition(":")[0]]
         table.add_row(*(Text(printable(cell)) for cell in marked[: len(table.columns)]))
     return [printable(remark) for remark in dict.fromkeys(remarks)]
 
 
 def _row(run: "RunDirectory") -> tuple[str, str, str, str, str]:
-    """Epochs, return, cost, share within limits, and what is wrong with the run: a mark, and a sentence."""
+    """Epochs, return, cost, share within limits, and a sentence about what is wrong with the run."""
     from ascpo.runs.directory import NoRun, stored_config
     from ascpo.runs.sealed import fingerprint_of
     from ascpo.runs.tables import check_table, columns_of, sums_of
@@ -121,7 +124,7 @@ def _row(run: "RunDirectory") -> tuple[str, str, str, str, str]:
         return f"?/{planned}", "", "", "", f"BAD: {error}"
     remark = checked.damage or checked.pending
     if checked.verified and checked.run != fingerprint_of(sealed.content):
-        remark = f"{run.metrics} belongs to another run than {run.config_file.name}."
+        remark = f"{run.metrics} does not belong to the same run as {run.config_file.name}."
     if not remark and not (checked.verified and sealed.verified):
         return f"{done}/{planned}", *last, _UNVERIFIED
     return f"{done}/{planned}", *last, f"BAD: {remark}" if remark else ""

@@ -1,4 +1,4 @@
-"""`ascpo`: the commands. Each is imported when it is called, so that help comes at once.
+"""`ascpo`: the commands. Each is imported when it is called, so that help appears at once.
 
 docs/exit-status.md has the table of the exit statuses.
 """
@@ -37,23 +37,23 @@ COMMANDS = {
     "zoo": "list trained policies that come with the package, or describe one",
     "paper": "reproduce the paper's tables and figures",
     "check": "test whether an environment can be trained on",
-    "new-env": "write an environment of your own to begin with, and its test",
+    "new-env": "write a template of your own environment, and its test",
     "cache": "show, pack, unpack or delete the compiled programs that are kept on disk",
-    "doctor": "look at this machine, and train for a moment",
+    "doctor": "check this machine, and train for a few seconds",
     "list": "list algorithms, suites or runs",
     "completion": "print a script with which your shell completes commands and flags",
 }
 TRACEBACK = "ASCPO_TRACEBACK"
-"""If this environment variable is set, an error is answered with its traceback too."""
+"""If this environment variable is set, errors also show their traceback."""
 Handler: TypeAlias = Callable[[int, FrameType | None], Any] | int | signal.Handlers | None
 _OURS = ("ascpo", "tyro", "argparse", "wandb")
-"""Packages that end this program with an exit status of their choice. The last one wraps `sys.exit`."""
+"""Packages that may end this program with their own exit status. The last one wraps `sys.exit`."""
 
 
 def program() -> NoReturn:
-    """The command line as a program of its own. Stopped by a signal, it ends without tidying up.
+    """Run the command line as a program. After a signal it exits without Python's cleanup.
 
-    Python would, while threads of JAX still compile what nobody waits for any more, and these crash.
+    During that cleanup, threads of JAX that still compile would crash.
     """
     status: object = 0
     try:
@@ -71,7 +71,7 @@ def program() -> NoReturn:
 
 
 def main() -> None:
-    """Run the command line. Errors that a person can mend are answered with a sentence."""
+    """Run the command line. Errors that the user can correct are printed as one sentence."""
     command, *rest = sys.argv[1:] or ["--help"]
     with lasting_output():
         if command in ("-h", "--help", "help"):
@@ -97,7 +97,7 @@ def _run(command: str, rest: list[str]) -> None:
             refuse_foreign(rest)
             refuse_mistyped(rest)
         import_module(f"ascpo.cli.{command.replace('-', '_')}").main([in_place(word) for word in rest])
-        # Here rather than at the very end, where a full disk would be no error.
+        # Here and not at exit, where a full disk would not be reported as an error.
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt as stopped:
@@ -122,7 +122,7 @@ def _run(command: str, rest: list[str]) -> None:
 
 
 def _is_mendable(error: Exception) -> bool:
-    """Whether its sentence says what to do. Most such errors are known without importing JAX."""
+    """Whether the error's text says what to do. Most such errors are known without importing JAX."""
     if isinstance(error, (ValueError, OSError)):
         return True
     from ascpo.runs.errors import MENDABLE
@@ -131,7 +131,7 @@ def _is_mendable(error: Exception) -> bool:
 
 
 def _answer_signals(handler: Handler) -> Mapping[signal.Signals, Handler]:
-    """Answer Ctrl-C and SIGTERM. Returns what they meant before, without those that were to be ignored (nohup)."""
+    """Handle Ctrl-C and SIGTERM. Returns the earlier handlers, without those of ignored signals (nohup)."""
     if threading.current_thread() is not threading.main_thread():
         return {}
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -147,12 +147,12 @@ def _stopped(command: str, interrupt: KeyboardInterrupt) -> NoReturn:
 
 
 def _leave_at_once(answered: Mapping[signal.Signals, Handler]) -> Mapping[signal.Signals, Handler]:
-    """Handlers for somebody who asks again, and does not want to wait for the end."""
+    """Handlers that exit at once, for a user who presses Ctrl-C again."""
     return dict.fromkeys(answered, lambda number, _: os._exit(128 + number))
 
 
 def _interrupt_of(error: BaseException | None) -> KeyboardInterrupt | None:
-    """The interrupt that led to an error: a library that is being imported makes an ImportError of it."""
+    """The interrupt that led to an error. During an import, a library turns it into an ImportError."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error
@@ -175,7 +175,7 @@ def _end(sentence: str, status: int) -> NoReturn:
 
 
 def _last_module(error: BaseException) -> str:
-    """The module that raised it."""
+    """The module that raised the error."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     return str(frames[-1].f_globals.get("__name__", "?"))
 

@@ -1,4 +1,4 @@
-"""`ascpo new-env NAME`: write an environment to begin with, and its test."""
+"""`ascpo new-env NAME`: write a template of an environment, and its test."""
 
 from dataclasses import dataclass
 from importlib import resources
@@ -16,7 +16,11 @@ from ascpo.runs.serialization import BadSetting
 
 @dataclass(frozen=True)
 class NewEnv:
-    """Write NAME.py, a commented environment to begin with, and test_NAME.py."""
+    """Write NAME.py, a commented template of an environment, and test_NAME.py.
+
+    Next: put your robot and its limits in place of the example, then `ascpo check NAME:make` and `ascpo train --env
+    NAME:make`.
+    """
 
     name: Annotated[str, tyro.conf.Positional]
     """The name of the module: letters, digits and underscores."""
@@ -28,7 +32,7 @@ def main(words: list[str]) -> None:
     asked = parsed(NewEnv, words, "ascpo new-env")
     name = asked.name
     if not (name.isidentifier() and name.isascii()) or iskeyword(name):
-        raise BadSetting(f"{shown(name)} is no name of a Python module. Use letters, digits and underscores.")
+        raise BadSetting(f"{shown(name)} cannot be the name of a Python module. Use letters, digits and underscores.")
     title = "".join(part.capitalize() for part in name.split("_")) or "NewEnv"
     files = {asked.out / f"{start}{name}.py": _text(start, name, title) for start in ("", "test_")}
     for file in files:

@@ -1,4 +1,4 @@
-"""What `ascpo train` says beside its progress."""
+"""Notices of `ascpo train` besides its progress."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from ascpo.runs.trained_policy import read_policy
 
 
 def say_length(config: Config) -> None:
-    """Say how long the training is, if that is not what was asked for: it has whole epochs."""
+    """Say how long the training is, if rounding to whole epochs changes the requested length."""
     epoch = config.settings.num_envs * config.settings.horizon
     if (steps := config.epochs * epoch) != config.total_steps:
         epochs = "an epoch" if config.epochs == 1 else f"{config.epochs} epochs"
@@ -20,7 +20,7 @@ def say_length(config: Config) -> None:
 
 
 def evaluated_episodes(run: Path) -> int:
-    """The number of episodes in the evaluation of this run's policy as it is now; 0 if there is none."""
+    """The number of episodes in the evaluation of the run's present policy; 0 if there is none."""
     if not (run / FILE).exists():
         return 0
     try:

@@ -1,7 +1,7 @@
-"""Our standard output and error: when their reader goes away, the rest of the output goes nowhere.
+"""Standard output and error that survive a closed pipe: once their reader is gone, further output is dropped.
 
-A command goes on to its end without a reader (`ascpo train … | head -1`), and its exit status says how that went. So a
-broken pipe that anybody hears of is never one of these two, but that of an environment, a robot or another process.
+So `ascpo train … | head -1` trains to the end, and its exit status reports the training. A BrokenPipeError that reaches
+the caller is then never from these two streams, but from an environment, a robot or another process.
 """
 
 import contextlib
@@ -25,21 +25,21 @@ class _Outlet(io.FileIO):
 
 @contextlib.contextmanager
 def lasting_output() -> Iterator[None]:
-    """Outlive the readers of standard output and error."""
+    """Keep running after the readers of standard output and error are gone."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = _lasting(sys.stdout), _lasting(sys.stderr)
     try:
         yield
     finally:
         for stream in (sys.stdout, sys.stderr):
-            # What cannot be written now was said to be so by the flush within.
+            # If this cannot be written, the flush inside has already reported it.
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 stream.flush()
         sys.stdout, sys.stderr = before
 
 
 def _lasting(stream: TextIO) -> TextIO:
-    # None if it was closed from the beginning. In tests and notebooks it is no file.
+    # None if it was closed from the beginning. In tests and notebooks it is not a file.
     if stream not in (sys.__stdout__, sys.__stderr__) or not isinstance(stream, io.TextIOWrapper):
         return stream
     stream.flush()

@@ -1,14 +1,14 @@
-"""The flags of commands that read runs: whether code that a run names may be executed."""
+"""Flags of commands that read runs: whether they may execute code that a run names."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class OwnCode:
-    """What the user says about an environment that is not part of this package."""
+    """Permission to import an environment that is not part of this package."""
 
     env: str | None = None
-    """The run's environment, named again: package.module:factory. A run of your own code needs this or --trust-env,
-    because reading a run executes no code that its files name."""
+    """The run's environment again: package.module:factory. A run of your own environment needs this or --trust-env,
+    because reading a run does not execute code that its files name."""
     trust_env: bool = False
-    """Import and run whatever code the run's files name as its environment. Use it for your own runs only."""
+    """Import and run the code that the run's files name as its environment. Use this only for your own runs."""

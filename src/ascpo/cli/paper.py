@@ -36,7 +36,7 @@ _VERBS = {
     "list": "list the experiments, the runs that they need, and how long these take",
     "run": "train the runs of an experiment that are missing",
     "show": "show a table or figure from your runs, beside the figures that the paper prints",
-    "pack": "pack all runs into few files, to go on with them on another machine",
+    "pack": "pack all runs into a few files, to continue them on another machine",
     "unpack": "unpack such files. A run is never replaced by one with fewer epochs",
 }
 
@@ -46,31 +46,37 @@ _Store = Annotated[PaperStore, tyro.conf.arg(name="")]
 
 @dataclass(frozen=True)
 class List:
-    """List the paper's tables and figures, the runs that they need, and the runs that are finished."""
+    """List the paper's tables and figures, the runs that they need, and the runs that are finished.
+
+    Next: `ascpo paper run NAME` trains what is missing of one.
+    """
 
     store: _Store = field(default_factory=PaperStore)
     gpus: Annotated[tuple[int, ...], Range(at_least=1, at_most=4096)] = ()
-    """Also estimate the time left with --engine mjx on so many GPUs. `--gpus 1 8 64` adds three columns."""
+    """Also estimate the time left with --engine mjx on this many GPUs. `--gpus 1 8 64` adds three columns."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """Train the runs of a table or figure. Finished runs are kept, stopped runs resume."""
+    """Train the runs of a table or figure. Finished runs are kept, stopped runs resume.
+
+    The runs are directories in --out. Next: `ascpo paper show NAME`.
+    """
 
     request: Annotated[Request, tyro.conf.arg(name="")]
     jobs: Annotated[int, Range(at_least=1, at_most=1024)] = 1
-    """Number of trainings that run at the same time, each in a process of its own. 1 trains in this process."""
+    """Number of trainings that run at the same time, each in its own process. 1 trains in this process."""
     threads: Threads = 0
     """Threads of each training. 0 gives each an equal share of the cores."""
     together: bool = False
     """Train all runs of a suite as one batch in this process. On the host the numbers stay the same."""
     gpus: Annotated[float, Range(at_least=0.0, at_most=1.0)] = 0.0
-    """With --engine mjx on a machine with a GPU: the part of it that each batch of runs gets, in a process of its own.
-    0.25 trains four batches on a GPU at the same time, and the suites that MJX lacks on the cores beside them. 0 finds
-    out how many batches its memory and the cores allow."""
+    """With --engine mjx on a machine with a GPU: the part of the GPU for each batch of runs, in its own process. 0.25
+    trains four batches on a GPU at the same time. Suites that MJX cannot simulate train on the cores beside them. 0
+    chooses the number of batches from the GPU's memory and the cores."""
     on: str = "local"
     """The machines: `local` is this one, ray or ray://host:port a Ray cluster, slurm a SLURM cluster. On a cluster,
-    --threads are the cores of each training."""
+    --threads is the number of cores of each training."""
 
     def __post_init__(self) -> None:
         if self.on != "local" and (self.together or self.jobs > 1):
@@ -86,7 +92,8 @@ class Run:
 class Show:
     """Show a table or figure from the finished runs, and which of the paper's claims they reproduce.
 
-    Runs with the published, the released and our settings stand side by side.
+    Runs with the published, the released and our settings stand side by side, with the figures that the paper prints.
+    Next: --csv writes the tables into a file, and --export a small copy of the runs for others to read.
     """
 
     name: Annotated[str, tyro.conf.Positional]
@@ -110,19 +117,23 @@ _Place = Annotated[Place, tyro.conf.arg(name="")]
 class Pack:
     """Pack all runs into few files, to go on with them on another machine.
 
-    Unfinished runs keep their last checkpoint, finished ones none.
+    Unfinished runs keep their last checkpoint, finished ones none. Next: `ascpo paper unpack FILE-1.tar FILE-2.tar`
+    there.
     """
 
     file: Annotated[Path, tyro.conf.Positional]
-    """The beginning of the files' names: FILE-1.tar, FILE-2.tar and so on."""
+    """The prefix of the files' names: FILE-1.tar, FILE-2.tar and so on."""
     place: _Place = field(default_factory=Place)
     megabytes: Annotated[int, Range(at_least=1, at_most=10**6)] = 60
-    """A file is at most that large, unless a single run is larger."""
+    """The largest size of a file in MiB, unless a single run is larger."""
 
 
 @dataclass(frozen=True)
 class Unpack:
-    """Unpack runs. A run that is there already is replaced only by one that has come further."""
+    """Unpack runs. A run that is there already is replaced only by one that has come further.
+
+    Next: `ascpo paper run NAME` continues them.
+    """
 
     files: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Files that `ascpo paper pack` wrote."""
@@ -170,7 +181,7 @@ def _list(wanted: List) -> None:
 
 
 def _console() -> Console:
-    """Wide enough for the tables where the width is unknown."""
+    """A console that is wide enough for the tables if the output has no width."""
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=160)
 
@@ -214,12 +225,12 @@ def _run(wanted: Run) -> None:
 
 
 def _executor(wanted: Run, works: Sequence[Work]) -> Executor | None:
-    """The machines of --on, or the GPUs of this one. None trains in this process, or in --jobs others."""
+    """The executor for --on or for the GPUs of this machine. None trains in this process, or in --jobs others."""
     if not _uses_workers(wanted):
         return None
     measured = [work.name for work in works if work.isolated]
     if measured and wanted.on != "local":
-        raise BadSetting(f"{measured[0]} measures time and memory, on one machine. Leave out --on.")
+        raise BadSetting(f"{measured[0]} measures time and memory on one machine. Leave out --on.")
     resources = Resources(cores=wanted.threads, gpus=wanted.gpus)
     placement = Placement(wanted.on, jobs=wanted.jobs if wanted.jobs > 1 else 0, resources=resources)
     jobs = [job for work in works for job in work.jobs]
@@ -227,7 +238,7 @@ def _executor(wanted: Run, works: Sequence[Work]) -> Executor | None:
 
 
 def _uses_workers(wanted: Run) -> bool:
-    """Whether processes train that an executor starts: on other machines, or on the GPUs of this one."""
+    """Whether an executor starts processes that train: on other machines, or on the GPUs of this one."""
     if wanted.on != "local" or wanted.gpus:
         return True
     by_hand = wanted.together or wanted.jobs > 1 or wanted.request.engine == "native"
@@ -263,8 +274,8 @@ def _unpack(wanted: Unpack) -> None:
         raise BadSetting("Name the files that `ascpo paper pack` wrote.")
     happened = Counter(unpack_runs(wanted.files, wanted.place.path).values())
     print(
-        f"{happened['new']} new runs, {happened['further']} that have come further, {happened['kept']} kept as they "
-        f"were, in {wanted.place.path}"
+        f"{happened['new']} new runs, {happened['further']} with more epochs than before, {happened['kept']} "
+        f"unchanged, in {wanted.place.path}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Text from files on a terminal: names in a run may hold characters that move the cursor or hide what stands before."""
+"""Text from files, safe for a terminal: names in a run may contain characters that move the cursor or hide text."""
 
 import unicodedata
 
@@ -9,5 +9,5 @@ def printable(text: str) -> str:
 
 
 def _harmless(letter: str) -> bool:
-    """Control characters, invisible ones that change the direction of writing, and halves of characters are not."""
+    """Whether a character is safe. Control characters, invisible direction marks and lone surrogates are not."""
     return unicodedata.category(letter) not in ("Cc", "Cf", "Cs")

@@ -16,7 +16,12 @@ from ascpo.runs.places import run_place
 
 @dataclass(frozen=True)
 class ReplayVerb:
-    """Show the worst episodes of a run's last evaluation in a browser on this machine."""
+    """Show the worst episodes of a run's last evaluation in a browser on this machine.
+
+    The command prints the address of a page where you can play, pause and step through the episodes in 3D, with their
+    costs. Ctrl-C ends it. Next: `ascpo video RUN` writes an episode into a file, and `ascpo evaluate RUN --seed 1`
+    finds other episodes.
+    """
 
     run: Annotated[Path, tyro.conf.Positional]
     """The directory of the run."""

@@ -15,7 +15,9 @@ from ascpo.runs.serialization import BadSetting
 class Report:
     """Write an HTML page about runs: learning curves, largest costs, fresh episodes, the optimiser's steps.
 
-    The report reads the files of the runs. It trains and plays nothing.
+    The command reads the files of the runs, and trains and plays nothing. It prints the place of the page, a single
+    file that needs no network, and of the figures as PNG and SVG. Next: open the page in a browser, and look up an
+    epoch that surprises you with `ascpo journal RUN EPOCH`.
     """
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]

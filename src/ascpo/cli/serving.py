@@ -1,4 +1,4 @@
-"""A page on this machine, as several commands show it."""
+"""Serve a page on this machine, for several commands."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Served(Protocol):
-    """A server of a page that runs until it is stopped."""
+    """A server of one page, which runs until it is stopped."""
 
     @property
     def port(self) -> int: ...
@@ -22,7 +22,7 @@ class Served(Protocol):
 
 
 def serve(page: Served, what: str, port: int, *, in_browser: bool) -> None:
-    """Say where the page is and what it shows, open it where there is a screen, and serve it."""
+    """Print the address of the page and what it shows, open it if there is a screen, and serve it."""
     if port not in (0, page.port):
         print(f"Port {port} is taken, so the page uses the next free one.")
     print(
@@ -36,5 +36,5 @@ def serve(page: Served, what: str, port: int, *, in_browser: bool) -> None:
 
 
 def has_screen() -> bool:
-    """Without a screen, a browser would open in the terminal, or fail with messages."""
+    """Whether there is a screen. Without one, a browser would open in the terminal, or fail with messages."""
     return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

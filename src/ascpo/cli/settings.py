@@ -8,11 +8,11 @@ from ascpo.runs.presets import MEANINGS, changes, replacements, shown
 from ascpo.runs.serialization import flat, to_plain
 
 _FILE_WIDTH = 160
-"""The width of the table where it goes into a file, which has none."""
+"""The width of the table if it goes to a file."""
 
 
 def show_settings(config: Config) -> None:
-    """With a preset the settings that differ from our defaults, each with the reason; otherwise all settings."""
+    """Print a preset's differences from our defaults, each with its reason; without a preset, all settings."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = _FILE_WIDTH

@@ -1,4 +1,4 @@
-"""What several commands print in the same way."""
+"""Output that several commands share."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,9 +16,9 @@ from ascpo.runs.sealed import UNVERIFIED
 from ascpo.runs.trained_policy import read_policy
 
 _WIDE = 120
-"""From this width on a terminal has room for what the figures mean."""
+"""From this width on, the table explains the figures."""
 _ROOM = 96
-"""From this width on it has room for two columns of figures with four digits."""
+"""From this width on, the table has room for two columns of figures with four digits."""
 
 
 def show_evaluation(run: Path, episodes: int, *, actions: EvaluatedActions = "sampled", **options: Any) -> None:
@@ -43,7 +43,7 @@ def show_figures(ways: Mapping[str, Figures], episodes: int) -> None:
 
 
 def _width(table: Table) -> int:
-    """The width that the table needs to lose nothing."""
+    """The width that the table needs to show everything."""
     return Console(width=10_000).measure(table).maximum
 
 
@@ -62,9 +62,9 @@ def _figures_table(ways: Mapping[str, Figures], episodes: int, *, wide: bool, di
 
 
 def plain_table(first: str, *others: str) -> Table:
-    """A table without lines. All columns but the first are numbers."""
+    """A table without rules. All columns but the first are numbers."""
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), title_justify="left")
-    # A name that is too long goes on in the next line; figures stay whole.
+    # Long names are wrapped; figures never are.
     table.add_column(first, overflow="fold")
     for name in others:
         table.add_column(name, justify="right", no_wrap=True)

@@ -39,17 +39,18 @@ _STOP_TIME = 300.0
 class Sweep:
     """Train every combination of environments, algorithms, presets, settings and seeds.
 
-    `ascpo sweep status DIRECTORY` shows how far a sweep is, `ascpo sweep stop DIRECTORY` stops it, and
-    `ascpo sweep resume DIRECTORY` continues it.
+    The plan comes first, with the time that it takes; --dry stops there. Each run gets a directory in --out. `ascpo
+    sweep status DIRECTORY` shows how far a sweep is, `ascpo sweep stop DIRECTORY` stops it, and `ascpo sweep resume
+    DIRECTORY` continues it. Next: `ascpo report DIRECTORY` compares the runs.
     """
 
     file: Annotated[Path | None, tyro.conf.Positional] = None
-    """A TOML file with the grid, or with several as [[grid]]. The names in it are those of the flags below."""
+    """A TOML file with one or several grids ([[grid]]). Its names are those of the flags below."""
     grid: Annotated[Grid, tyro.conf.arg(name="")] = field(default_factory=Grid)
     placement: Annotated[Placement, tyro.conf.arg(name="")] = field(default_factory=Placement)
     batch: Annotated[int, Range(at_least=0, at_most=1000)] = 0
-    """The most runs that train as one batch in one engine. 0 means that runs of MJX train together where they can, and
-    runs on the host alone."""
+    """The largest number of runs that train as one batch in one engine. 0 lets runs of MJX train together if they can,
+    and runs of the native engine alone."""
     evaluate: Annotated[int, Range(at_least=0, at_most=10**7)] = 500
     """Evaluate each final policy on this many fresh episodes. 0 skips the evaluation."""
     checkpoint_every: Annotated[float, Range(at_least=0.0, at_most=1e12)] = 60.0
@@ -57,20 +58,20 @@ class Sweep:
     out: Path = Path("runs/sweep")
     """The directory of the sweep. Each run has its own directory in it."""
     dry: bool = False
-    """Show the plan, and train nothing."""
+    """Print the plan only."""
     yes: bool = False
     """Begin without a question, however long it takes."""
 
     def jobs(self) -> list[Job]:
         if self.file is not None and self.grid != Grid():
-            raise BadSetting(f"{self.file} says what to train, and so do other flags. Write all of it into the file.")
+            raise BadSetting(f"{self.file} and other flags both say what to train. Write all of it into the file.")
         grids = [self.grid] if self.file is None else grids_in(self.file)
         evaluation = HeldOutEpisodes(0, self.evaluate) if self.evaluate else None
         found: dict[str, Job] = {}
         for name, config in (pair for grid in grids for pair in grid.configs()):
             job = Job(config, self.out / name, evaluation, self.checkpoint_every)
             if found.setdefault(name, job) != job:
-                raise BadSetting(f"Two grids have a run with the name {name}. Make two sweeps with another --out each.")
+                raise BadSetting(f"Two grids have a run named {name}. Make two sweeps, each with its own --out.")
         return list(found.values())
 
     def sizes(self) -> BatchSizes:
@@ -79,20 +80,39 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Directory:
-    """A sweep that was begun."""
+    """A sweep that was started before."""
 
     out: Annotated[Path, tyro.conf.Positional]
-    """The directory that the sweep has as --out."""
+    """The sweep's directory, given as --out when it was started."""
+
+
+@dataclass(frozen=True)
+class Status(Directory):
+    """Show how many runs of a sweep are done, running, failed and waiting, and how long the rest takes.
+
+    Next: `ascpo sweep stop DIRECTORY`, `ascpo sweep resume DIRECTORY`, or `ascpo report DIRECTORY` for what is done.
+    """
+
+
+@dataclass(frozen=True)
+class Stop(Directory):
+    """Stop a sweep, once what is running has been saved.
+
+    Next: `ascpo sweep resume DIRECTORY` continues it.
+    """
 
 
 @dataclass(frozen=True)
 class Resume(Directory):
-    """Continue a sweep with what is missing of it. Runs that failed are tried again."""
+    """Train the runs that are missing in a sweep. Runs that failed are tried again.
+
+    Next: `ascpo report DIRECTORY` compares the runs.
+    """
 
     trust_env: bool = False
-    """Import and run whatever code the files of the sweep name as an environment."""
+    """Import and run the code that the sweep's files name as an environment."""
     on: str = ""
-    """Other machines than before. By default they are the same."""
+    """The machines. The default is those of the sweep so far."""
     yes: bool = False
     """Begin without a question, however long it takes."""
 
@@ -100,9 +120,9 @@ class Resume(Directory):
 def main(typed: list[str]) -> None:
     match typed:
         case ["status", *rest]:
-            _status(parsed(Directory, rest, "ascpo sweep status").out)
+            _status(parsed(Status, rest, "ascpo sweep status").out)
         case ["stop", *rest]:
-            _stop(parsed(Directory, rest, "ascpo sweep stop").out)
+            _stop(parsed(Stop, rest, "ascpo sweep stop").out)
         case ["resume", *rest]:
             _resume(parsed(Resume, rest, "ascpo sweep resume"))
         case _:
@@ -162,7 +182,7 @@ def _tell_utilisation(directory: SweepDirectory, console: Console) -> None:
 
 def _ask(seconds: float, console: Console) -> None:
     if not sys.stdin.isatty():
-        raise WrongUsage(f"this takes about {duration(seconds)}. Add --yes to begin without a question.")
+        raise WrongUsage(f"this takes about {duration(seconds)}. Add --yes to start without a question.")
     if console.input("Begin? [y/N] ").strip().lower() not in ("y", "yes"):
         sys.exit(1)
 
@@ -183,7 +203,7 @@ def _status(out: Path) -> None:
     jobs, placement, _ = directory.read()
     console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=160)
     driver = directory.driver()
-    state = f"driven by {driver}" if driver else "nobody drives it"
+    state = f"driven by {driver}" if driver else "no driver is running"
     console.print(f"{out} on {placement.on}: {state}.", markup=False)
     console.print(status_of(jobs, Estimate(out)).picture())
     _tell_utilisation(directory, console)
@@ -199,11 +219,12 @@ def _stop(out: Path) -> None:
             time.sleep(0.5)
         if directory.driver():
             raise BadSetting(
-                f"{out} has not stopped within {duration(_STOP_TIME)}. Its driver is {directory.driver()}."
+                f"{out} has not stopped within {duration(_STOP_TIME)}. Its driver is {directory.driver()}. Try again, "
+                "or end that process."
             )
         print(f"Stopped. To continue: ascpo sweep resume {shlex.quote(str(out))}")
         return
     if placement.kind == "slurm":
-        # It ends the jobs that a lost driver has left.
+        # Opening the executor cancels the jobs that a lost driver has left.
         open_executor(placement, [], directory.folder).close()
-    print(f"Nobody drives the sweep in {out}.")
+    print(f"No driver of the sweep in {out} is running.")

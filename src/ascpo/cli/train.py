@@ -33,7 +33,7 @@ M = TypeVar("M", bound=Method)
 
 
 def _steps(text: str) -> float:
-    """Read a number of steps as people write it."""
+    """Read a number of steps, for example 6e6."""
     try:
         return float(plain_number(text).replace("_", "").replace(",", ""))
     except ValueError:
@@ -53,7 +53,13 @@ _STEPS = tyro.constructors.PrimitiveConstructorSpec[float](
 
 @dataclass(frozen=True)
 class Train(Generic[M]):
-    """Train a policy. The settings below are those of the algorithm that --algo names."""
+    """Train a policy that earns a high return and keeps its cost limits.
+
+    The run's directory holds the policy, the log of every epoch, checkpoints, and at the end an evaluation on fresh
+    episodes and a report. Next: `ascpo certify RUN` bounds the probability of a violation, and `ascpo replay RUN` shows
+    the worst episodes. `ascpo train --resume RUN` continues a run that was stopped. The settings below are those of the
+    algorithm that --algo names.
+    """
 
     method: Annotated[M, tyro.conf.arg(name="")]
     env: str = "Point-8-Hazard"
@@ -61,11 +67,11 @@ class Train(Generic[M]):
     algo: str = "ascpo"
     """The algorithm. `ascpo list algorithms` lists all of them."""
     preset: PresetName | None = None
-    """Begin with the settings that the paper states (`published`), or with those of the authors' released code
-    (`released`), instead of our defaults. Other flags replace what the preset says."""
+    """Start from the settings that the paper states (`published`), or from those of the authors' released code
+    (`released`), instead of our defaults. Other flags override the preset."""
     show: bool = False
-    """Train nothing. With a preset, list the settings in which it differs from our defaults, and why. Without one, list
-    the settings in force."""
+    """List the settings instead of training: with a preset, those that differ from our defaults, and why; without one,
+    all of them."""
     seed: int = 0
     """The seed of everything random. The same seed gives the same numbers."""
     seeds: str = ""
@@ -76,17 +82,17 @@ class Train(Generic[M]):
     total_steps: Annotated[float, _STEPS] = 6e6
     """The length of the training, in steps of all environments together."""
     out: Path = Path("runs")
-    """The directory in which the run's directory is made."""
+    """The directory in which the run's directory is created."""
     name: str | None = None
-    """The name of the run's directory. The default is made of environment, algorithm, preset and seed."""
+    """The name of the run's directory. The default consists of environment, algorithm, preset and seed."""
     resume: tuple[Path, ...] = ()
     """Continue the run in this directory, or several runs at the same time. Only --total-steps and --hand-out may be
     changed."""
     config: Path | None = None
     """Take the settings from the config.json of another run. Flags on the command line override it."""
     trust_env: bool = False
-    """With --resume or --config: import and run whatever code that run's files name as its environment. Or name the
-    same environment again with --env."""
+    """With --resume or --config: import and run the code that the run's files name as its environment. Instead, you can
+    name the same environment again with --env."""
     seeding: Version = LATEST
     """The version of the rules that draw the scenes of a run from its seed. Give 1 to repeat a run whose config.json
     names no version."""
@@ -99,7 +105,7 @@ class Train(Generic[M]):
     best of the last policies on validation scenes. With --resume, this flag gives a run another policy, also after its
     end."""
     validation_episodes: Annotated[int, Range(at_least=1, at_most=10**6)] = VALIDATION_EPISODES
-    """With --hand-out selected: the number of episodes that each of the last policies plays."""
+    """With --hand-out selected: the number of episodes on which each of the last policies is evaluated."""
     evaluate: Annotated[int, Range(at_least=0, at_most=10**7)] = 500
     """Evaluate the final policy on this many fresh episodes. 0 skips the evaluation."""
     options: Annotated[Options, tyro.conf.arg(name="")] = field(default_factory=Options)
@@ -138,7 +144,7 @@ def main(words: list[str]) -> None:
 
 
 def _check(config: Config, options: Options) -> None:
-    """Find what is found again when the training begins. Here it comes before JAX is imported."""
+    """Check what the training checks again when it starts. Here the user learns of it before JAX is imported."""
     options.check(config)
     if config.engine == "native":
         check_host_options(config.env, options.threads, options, config.max_episode_steps)
@@ -147,7 +153,7 @@ def _check(config: Config, options: Options) -> None:
 
 
 def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
-    """The command line, and the runs that it continues."""
+    """Parse the command line. Also returns the runs that it continues."""
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for flag in ("--algo", "--config", "--env", "--preset", "--hand-out"):
         early.add_argument(flag)
@@ -163,7 +169,7 @@ def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
         base = directories[0].config()
     else:
         if given.preset and given.config:
-            raise BadSetting("--preset and --config both say what all settings are. Give one of them.")
+            raise BadSetting("--preset and --config both set all settings. Give one of them.")
         config = _config_of(Path(given.config)) if given.config else None
         base = _begin(config, given)
     default = Train(
@@ -182,7 +188,7 @@ def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
     )
     asked = parsed(Train[type(base.method)], words, "ascpo train", default)
     if not directories and not given.config and asked.trust_env:
-        raise BadSetting("--trust-env is for --resume and --config. What --env names is imported anyway.")
+        raise BadSetting("--trust-env is for --resume and --config. The environment of --env is imported anyway.")
     if directories or given.env is None:
         trusted(base.env, given.env, trust_env=asked.trust_env)
     if directories:
@@ -191,7 +197,7 @@ def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
 
 
 def _begin(config: Config | None, given: argparse.Namespace) -> Config:
-    """What a new run begins with: the defaults or a preset, or another run's config."""
+    """The config that a new run starts from: the defaults, a preset, or another run's config."""
     env, algo = given.env or "Point-8-Hazard", given.algo or "ascpo"
     if config is not None:
         return based_on(config, given.env or config.env, given.algo or config.algo)
@@ -205,12 +211,12 @@ def _config_of(path: Path) -> Config:
     if path.is_dir():
         return find(path).config()
     if not path.is_file():
-        raise NoRun(f"{path} does not exist, or is no file. --config takes the config.json of a run.")
+        raise NoRun(f"{path} does not exist, or is not a file. --config takes the config.json of a run.")
     return config_in(path)
 
 
 def _refuse_changes(base: Config, asked: Train[Method]) -> None:
-    """A run continues with the settings it started with."""
+    """Refuse changed settings: a run continues with the settings it started with."""
     if asked.seeds:
         raise BadSetting("--seeds is for new runs. To continue several runs, name their directories after --resume.")
     engine = engine_name(asked.engine, base.env)

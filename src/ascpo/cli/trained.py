@@ -1,4 +1,4 @@
-"""What `ascpo train` does, once its words are understood."""
+"""The work of `ascpo train`, after its command line was parsed."""
 
 import dataclasses
 import shlex
@@ -52,7 +52,7 @@ def train_all(
 
 
 def _continued(config: Config, asked: Config, words: Sequence[str]) -> Config:
-    """A run that continues, with what was asked for. What no flag says is as the run has it."""
+    """The config of a run that continues. Flags may change it; all else stays as the run has it."""
     flags = {word.split("=")[0].replace("_", "-") for word in words}
     length, *hand_out = CHANGEABLE
     changed = [length] if "--total-steps" in flags else []
@@ -63,7 +63,7 @@ def _continued(config: Config, asked: Config, words: Sequence[str]) -> Config:
 def _finish(result: Result, episodes: int, env: str, options: Options, kept: int = 0) -> None:
     """Evaluate the policy, write the report, and say where everything is.
 
-    An evaluation of as many episodes or more, which the run has already, is kept.
+    An earlier evaluation with at least as many episodes is kept.
     """
     run = result.directory
     print(f"Log: {run / 'metrics.csv'}")

@@ -29,7 +29,9 @@ from ascpo.tuning.study import Search, Setup
 class Tune:
     """Search for settings with the largest return among those that keep the limits.
 
-    The same command continues a search that was stopped. The first trial has the default settings.
+    The same command continues a search that was stopped. The first trial has the default settings. The file tuning.md
+    in --out has all trials, and the last lines that are printed name the best. Next: the `ascpo sweep` that is printed
+    there trains with them and with seeds that chose nothing.
     """
 
     search: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="NAME=RANGE")] = ()
@@ -48,20 +50,20 @@ class Tune:
     set: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="NAME=VALUE")] = ()
     """A setting of all trials."""
     trials: Annotated[int, Range(at_least=1, at_most=10**5)] = 50
-    """The number of trials, with those of earlier calls."""
+    """The number of trials, including those of earlier calls."""
     side_by_side: Annotated[int, Range(at_least=1, at_most=1024)] = 1
-    """The number of trials at the same time. With more of them, each is chosen with less knowledge."""
+    """The number of trials at the same time. The more there are, the less each can learn from the others."""
     seeds: Annotated[int, Range(at_least=1, at_most=100)] = 2
-    """The number of trainings of each trial. Their seeds begin at a million, so that the usual ones stay unseen."""
+    """The number of trainings of each trial. Their seeds start at a million, so that the usual ones stay unseen."""
     episodes: Annotated[int, Range(at_least=1, at_most=10**6)] = 200
-    """The number of episodes that each trained policy plays. Their scenes are in no other evaluation."""
+    """The number of episodes on which each trained policy is evaluated. No other evaluation has their scenes."""
     probability: Probability | None = None
     """The probability of keeping the limits that every seed of a trial must certify. The default is the target of the
     algorithm."""
     confidence: Probability = 0.95
     """The confidence of that statement, for each trial by itself."""
     patience: Fraction = 0.4
-    """The part of a training after which a trial may be pruned. 1 prunes none."""
+    """The fraction of a training after which a trial may be pruned. 1 prunes none."""
     placement: Annotated[Placement, tyro.conf.arg(name="")] = field(default_factory=Placement)
     out: Path = Path("runs/tuning")
     """The directory of the search."""
@@ -80,7 +82,7 @@ class Tune:
 def main(typed: list[str]) -> None:
     asked = parsed(Tune, typed, "ascpo tune")
     setup, console = asked.setup(), Console(highlight=False, soft_wrap=True)
-    # Values at the ends of every range, so that a mistake is found before the first training.
+    # Try both ends of every range, so that a mistake is found before the first training.
     for axis in setup.axes:
         for value in axis.values or (int(axis.low) if axis.whole else axis.low,):
             setup.batch(0, {axis.name: value})
@@ -106,7 +108,7 @@ def main(typed: list[str]) -> None:
     console.print(verdict(search), markup=False)
     console.print(f"Report: {setup.out / 'tuning.md'}", markup=False)
     if search.feasible():
-        console.print(f"To judge these settings with seeds that chose nothing: {_command(asked, search)}", markup=False)
+        console.print(f"To test these settings with seeds of no trial: {_command(asked, search)}", markup=False)
 
 
 def _command(asked: Tune, search: Search) -> str:

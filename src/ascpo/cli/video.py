@@ -17,7 +17,11 @@ from ascpo.runs.serialization import BadSetting
 
 @dataclass(frozen=True)
 class Video:
-    """Write a video of one of the worst episodes of a run's last evaluation."""
+    """Write a video of one of the worst episodes of a run's last evaluation.
+
+    The file is an mp4 in the run's directory, with the step and the cost written into each frame. Next: `--episode 1`
+    takes the second worst, and `ascpo replay RUN` shows them all in a browser.
+    """
 
     run: Annotated[Path, tyro.conf.Positional]
     """The directory of the run."""
@@ -28,9 +32,9 @@ class Video:
     out: Path | None = None
     """The mp4 file. By default it is in the directory of the run."""
     size: Annotated[int, Range(at_least=16, at_most=4096)] = 480
-    """The side of a frame in pixels. Your own environments choose the size of their frames."""
+    """The width and height of a frame in pixels. Your own environments choose the size of their frames."""
     fps: Annotated[float, Range(above=0.0, at_most=1000.0)] = 30.0
-    """Frames a second. Each step has one frame."""
+    """Frames per second. Each step has one frame."""
     own_code: Annotated[OwnCode, tyro.conf.arg(name="")] = field(default_factory=OwnCode)
 
 

@@ -17,7 +17,8 @@ from ascpo.runs.serialization import BadSetting
 class WatchVerb:
     """Show the curves of all runs in a directory in a browser on this machine, while they train.
 
-    The page refreshes itself, and finds runs that begin later. It reads their logs alone.
+    The page refreshes itself, and finds runs that begin later. It reads their logs alone, so you can open and close it
+    at any time: Ctrl-C ends the page, and no training. Next: `ascpo report RUN` for a run that has ended.
     """
 
     directory: Annotated[Path, tyro.conf.Positional] = Path("runs")
@@ -33,7 +34,7 @@ class WatchVerb:
 def main(arguments: list[str]) -> None:
     options = parsed(WatchVerb, arguments, "ascpo watch")
     if options.directory.exists() and not options.directory.is_dir():
-        raise BadSetting(f"{options.directory} is no directory. Name the one that holds the runs: ascpo watch runs")
+        raise BadSetting(f"{options.directory} is not a directory. Name the one that holds the runs: ascpo watch runs")
     from ascpo.watch.serve import Watch
 
     watch = Watch(options.directory, options.port, options.every)

@@ -18,17 +18,23 @@ FIGURES = {
     "safe": ("SafeRate", ".1%"),
     "late": ("TimeoutRate", ".1%"),
 }
-"""Title → column of an evaluation, and how it is written."""
+"""Title → column of an evaluation, and its format."""
 
 
 @dataclass(frozen=True)
 class List:
-    """List the trained policies that come with the package, with figures over fresh episodes."""
+    """List the trained policies that come with the package, with figures over fresh episodes.
+
+    Next: `ascpo zoo show NAME` describes one, and `ascpo replay zoo:NAME` shows its worst episodes.
+    """
 
 
 @dataclass(frozen=True)
 class Show:
-    """Describe a policy: what it was trained for, how it does, and what its certificate says."""
+    """Describe a policy: what it was trained for, how it does, and what its certificate says.
+
+    The last lines are commands to go on with: every command that takes a run takes zoo:NAME too.
+    """
 
     name: Annotated[str, tyro.conf.Positional]
     """A suite, for the policy of ASCPO, or a suite and an algorithm: Point-1-Hazard, Point-1-Hazard/ascpo."""
@@ -50,7 +56,7 @@ def main(words: list[str]) -> None:
 
 
 def _list() -> None:
-    from ascpo.evaluation.statement import rounded_down
+    from ascpo.evaluation.bound import rounded_down
 
     console = Console(highlight=False, markup=False)
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
@@ -77,7 +83,7 @@ def _show(policy: ZooPolicy) -> None:
         console.print(f"  {column:<12} {figure:>8}   ({title})")
     for line in policy.certificate["statement"]:
         console.print(line)
-    console.print("To go on:")
+    console.print("To use it:")
     for command in ("replay", "evaluate", "certify --check", "report", "video"):
         console.print(f"  ascpo {command} {PREFIX}{policy.name}")
 
@@ -87,7 +93,7 @@ def figures_of(policy: ZooPolicy) -> list[str]:
 
 
 def asked_of(policy: ZooPolicy) -> str:
-    """The target probability, if the algorithm goes by one."""
+    """The target probability, if the algorithm has one."""
     goes_by_it = policy.config["method"].get("target", {}).get("kind") == "feedback"
     return f"{policy.config['settings']['probability']:g}" if goes_by_it else "–"
 

@@ -20,7 +20,7 @@ def numpy_source(parts: Parts) -> str:
 
 
 def plain_data(parts: Parts) -> str:
-    """What `standalone.Policy` reads."""
+    """The data that `standalone.Policy` reads."""
     shield = parts.shield and {**parts.shield, "layers": _layers(parts), "limits": _array(parts.shield["limits"])}
     return json.dumps(
         {
@@ -41,5 +41,5 @@ def _layers(parts: Parts) -> list[list[Plain]]:
 
 
 def _array(array: np.ndarray) -> Plain:
-    """Its 32-bit floats as text, least significant byte first."""
+    """An array as plain data: its 32-bit floats as text, least significant byte first."""
     return {"shape": array.shape, "data": base64.b64encode(np.asarray(array, "<f4").tobytes()).decode()}

@@ -1,6 +1,6 @@
 """A policy as an ONNX graph: augmentation, policy, shield and the scaling of its actions.
 
-Inputs, of any number of robots side by side (the first axis):
+Inputs, for any number of robots (the first axis):
     observation   as the environment gives it
     noise         zeros for the mean action, standard normal numbers for a sampled one
     state, begin, costs, margins
@@ -36,7 +36,7 @@ def onnx_content(parts: Parts) -> bytes:
 
 
 class _Graph:
-    """Nodes and constants, added one by one. A value is known by its name."""
+    """Nodes and constants, added one by one. A value is identified by its name."""
 
     def __init__(self, onnx: ModuleType) -> None:
         self._onnx, self._nodes, self._constants = onnx, [], []
@@ -138,7 +138,7 @@ def _linear(graph: _Graph, shield: Shield, seen: str, action: str) -> str:
 
 
 def _one_hot(graph: _Graph, x: str, size: int) -> str:
-    """1 in place of the first of the largest numbers of each row, and 0 elsewhere."""
+    """1 at the first maximum of each row, and 0 elsewhere."""
     where = graph("ArgMax", x, axis=1, keepdims=0)
     return graph("OneHot", where, graph.constant(size, np.int64), graph.constant([0.0, 1.0]), axis=-1)
 
@@ -157,7 +157,7 @@ def _unrolling(graph: _Graph, shield: Shield, seen: str, action: str) -> str:
 
 
 def _cost_to_come(graph: _Graph, shield: Shield, seen: str, action: str) -> tuple[str, str]:
-    """The largest excess of the cost still to come, and its gradient by the action."""
+    """The largest excess of the predicted cost-to-go, and its gradient with respect to the action."""
     layers: Layers = shield["layers"]
     *hidden, out = _mlp(graph, layers, graph("Concat", seen, action, axis=1))
     excess = graph("Sub", graph("Softplus", out), graph.constant(shield["limits"]))
@@ -173,7 +173,7 @@ def _cost_to_come(graph: _Graph, shield: Shield, seen: str, action: str) -> tupl
 
 
 def _scale(graph: _Graph, parts: Parts, action: str) -> None:
-    """To the environment's units. Where there are no bounds, the action stays as it is."""
+    """Scale actions to the environment's units. Actions without bounds stay as they are."""
     bounded = np.isfinite(parts.low) & np.isfinite(parts.high)
     low, high = np.where(bounded, parts.low, -1.0), np.where(bounded, parts.high, 1.0)
     half = graph("Mul", _inside(graph, action), graph.constant(0.5 * (high - low)))

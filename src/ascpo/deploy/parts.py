@@ -1,4 +1,4 @@
-"""What a trained policy computes, taken apart: plain arrays and words, without JAX.
+"""The parts of a trained policy as plain arrays and strings, without JAX.
 
 seen     the observation in the policy's units
 state    from the last step's costs, or as an episode begins
@@ -40,15 +40,15 @@ class Parts:
     augmentation: str
     """How the state follows from the costs: none, maximum, sum or last."""
     initial: tuple[float, ...]
-    """The state when an episode begins."""
+    """The state at the start of an episode."""
     signed: bool
-    """Whether costs below zero, the margins, count."""
+    """Whether negative costs (margins) count."""
     costs: int
     shield: Shield | None
     units: tuple[Float[np.ndarray, " obs"], Float[np.ndarray, " obs"]] | None
-    """The mean and the deviation in which observations are seen; None as they are."""
+    """Mean and standard deviation that normalise observations; None without normalisation."""
     about: Plain
-    """For people: the run, its limits, its certificate."""
+    """Information for users: the run, its limits, its certificate."""
 
     @property
     def observation_size(self) -> int:

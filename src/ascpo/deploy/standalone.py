@@ -1,12 +1,12 @@
 """A trained policy that acts with NumPy alone.
 
     policy = Policy()
-    policy.start()                                   # when an episode begins
+    policy.start()                                   # at the start of an episode
     action = policy.act(observation)                 # the first action of an episode
     action = policy.act(observation, costs=costs)    # the others, with the costs of the last step
 
-`Policy.about` says which policy it is, its limits and its certificate. Observations and actions are in the units of the
-environment that it was trained in.
+`Policy.about` describes the policy, its limits and its certificate. Observations and actions are in the units of the
+training environment.
 """
 
 import base64
@@ -23,11 +23,11 @@ Plain = dict[str, Any]
 Shield = Plain
 _SMALL = np.float32(1e-8)
 FAR = 10.0
-"""Deviations beyond which an observation is no farther."""
+"""Normalised observations are clipped to this many standard deviations."""
 
 
 class Policy:
-    """A policy, its memory of the episode, and its shield."""
+    """A policy with its state and its shield."""
 
     def __init__(self, data: str = "") -> None:
         plain = json.loads(data or DATA)
@@ -44,7 +44,7 @@ class Policy:
         self.start()
 
     def start(self) -> None:
-        """Call this when an episode begins: the policy forgets the last one."""
+        """Call this at the start of an episode: it resets the state of the policy."""
         self._state = self._initial
 
     def act(
@@ -57,7 +57,7 @@ class Policy:
         """The action: the mean one, or with `rng` a sampled one. Costs and margins are those of the last step."""
         seen = np.asarray(observation, np.float32).ravel()
         if seen.size != self.observation_size:
-            raise ValueError(f"The policy knows observations of {self.observation_size} numbers, not {seen.size}.")
+            raise ValueError(f"The policy takes observations of {self.observation_size} numbers, not {seen.size}.")
         if self._units is not None:
             seen = np.clip((seen - self._units[0]) / self._units[1], np.float32(-FAR), np.float32(FAR))
         if costs is not None:
@@ -80,7 +80,7 @@ class Policy:
         """The state after a step with these costs."""
         if self._signed:
             if margins is None:
-                raise ValueError("The policy has learned from near misses, and needs the margins of every step.")
+                raise ValueError("The policy was trained with margins, and needs the margins of every step.")
             costs = np.where(costs > 0, costs, np.minimum(self._vector("margins", margins), np.float32(0)))
         if self._augmentation == "maximum":
             return self._state + np.maximum(costs - self._state, np.float32(0))
@@ -98,7 +98,7 @@ def forward(layers: Layers, x: np.ndarray) -> list[np.ndarray]:
 
 
 def scaled(action: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """In the environment's units: [-1, 1] becomes [low, high]. Where there are no bounds, it stays as it is."""
+    """An action in the environment's units: [-1, 1] becomes [low, high]. Without bounds it stays as it is."""
     bounded = np.isfinite(low) & np.isfinite(high)
     low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
     inside = 0.5 * (low + high) + 0.5 * (high - low) * np.clip(action, -1.0, 1.0)
@@ -106,7 +106,7 @@ def scaled(action: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 
 def _linear(shield: Shield, seen: np.ndarray, action: np.ndarray) -> np.ndarray:
-    """The nearest action that a linear model of the next cost finds good."""
+    """The nearest action whose next cost is within the limit by a linear model."""
     m = len(shield["limits"])
     g = forward(shield["layers"], seen)[-1].reshape(m, -1)
     excess = seen[-m:] + g @ action - shield["limits"]
@@ -118,7 +118,7 @@ def _linear(shield: Shield, seen: np.ndarray, action: np.ndarray) -> np.ndarray:
 
 
 def _unrolling(shield: Shield, seen: np.ndarray, action: np.ndarray) -> np.ndarray:
-    """Down the gradient of the cost still to come, until it is small enough."""
+    """Gradient descent on the predicted cost-to-go, until it is within the limit."""
     inside = changed = np.clip(action, np.float32(-1), np.float32(1))
     for _ in range(shield["iterations"]):
         cost, slope = _cost_to_come(shield, seen, changed)
@@ -131,7 +131,7 @@ def _unrolling(shield: Shield, seen: np.ndarray, action: np.ndarray) -> np.ndarr
 
 
 def _cost_to_come(shield: Shield, seen: np.ndarray, action: np.ndarray) -> tuple[np.floating, np.ndarray]:
-    """The largest excess of the cost still to come, and its gradient by the action."""
+    """The largest excess of the predicted cost-to-go, and its gradient with respect to the action."""
     layers: Layers = shield["layers"]
     *hidden, out = forward(layers, np.concatenate([seen, action]))
     excess = np.logaddexp(out, np.float32(0)) - shield["limits"]

@@ -197,7 +197,7 @@ class SceneReplayer(Engine, Protocol):
 def check_replay(engine: Engine, batches: Sequence[RunBatch]) -> None:
     """Raise an error if a batch has replay and the engine cannot replay scenes."""
     if any(batch.replay.share for batch in batches) and not isinstance(engine, SceneReplayer):
-        raise ValueError(f"{type(engine).__name__} cannot play a scene again. Leave replay.share at 0.")
+        raise ValueError(f"{type(engine).__name__} cannot replay scenes. Leave replay.share at 0.")
 
 
 def only_run(batches: Sequence[RunBatch]) -> RunBatch:
@@ -210,9 +210,9 @@ def only_run(batches: Sequence[RunBatch]) -> RunBatch:
 def check_snapshots(snapshots: Sequence[Snapshot], runs: int, envs: int) -> None:
     """Raise an error unless there is one snapshot for each run, with the right number of environments."""
     if (count := len(snapshots)) != runs:
-        raise ValueError(f"{count} snapshots are not one for each of {runs} runs. Start the runs that were copied.")
+        raise ValueError(f"There are {count} snapshots for {runs} runs. Start as many runs as there are snapshots.")
     for found in {len(snapshot["episodes"]) for snapshot in snapshots if "episodes" in snapshot} - {envs}:
-        raise ValueError(f"The snapshot is of {found} environments, and a run has {envs} here. Ask for {found}.")
+        raise ValueError(f"The snapshot has {found} environments, but a run has {envs} here. Use {found}.")
 
 
 def scaled(action: Float[AnyArray, "*axes act"], low: Bound, high: Bound) -> Float[AnyArray, "*axes act"]:

@@ -1,4 +1,4 @@
-"""Simulations that broke down."""
+"""Simulations that diverged."""
 
 import logging
 from collections import deque
@@ -12,7 +12,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Divergence:
-    """A simulation that broke down, and where to find it again."""
+    """A simulation that diverged, and its location."""
 
     env: int
     """The number of the environment within its run."""
@@ -27,13 +27,13 @@ class Divergence:
 
 
 class Divergences(deque[Divergence]):
-    """The latest simulations that broke down."""
+    """The latest simulations that diverged."""
 
     def __init__(self) -> None:
         super().__init__(maxlen=1000)
 
     def report(self, found: Iterable[Divergence]) -> None:
-        """Log simulations that broke down, and keep them."""
+        """Log simulations that diverged, and keep them."""
         for divergence in found:
             _log.warning("%s", divergence)
             self.append(divergence)
@@ -41,6 +41,6 @@ class Divergences(deque[Divergence]):
 
 @runtime_checkable
 class Simulating(Protocol):
-    """An engine whose simulations may break down."""
+    """An engine whose simulations may diverge."""
 
     divergences: Divergences

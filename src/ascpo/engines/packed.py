@@ -1,4 +1,4 @@
-"""Trees of arrays as rows of numbers: a compiled call with few arrays costs less than one with many."""
+"""Trees of arrays, packed as rows of numbers: compiled calls with few arrays are faster than with many."""
 
 import math
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Packed(Generic[Tree]):
 
     @cached_property
     def at(self) -> dict[str, int | slice]:
-        """The place of each array in the last axis of rows, by its name, such as `outcome.reward`."""
+        """The position of each array in the last axis of rows, by its name, such as `outcome.reward`."""
         parts = zip(self.names, self.shapes, consecutive(map(math.prod, self.shapes)), strict=True)
         return {name: part if shape else part.start for name, shape, part in parts}
 

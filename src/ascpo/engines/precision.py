@@ -1,6 +1,6 @@
-"""Matrix products in full precision: a GPU rounds their factors to ten bits by default.
+"""Matrix products in full precision. By default, a GPU rounds their factors to ten bits.
 
-Conjugate gradients and a trust region's quadratic forms need the bits; what an engine simulates needs them too.
+Conjugate gradients, the quadratic forms of a trust region and the simulations of an engine need full precision.
 """
 
 from collections.abc import Callable
@@ -14,9 +14,9 @@ Result = TypeVar("Result")
 
 
 def precise(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """The function with all matrix products, also those of its derivatives, in full precision.
+    """The function with all its matrix products, and those of its derivatives, in full precision.
 
-    Beneath `jit` or around it: the setting is part of what `jit` compiles for.
+    It works inside `jit` and around it: the setting is part of the key of a compiled program.
     """
 
     @wraps(function)

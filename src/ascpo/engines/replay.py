@@ -1,9 +1,9 @@
 """Scene replay: some episodes of a training replay a scene instead of playing a fresh one.
 
-A scene of a training is known by its environment and by its number among the fresh episodes of that environment. The
-learner offers a pool of scenes before each rollout. Whether an episode plays one of them, and which, is decided by the
-seed of its environment and by the number of the episode: alone and in company it is the same. An episode that chooses
-a vacant slot of the pool plays a fresh scene.
+A scene of a training is identified by its environment and by its number among that environment's fresh episodes. The
+learner offers a pool of scenes before each rollout. The seed of the environment and the number of the episode decide
+whether an episode plays one of them, and which. So the choice does not depend on other runs. An episode that chooses an
+empty slot of the pool plays a fresh scene.
 """
 
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class Rule(NamedTuple):
     threshold: int | Int[AnyArray, ""]
     """The share of the episodes, in units of 2⁻²⁴."""
     slots: int | Int[AnyArray, ""]
-    """Of the run's pool."""
+    """The number of slots of the run's pool."""
 
     @staticmethod
     def of(settings: ReplaySettings, run: int, num_envs: int) -> "Rule":
@@ -65,10 +65,10 @@ def empty_slots(settings: ReplaySettings) -> Int[np.ndarray, "slot 2"]:
 
 @jax.jit
 def choose_slots(rule: Rule, begun: Int[Array, " env"], pool: Int[Array, "slot 2"]) -> Int[Array, " env"]:
-    """The slots that the next episodes play, or `FRESH`. So many episodes have begun so far, of either kind.
+    """The slots that the next episodes play, or `FRESH`, after `begun` episodes of either kind.
 
-    Even environments choose even slots, odd ones odd slots: the two halves of a batch, which are held against each
-    other to tell signal from noise, have no scene in common.
+    Even environments choose even slots, odd ones odd slots. So the two halves of a batch, whose comparison tells signal
+    from noise, have no scene in common.
     """
     which, place = hashed(keys_of(jnp.asarray(rule.seeds), begun), jnp.zeros_like(begun))
     slots, odd = jnp.asarray(rule.slots, jnp.uint32), jnp.arange(len(begun), dtype=jnp.uint32) % 2
@@ -82,10 +82,10 @@ class SceneChoice:
     """Chooses the scene of every episode of one run, on the host."""
 
     def __init__(self, settings: ReplaySettings, run: int, num_envs: int) -> None:
-        """Before the first episodes."""
+        """The choice before the first episodes."""
         self.pool: Int[np.ndarray, "slot 2"] = empty_slots(settings)
         self.begun: Int[np.ndarray, " env"] = np.zeros(num_envs, np.int32)
-        """Number of episodes that have begun."""
+        """Number of episodes that have started."""
         self.fresh: Int[np.ndarray, " env"] = np.full(num_envs, -1, np.int32)
         """The number of the latest fresh episode."""
         self.scenes: Int[np.ndarray, "3 env"] = np.full((3, num_envs), FRESH, np.int32)
@@ -98,7 +98,7 @@ class SceneChoice:
         self._choose()
 
     def begin(self, which: Int[np.ndarray, " n"]) -> None:
-        """Choose the scenes of the episodes that begin in these environments."""
+        """Choose the scenes of the episodes that start in these environments."""
         slots = self.slots[which]
         self.fresh[which] += slots < 0
         own = np.stack([which, self.fresh[which]])

@@ -22,7 +22,7 @@ class ReplaySettings:
 
     def __post_init__(self) -> None:
         if not self.share and self.pool != fields(self)[1].default:
-            raise InertSetting("replay.pool", self.pool, "no scene is played again while replay.share is 0")
+            raise InertSetting("replay.pool", self.pool, "no scene is replayed while replay.share is 0")
 
 
 NO_REPLAY = ReplaySettings()

@@ -1,6 +1,6 @@
-"""A policy in one environment of a task, as pure functions. The native and the mjx engine batch them, each in its way.
+"""A policy in one environment of a task, as pure functions, which the native and the mjx engine batch.
 
-The task's memory travels as one row of numbers.
+The task's memory is passed as one row of numbers.
 """
 
 import functools
@@ -34,11 +34,11 @@ class Beginnings(NamedTuple):
 
     rows: Float[AnyArray, "*axes packed"]
     pillars: Float[AnyArray, "*axes pillars 3"]
-    """Where the simulator puts them."""
+    """The positions of the pillars in the simulator."""
 
 
 def begin_episodes(task: Task, layouts: Layout) -> Beginnings:
-    """Of many layouts."""
+    """The episodes that start in many layouts."""
     pack = packed_memory(task).pack
     return jax.vmap(lambda layout: Beginnings(pack(task.begin(layout)), task.pillars_from_start(layout)))(layouts)
 
@@ -47,11 +47,11 @@ class Settled(NamedTuple):
     """The result of a step."""
 
     row: Float[Array, "*axes packed"]
-    """The task's memory, with the next episode begun where one has ended."""
+    """The task's memory. After the end of an episode it is that of the next one."""
     augmentation: Float[Array, "*axes augmentation"]
     """The policy's augmentation, reset if the episode has ended."""
     outcome: Outcome
-    """Its observation is augmented."""
+    """The outcome, with an augmented observation."""
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,13 @@ class TaskStep:
 
 
 def settle_task(task: Task, row: Row, sensors: Float[Array, " sensors"], next_episode: Row) -> tuple[Row, Outcome]:
-    """What the task makes of a step, whoever acted: its memory, and the outcome with the raw observation."""
+    """The task's memory after a step, and the outcome with the raw observation. It does not depend on the policy."""
     packed = packed_memory(task)
     memory, outcome = task.advance(packed.unpack(row), sensors)
     return jnp.where(outcome.done, next_episode, packed.pack(memory)), outcome
 
 
 def settle_policy(actor: Actor, augmentation: Remembered, outcome: Outcome) -> tuple[Remembered, Outcome]:
-    """What the policy remembers of a step, and the outcome with the observation augmented."""
+    """The policy's augmentation after a step, and the outcome with the augmented observation."""
     after, augmentation = remember(actor, augmentation, outcome.costs, outcome.margins, outcome.done)
     return augmentation, replace(outcome, observation=augment(outcome.observation, after))

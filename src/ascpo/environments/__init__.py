@@ -1,1 +1,1 @@
-"""The world as Gymnasium environments: one (`single`), many at once (`vector`), and their pictures (`render`)."""
+"""The suites as Gymnasium environments: single (`single`), vectorised (`vector`), and rendered (`render`)."""

@@ -1,13 +1,13 @@
-"""Processes that were forked after JAX had started its threads: there, JAX waits forever for them."""
+"""Detection of processes that were forked after JAX had started its threads, where JAX would wait forever."""
 
 import os
 
 _forked: list[int] = []
 """The process in which JAX cannot run."""
 SENTENCE = (
-    "This environment cannot run here: its process was forked from one that had used JAX before, whose threads are "
-    "missing here. Use gymnasium.make_vec(..., vectorization_mode='vector_entry_point'), which is faster as well, or "
-    "start the processes anew: vector_kwargs={'context': 'spawn'}."
+    "This environment cannot run here: its process was forked from one that had already used JAX, whose threads are "
+    "missing here. Use gymnasium.make_vec(..., vectorization_mode='vector_entry_point'), which is also faster, or "
+    "spawn the processes: vector_kwargs={'context': 'spawn'}."
 )
 
 
@@ -16,13 +16,13 @@ class ForkedFromJax(RuntimeError):
 
 
 def refuse_forked() -> None:
-    """Raise where JAX would wait forever."""
+    """Raise an error in a process in which JAX would wait forever."""
     if os.getpid() in _forked:
         raise ForkedFromJax(SENTENCE)
 
 
 def _after_fork() -> None:
-    from jax._src import xla_bridge  # No public function says it without starting the threads.
+    from jax._src import xla_bridge  # No public function tells this without starting the threads.
 
     started = getattr(xla_bridge, "backends_are_initialized", None)
     if started is not None and started():

@@ -1,4 +1,4 @@
-"""MuJoCo Playground's environments as worlds: they have no costs, so a cost function comes with them."""
+"""Environments of MuJoCo Playground as worlds. They have no costs, so the user gives a cost function."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -19,10 +19,10 @@ PlaygroundState = Any
 class PlaygroundWorld:
     """An environment of MuJoCo Playground with costs.
 
-    `cost` makes a number, or one for each constraint, of Playground's state after a step. 0 means that all is well.
-    `observation` is the part that the policy observes where an environment has several. `config` overrides entries of
-    the environment's configuration, such as {"episode_length": 500}. MJX's own physics is used unless it says
-    {"impl": "warp"}. An episode whose simulation is not finite any more is over, and violates every limit.
+    `cost` maps Playground's state after a step to a number, or to one for each constraint. 0 means safe. `observation`
+    is the part that the policy observes if an environment has several. `config` overrides entries of the environment's
+    configuration, such as {"episode_length": 500}. The physics is MJX's own, unless `config` has {"impl": "warp"}. An
+    episode whose simulation is no longer finite is over, and violates every limit.
     """
 
     def __init__(
@@ -52,14 +52,14 @@ class PlaygroundWorld:
         return hash(self._value)
 
     def begin(self, key: RandomKey) -> PlaygroundState:
-        # Its environments expect keys of the older kind, which are plain arrays.
+        # Playground expects JAX's older kind of keys, which are plain arrays.
         return self._env.reset(jax.random.key_data(key))
 
     def observe(self, state: PlaygroundState) -> Float[Array, " obs"]:
         return state.obs[self._observation] if isinstance(state.obs, Mapping) else state.obs
 
     def step(self, state: PlaygroundState, action: Float[Array, " act"], key: RandomKey) -> Transition:
-        """The action is repeated as often as the environment's configuration says. The largest costs count."""
+        """A step, which repeats the action as the environment's configuration says. The largest costs count."""
 
         def once(state: PlaygroundState, _: None) -> tuple[PlaygroundState, tuple[Array, Array, Array]]:
             after = self._env.step(state, action)
@@ -70,7 +70,7 @@ class PlaygroundWorld:
         return Transition(after, jnp.sum(reward), jnp.max(costs, axis=0), jnp.any(done), never)
 
     def _costs(self, state: PlaygroundState) -> Float[Array, " m"]:
-        """NaN where the simulation broke down: a comparison with NaN would make a safe state of it."""
+        """The costs; NaN if the simulation diverged, because comparisons with NaN could make the state look safe."""
         sound = jnp.all(jnp.isfinite(state.data.qpos)) & jnp.all(jnp.isfinite(state.data.qvel))
         return jnp.where(sound, jnp.atleast_1d(jnp.asarray(self._cost(state), jnp.float32)), jnp.nan)
 
@@ -89,5 +89,5 @@ def _load(name: str, config: Mapping[str, object]) -> PlaygroundEnv:
     except ModuleNotFoundError as error:
         raise BadSetting(f"MuJoCo Playground is not installed: {to_install('playground')}.") from error
     if name not in registry.ALL_ENVS:
-        raise BadSetting(f"{name} is no environment of MuJoCo Playground. {nearest(name, registry.ALL_ENVS)}")
+        raise BadSetting(f"{name} is not an environment of MuJoCo Playground. {nearest(name, registry.ALL_ENVS)}")
     return registry.load(name, config_overrides=dict(config))

@@ -1,4 +1,4 @@
-"""Names under which Gymnasium finds the suites, and the same by plain suite name."""
+"""Registration of the suites with Gymnasium, and `make` by a suite's name."""
 
 from typing import TYPE_CHECKING, Any
 

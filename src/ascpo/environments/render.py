@@ -1,7 +1,7 @@
-"""Pictures of a scene: robot, goal, obstacles, and a red tint while a cost is being paid.
+"""Rendering of a scene: robot, goal, obstacles, and a red tint in states with a cost.
 
-Everything is drawn in the frame of the robot's start, in which the simulator runs; the camera is moved into it, so
-that pictures look as from a camera that stands still in the world.
+Everything is drawn in the frame of the robot's start, which the simulator uses. The camera is transformed into it, so
+that it stands still in the world.
 """
 
 import math
@@ -28,19 +28,19 @@ COLOURS = {
 PILLAR_COLOUR = (0.95, 0.6, 0.15, 1.0)
 ROBOT_COLOUR = (0.85, 0.25, 0.2, 1.0)
 TINT = np.array([1.0, 0.78, 0.78])
-"""Red light: what was blue or green is darker and stays so."""
+"""The tint of red light, which darkens blue and green."""
 
 
 @runtime_checkable
 class _Context(Protocol):
-    """What MuJoCo's three kinds of OpenGL contexts have in common."""
+    """The common interface of MuJoCo's three kinds of OpenGL contexts."""
 
     def make_current(self) -> None: ...
     def free(self) -> None: ...
 
 
 class RenderingUnavailable(RuntimeError):
-    """No OpenGL to draw with."""
+    """There is no OpenGL for rendering."""
 
 
 class Painter:
@@ -61,7 +61,7 @@ class Painter:
         self._image = np.empty((height, width, 3), np.uint8)
 
     def paint(self, data: mujoco.MjData, layout: Layout, *, violated: bool) -> np.ndarray:
-        """The picture of one simulation, as an array of height by width by RGB."""
+        """The image of one simulation, as an array of height by width by RGB."""
         self._context.make_current()
         for field in ("qpos", "qvel", "mocap_pos", "mocap_quat"):
             getattr(self._data, field)[:] = getattr(data, field)
@@ -79,7 +79,7 @@ class Painter:
         return image.copy()
 
     def close(self) -> None:
-        """Free what OpenGL holds. In this order: a context's objects can only be freed while it is current."""
+        """Free OpenGL's resources. The order matters: a context's objects can only be freed while it is current."""
         if self._open:
             self._context.make_current()
             self._pixels.free()
@@ -87,14 +87,14 @@ class Painter:
             self._open = False
 
     def __del__(self) -> None:
-        # At the end of the program the libraries that free it may be gone, and the system frees it anyway.
+        # At exit the libraries that free them may be gone, and the system frees them anyway.
         try:
             self.close()
         except Exception:
             self._open = False
 
     def _add_regions(self, layout: Layout) -> None:
-        """Goal, hazards and ghosts: they are in no model, so they are drawn here."""
+        """Draw goal, hazards and ghosts, which are not in the model."""
         balls = self._task.suite.robot.spatial
         form = (mujoco.mjtGeom.mjGEOM_SPHERE if balls else mujoco.mjtGeom.mjGEOM_CYLINDER).value
         regions = [(layout.goal, goal.RADIUS, goal.HEIGHT - 0.01, GOAL_COLOUR)]
@@ -111,14 +111,14 @@ class Painter:
 
 
 def _from_start(layout: Layout, place: np.ndarray) -> np.ndarray:
-    """A place of the world, in the frame of the robot's start."""
+    """A position in the world, in the frame of the robot's start."""
     c, s = math.cos(float(layout.heading)), math.sin(float(layout.heading))
     x, y = np.asarray(place, float)[:2] - np.asarray(layout.robot, float)
     return np.array([c * x + s * y, -s * x + c * y, float(place[2])])
 
 
 def _camera(layout: Layout, *, spatial: bool) -> mujoco.MjvCamera:
-    """A camera that sees the whole arena, and what is placed in the air above it."""
+    """A camera that sees the whole arena and the objects above it."""
     camera = mujoco.MjvCamera()
     camera.lookat[:] = _from_start(layout, np.array([0.0, 0.0, 0.3]))
     camera.distance, camera.elevation = (4.2 if spatial else 3.6) * ARENA, -55.0
@@ -135,7 +135,7 @@ def coloured(task: Task) -> mujoco.MjSpec:
 
 
 def _decorated(task: Task, width: int, height: int) -> mujoco.MjModel:
-    """The suite's model with colours, a chequered floor and a light, and nothing else changed."""
+    """The suite's model with colours, a chequered floor and a light, and no other change."""
     spec = coloured(task)
     spec.visual.global_.offwidth, spec.visual.global_.offheight = width, height
     spec.visual.headlight.ambient, spec.visual.headlight.diffuse = [0.35] * 3, [0.3] * 3
@@ -152,13 +152,13 @@ def _decorated(task: Task, width: int, height: int) -> mujoco.MjModel:
     ground.material, ground.rgba, ground.size = floor.name, [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.1]
     light = spec.worldbody.add_light(pos=[0, 0, 4], dir=[0.2, 0.3, -1], type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL)
     light.diffuse, light.specular = [0.45] * 3, [0.1] * 3
-    # In the air a shadow tells the height; on the ground it only speckles the floor.
+    # Shadows show the height of objects in the air. On the ground they are only noise.
     light.castshadow = task.suite.robot.spatial
     return spec.compile()
 
 
 def _open_context(width: int, height: int) -> _Context:
-    """An OpenGL context: of the kind MUJOCO_GL asks for, else of the first kind that works here."""
+    """An OpenGL context: of the kind in MUJOCO_GL, or of the first kind that works."""
     asked = os.environ.get("MUJOCO_GL", "").lower()
     headless = sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
     kinds = [asked] if asked in ("egl", "osmesa", "glfw") else ["egl", "osmesa"] if headless else ["glfw", "egl"]
@@ -167,12 +167,12 @@ def _open_context(width: int, height: int) -> _Context:
         try:
             context = __import__(f"mujoco.{kind}", fromlist=["GLContext"]).GLContext(width, height)
             context.make_current()
-        except Exception as error:  # each backend fails in a way of its own
+        except Exception as error:  # Each backend raises its own exceptions.
             failures.append(f"{kind}: {error}")
         else:
             return context
     raise RenderingUnavailable(
-        f"No OpenGL was found to draw with ({'; '.join(failures)}). On Debian and Ubuntu, "
-        f"'apt install libegl1 libgl1-mesa-dri' or 'apt install libosmesa6' brings one that needs no screen; "
+        f"There is no OpenGL for rendering ({'; '.join(failures)}). On Debian and Ubuntu, "
+        f"'apt install libegl1 libgl1-mesa-dri' or 'apt install libosmesa6' installs one that needs no screen; "
         f"set MUJOCO_GL to egl or osmesa to choose."
     )

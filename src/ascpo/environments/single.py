@@ -20,8 +20,8 @@ from ascpo.guard.scene import read_scene
 class GuardEnv(OfTask, gymnasium.Env[np.ndarray, np.ndarray]):
     """A robot among obstacles on its way to a goal.
 
-    `info` has `cost` (all constraints together), `costs` (one by one, named by `cost_names`), each as `cost_<name>`,
-    `goal_met`, and `diverged`, with an `error` that tells where, if the simulation broke down.
+    `info` has `cost` (all constraints together), `costs` (for each constraint in `cost_names`), each as `cost_<name>`,
+    `goal_met`, and `diverged`, with an `error` that says where the simulation diverged.
 
     Episodes end at the goal. The time limit is Gymnasium's: `gymnasium.make` adds it.
     """
@@ -47,21 +47,21 @@ class GuardEnv(OfTask, gymnasium.Env[np.ndarray, np.ndarray]):
         self._painter: Painter | None = None
         self._started, self._over, self._violated = False, True, False
         self._already_next = False
-        """The engine has begun the next episode by itself, at the end of the last."""
+        """Whether the engine has already started the next episode at the end of the last one."""
 
     @cached_property
     def _envs(self) -> NativeEnvironments:
-        """Made when it is first needed: JAX must not start before processes of this environment are forked."""
+        """Created on first use, because JAX must not start before processes of this environment are forked."""
         refuse_forked()
         return NativeEnvironments(self.task, num_envs=1, num_threads=1)
 
     @property
     def layout(self) -> Layout:
-        """The scene as it is now: robot's start and heading, goal, obstacles."""
+        """The present scene: the robot's start and heading, goal, obstacles."""
         return jax.tree.map(lambda part: np.asarray(part[0]), self._envs.memory.layout)
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[np.ndarray, Info]:
-        """Begin an episode: of a seed, the next one of the last seed, or in a scene given by `options`."""
+        """Start an episode: the first of a seed, the next one of the last seed, or in a scene given by `options`."""
         super().reset(seed=seed)
         scene = read_scene(self.task, options) if options else None
         envs = self._envs
@@ -80,7 +80,7 @@ class GuardEnv(OfTask, gymnasium.Env[np.ndarray, np.ndarray]):
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, Info]:
         actions = checked_actions(action, self.action_space.shape or ())[None]
         if self._over:
-            raise RuntimeError("The episode is over, or has not begun. Call reset() first.")
+            raise RuntimeError("The episode is over, or has not started. Call reset() first.")
         step = self._envs.step(actions)
         outcome = step.outcome
         terminated = bool(outcome.terminated[0])
@@ -92,12 +92,12 @@ class GuardEnv(OfTask, gymnasium.Env[np.ndarray, np.ndarray]):
         return outcome.observation[0].copy(), float(outcome.reward[0]), terminated, False, info
 
     def render(self) -> np.ndarray | None:
-        """A picture from above, tinted red while a cost is being paid."""
+        """An image from above, tinted red in states with a cost."""
         if self.render_mode is None:
-            gymnasium.logger.warn("There is no picture: make the environment with render_mode='rgb_array'.")
+            gymnasium.logger.warn("This environment does not render: make it with render_mode='rgb_array'.")
             return None
         if self._painter is None:
-            # Not before: other libraries crash if they are imported after OpenGL has started.
+            # Imported late, because other libraries crash if they are imported after OpenGL has started.
             self._painter = Painter(self.task, *self._size)
         return self._painter.paint(self._envs.data(0), self.layout, violated=self._violated)
 

@@ -26,12 +26,12 @@ class OfTask:
 
     @property
     def cost_names(self) -> tuple[str, ...]:
-        """What the entries of `info["costs"]` are."""
+        """The names of the entries of `info["costs"]`."""
         return self.task.suite.cost_names
 
     @property
     def observation_layout(self) -> dict[str, slice]:
-        """Where each block lies in an observation."""
+        """The slice of each block in an observation."""
         return self.task.observer.layout
 
 
@@ -41,7 +41,7 @@ def make_task(name: str, observations: Preset, overlap: Overlap, max_episode_ste
         if value not in get_args(known):
             raise ValueError(f"{option}={value!r} is not known. Choose one of {', '.join(get_args(known))}.")
     if max_episode_steps is not None and max_episode_steps < 1:
-        raise ValueError(f"max_episode_steps={max_episode_steps} leaves no step to take. Use 1 or more, or None.")
+        raise ValueError(f"max_episode_steps={max_episode_steps} allows no step. Use 1 or more, or None.")
     wanted = suite(name)
     return Task(wanted, Observer(wanted, observations), overlap, max_episode_steps)
 
@@ -60,7 +60,7 @@ def action_space(task: Task) -> gymnasium.spaces.Box:
 
 
 def checked_actions(actions: object, shape: tuple[int, ...]) -> np.ndarray:
-    """The actions as an array. Values beyond [-1, 1] are fine, the simulator clips them."""
+    """The actions as an array. The simulator clips values beyond [-1, 1]."""
     array = np.asarray(actions, np.float32)
     if array.shape != shape:
         raise ValueError(f"The action must have shape {shape}, got {array.shape}.")
@@ -71,7 +71,7 @@ def checked_actions(actions: object, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def info_of(task: Task, outcome: Outcome) -> dict[str, np.ndarray]:
-    """Costs, in all and by name, margins, and whether the goal was reached, of every environment."""
+    """The `info` of every environment: total and single costs, margins, and whether the goal was reached."""
     costs = np.asarray(outcome.costs, np.float64)
     named = {f"cost_{name}": costs[:, i] for i, name in enumerate(task.suite.cost_names)}
     flags = {"goal_met": outcome.goal_met.copy(), "diverged": outcome.diverged.copy()}

@@ -14,11 +14,11 @@ from ascpo.guard.scene import read_scene
 
 
 class GuardVectorEnv(OfTask, gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
-    """The environments of `GuardEnv`, stepped together on all cores; environment i has seed + i.
+    """The environments of `GuardEnv`, stepped together on all cores. Environment i has the seed `seed + i`.
 
-    Finished episodes begin anew in the same step (`AutoresetMode.SAME_STEP`): the observation returned is the new
-    episode's, and `info["final_obs"]` keeps the old one's last. Reward, costs and `goal_met` are always those of the
-    step that was taken.
+    Finished episodes are reset in the same step (`AutoresetMode.SAME_STEP`): the returned observation is that of the
+    new episode, and `info["final_obs"]` keeps the last one of the finished episode. Reward, costs and `goal_met` always
+    belong to the step that was taken.
     """
 
     metadata: Info = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}  # noqa: RUF012
@@ -34,7 +34,7 @@ class GuardVectorEnv(OfTask, gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, 
         render_mode: None = None,
     ) -> None:
         if render_mode is not None:
-            raise ValueError("Many environments at once draw no pictures. Use gymnasium.make for a single one.")
+            raise ValueError("Vectorised environments cannot render. Use gymnasium.make for a single one.")
         self.task = make_task(suite, observations, overlap, max_episode_steps)
         self._envs = NativeEnvironments(self.task, num_envs, num_threads)
         self.num_envs = num_envs
@@ -47,7 +47,7 @@ class GuardVectorEnv(OfTask, gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: Info | None = None
     ) -> tuple[np.ndarray, Info]:
-        """Begin an episode everywhere: of given seeds, the next of the last ones, or in the scene of `options`."""
+        """Start an episode in every environment: of given seeds, of the last ones, or in the scene of `options`."""
         super().reset(seed=seed if isinstance(seed, int) else None)
         scene = read_scene(self.task, options) if options else None
         seeds = self._seeds(seed)
@@ -59,7 +59,7 @@ class GuardVectorEnv(OfTask, gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Info]:
         actions = checked_actions(actions, self.action_space.shape or ())
         if not self._started:
-            raise RuntimeError("No episode has begun. Call reset() first.")
+            raise RuntimeError("No episode has started. Call reset() first.")
         step = self._envs.step(actions)
         outcome = step.outcome
         info: Info = dict(info_of(self.task, outcome))
@@ -72,14 +72,14 @@ class GuardVectorEnv(OfTask, gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, 
         return step.observation.copy(), reward, outcome.terminated.copy(), outcome.truncated.copy(), info
 
     def _seeds(self, seed: int | list[int | None] | None) -> np.ndarray | None:
-        """One seed per environment, or None to go on with those there are."""
+        """One seed per environment, or None to keep the present ones."""
         if isinstance(seed, int):
             return (seed + np.arange(self.num_envs)) % 2**32
         if seed is None and self._started:
             return None
         given = [None] * self.num_envs if seed is None else list(seed)
         if len(given) != self.num_envs:
-            raise ValueError(f"{len(given)} seeds for {self.num_envs} environments. Give one each, or a single number.")
+            raise ValueError(f"{len(given)} seeds for {self.num_envs} environments. Give one for each, or one number.")
         return np.array([self.np_random.integers(2**32) if one is None else one % 2**32 for one in given])
 
     def _final(self, mask: np.ndarray, observations: np.ndarray, info: Info) -> Info:

@@ -1,7 +1,7 @@
-"""What ties a certificate to the run that it is about: config, log, and the list of all looks at the run.
+"""The link between a certificate and its run: the config, the log, and the list of all looks at the run.
 
-One changed bit of a policy's parameters makes it another policy, with other scenes. So looks are counted for the run
-and not for the policy: a hundred tries with a hundred policies are a hundred looks.
+A policy with a single changed bit is another policy and gets other scenes. So looks are counted for the run and not for
+the policy: a hundred tries with a hundred policies are a hundred looks.
 """
 
 import hashlib
@@ -26,25 +26,25 @@ class RunBinding:
     config: str = ""
     """The fingerprint of its config."""
     epochs: int = 0
-    """Of training, after which this policy was saved."""
+    """The number of epochs after which this policy was saved."""
     log: str | None = None
     """The checksum of `metrics.csv` up to that epoch, if there was one."""
     earlier: int = 0
-    """Certificates of format 1 that the run had before its looks were listed. They count as looks."""
+    """The number of certificates of format 1, which the run had before its looks were listed. They count as looks."""
     chain: str = ""
     """The checksum of the list of looks, up to this one."""
     policy: str = ""
-    """The name of a policy from elsewhere, which has neither config nor log. Empty for the policy of a run."""
+    """The name of a foreign policy, which has neither config nor log. Empty for the policy of a run."""
     machine: str = ""
-    """The kind of machine that played the episodes. Earlier versions did not note it."""
+    """The kind of machine that played the episodes. Earlier versions did not record it."""
 
     def plain(self) -> Plain:
-        """Plain data for JSON. What earlier certificates did not have is left out where it is empty."""
+        """Plain data for JSON. Fields that earlier certificates did not have are left out if they are empty."""
         return {name: value for name, value in to_plain(self).items() if name not in ("policy", "machine") or value}
 
 
 def bind(directory: RunDirectory, policy: PolicyFile, ledger: Ledger, look: int) -> RunBinding:
-    """The run as it is now, with a look that was taken."""
+    """The run as it is now, with the number of its look."""
     entry = ledger.entry(look)
     log = log_checksum(directory.metrics, policy.epochs)
     chain = entry.chain if entry else ""
@@ -60,15 +60,15 @@ def ledger_of(directory: RunDirectory, policy: PolicyFile, earlier: int = 0) -> 
     run = fingerprint_of(directory.plain_config(directory.config()))
     if run != fingerprint_of(policy.plain_config):
         raise NoRun(
-            f"{directory.policy} was trained with other settings than {directory.config_file} says. Put the files of "
-            f"one run together again."
+            f"{directory.policy} was trained with other settings than those of {directory.config_file}. Restore the "
+            f"files of one run."
         )
-    log_checksum(directory.metrics, policy.epochs)  # Refuses a log that is not this policy's, before a look is spent.
+    log_checksum(directory.metrics, policy.epochs)  # Refuses a log of another policy before a look is spent.
     return read_ledger(directory.path, run) or new_ledger(directory.path, run, earlier)
 
 
 def log_checksum(metrics: Path, epochs: int) -> str | None:
-    """Of the header and the rows of so many epochs. A damaged log is refused: it would tie a certificate to no run."""
+    """The checksum of the log's header and its rows of that many epochs. A damaged log is an error."""
     if not metrics.exists():
         return None
     found = check_table(metrics)

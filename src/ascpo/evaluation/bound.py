@@ -1,4 +1,4 @@
-"""A lower bound of a probability from a count: the exact one-sided bound of Clopper and Pearson.
+"""A lower bound on a probability from a count: the exact one-sided bound of Clopper and Pearson.
 
 Of N independent episodes k violate a limit. Whatever the true probability p of keeping all limits is, the bound
 
@@ -7,11 +7,11 @@ Of N independent episodes k violate a limit. Whatever the true probability p of 
 is above it in at most a share 1 − c of all such experiments, if N was fixed beforehand. Without any violation it is
 (1 − c)^(1/N): 299 clean episodes show 99 % with confidence 95 %.
 
-Whoever looks again and again sees a lucky count some day. So the error 1 − c is shared out beforehand (alpha spending):
+Repeated looks at a run would find a lucky count some day. So the error 1 − c is divided beforehand (alpha spending):
 
     look k may err with probability (1 − c)·6/(π²k²)
 
-and as Σ 1/k² = π²/6, all looks together err with probability 1 − c at most, however many there will be.
+and as Σ 1/k² = π²/6, all looks together err with probability at most 1 − c, however many there will be.
 """
 
 import math
@@ -24,7 +24,7 @@ def lower_bound(violations: int, episodes: int, confidence: float) -> float:
     """L: the probability of keeping all limits is at least this."""
     if not 0 <= violations <= episodes or episodes < 1:
         raise ValueError(
-            f"{violations} violations in {episodes} episodes: there must be an episode, and at most as many violations."
+            f"{violations} violations in {episodes} episodes: use at least one episode, and at most as many violations."
         )
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence={confidence} must lie between 0 and 1. Try 0.95.")
@@ -49,7 +49,7 @@ def episodes_needed(probability: float, confidence: float) -> int:
 
 
 def each_of(confidence: float, statements: int) -> float:
-    """The confidence of each of several statements, so that all of them hold at once (Bonferroni)."""
+    """The confidence that each of several statements needs so that all of them hold at once (Bonferroni)."""
     return 1.0 - (1.0 - confidence) / statements
 
 
@@ -58,3 +58,8 @@ def spent_error(error: float, look: int) -> float:
     if look < 1:
         raise ValueError(f"look={look} must be at least 1: looks are counted from 1.")
     return error * 6.0 / (math.pi * look) ** 2
+
+
+def rounded_down(probability: float) -> str:
+    """Four digits that claim no more than the bound."""
+    return f"{math.floor(probability * 1e4) / 1e4:.4f}"

@@ -1,8 +1,8 @@
-"""A certificate: the plan, the counts, what follows from them, and what does not.
+"""A certificate: the plan, the counts, what they show, and what they do not show.
 
-It is plain JSON. `digest` is a checksum of the rest, which notices an accidental edit; a forger can compute it too. A
-certificate has its worth because everybody can repeat it: the seeds follow from the plan, so that nobody can choose
-them, and the same policy gives the same episodes.
+It is plain JSON. `digest` is a checksum of the rest, which detects accidental edits; a forger can compute it too. A
+certificate is trustworthy because everybody can repeat it: the seeds follow from the plan, so that nobody can choose
+them, and the same policy plays the same episodes.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ class BadCertificate(ValueError):
 
 @dataclass(frozen=True)
 class Theory:
-    """What mean and variance of the largest cost guarantee: from one half of the episodes, tested on the other half."""
+    """The guarantee from mean and variance of the largest cost over half of the episodes, tested on the other half."""
 
     mean: float = 0.0
     """ℰ."""
@@ -41,9 +41,9 @@ class Theory:
     bound: float = 0.0
     """ℬ_k = ℰ + k𝒱."""
     promised: float = 0.0
-    """Cantelli's p: an episode's largest cost is at most ℬ_k with at least this probability."""
+    """Cantelli's p: the largest cost of an episode is at most ℬ_k with at least this probability."""
     within: float = 0.0
-    """The share of the other half within ℬ_k."""
+    """The share of the other half's episodes within ℬ_k."""
     held: bool = False
     """Whether this share is consistent with Cantelli's p."""
     at_the_limit: float = 0.0
@@ -70,7 +70,7 @@ class Certificate:
     """The number of episodes in which some state broke a limit."""
     constraints: tuple[OfConstraint, ...]
     run: RunBinding = field(default_factory=RunBinding)
-    """The run that it is about. Certificates of format 1 do not name it."""
+    """The run of the policy. Certificates of format 1 do not name it."""
 
     @property
     def bound(self) -> float:
@@ -82,7 +82,7 @@ class Certificate:
         return self.bound >= self.plan.probability
 
     def alike(self, other: "Certificate") -> bool:
-        """Whether the two say the same, up to rounding."""
+        """Whether two certificates have the same figures, up to rounding."""
         return _alike(self.plain(), other.plain())
 
     @property
@@ -92,16 +92,16 @@ class Certificate:
 
     @property
     def findings(self) -> list[str]:
-        """What was done and what it shows, in words."""
+        """Sentences about the experiment and what it shows."""
         return words.findings(self.plan, self.run, self.violations, self.bound, self.constraints)
 
     @property
     def statement(self) -> list[str]:
-        """The certificate in words. They are part of the format: certificates of earlier versions have the same."""
+        """The certificate in sentences. They are part of the format, so earlier versions wrote the same ones."""
         return [*self.findings, *words.meaning(self.plan.confidence, self.plan.format, self.run.policy)]
 
     def plain(self) -> Plain:
-        """All of its file but the checksum."""
+        """The content of its file without the checksum."""
         plain = {
             "format": f"ascpo certificate {self.plan.format}",
             "statement": self.statement,
@@ -155,11 +155,11 @@ def read_certificate(path: Path) -> Certificate:
 
 
 def certificate_of(plan: CertificatePlan, episodes: Episodes, run: RunBinding | None = None) -> Certificate:
-    """The certificate that the episodes of a plan give."""
+    """The certificate that follows from the episodes of a plan."""
     if len(episodes) != plan.episodes:
         raise ValueError(f"{len(episodes)} episodes were played, and {plan.episodes} were planned.")
     if not np.isfinite(episodes.limited(plan.limits_on)).all():
-        raise ValueError(f"{plan.env} has costs that are not finite numbers, so there is nothing to certify. Mend it.")
+        raise ValueError(f"{plan.env} has costs that are not finite, so nothing can be certified. Correct its costs.")
     each = each_of(plan.each, len(plan.cost_names))
     constraints = []
     for i, (name, limit) in enumerate(zip(plan.cost_names, plan.limits, strict=True)):
@@ -171,7 +171,7 @@ def certificate_of(plan: CertificatePlan, episodes: Episodes, run: RunBinding | 
 
 
 def _agrees(certificate: Certificate) -> bool:
-    """Whether all that can be computed without the episodes comes out the same."""
+    """Whether everything that follows from the counts is consistent with them."""
     plan, constraints = certificate.plan, certificate.constraints
     each = each_of(plan.each, max(len(plan.cost_names), 1))
     return (
@@ -185,7 +185,7 @@ def _agrees(certificate: Certificate) -> bool:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Whether two parts of a file are equal. A bound's last digits differ from processor to processor."""
+    """Whether two parts of a file are equal. The last digits of a bound may differ between processors."""
     match one, other:
         case dict(), dict():
             return one.keys() == other.keys() and all(_alike(part, other[name]) for name, part in one.items())
@@ -198,7 +198,7 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 def theory_of(maximum: np.ndarray, limit: float, plan: CertificatePlan) -> Theory:
-    """Tested on other episodes than those it comes from: on the same ones Cantelli's inequality cannot fail."""
+    """The test uses other episodes than the estimate, since on the same ones Cantelli's inequality cannot fail."""
     fitted = maximum[::2]
     tested = maximum[1::2] if len(maximum) > 1 else fitted
     mean, variance = float(fitted.mean()), float(fitted.var())

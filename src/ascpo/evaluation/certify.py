@@ -35,9 +35,9 @@ class Comparison:
     """Scenes in which only the first policy violated a limit."""
     only_second: int
     p_value: float
-    """McNemar's exact test against no difference, two-sided."""
+    """The p-value of McNemar's exact two-sided test of no difference."""
     level: float
-    """A smaller p-value shows a difference. The level is corrected for the number of pairs."""
+    """The level of the test, corrected for the number of pairs. A smaller p-value shows a difference."""
 
     @property
     def safer(self) -> str | None:
@@ -48,19 +48,19 @@ class Comparison:
 
 
 _BY_CHANCE = 0.01
-"""Two counts whose difference is less probable than this are not those of the same policy."""
+"""If the difference of two counts is less probable than this, they are not counts of the same policy."""
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A certificate that was confirmed, and what the check could not see."""
+    """A certificate that was confirmed, and the claims that could not be checked."""
 
     certificate: Certificate
-    """What the repeated episodes show."""
+    """The result of the repeated episodes."""
     unseen: tuple[str, ...] = ()
-    """What is the certificate's own word, a sentence each."""
+    """A sentence for each claim that could not be checked."""
     differs_from: Certificate | None = None
-    """The certificate as it was made, where another kind of machine made it and its figures differ."""
+    """The original certificate, if another kind of machine made it and its figures differ."""
 
 
 def certify(
@@ -78,7 +78,7 @@ def certify(
     opened = trusted(plans[0].env, env, trust_env=trust_env)
     places = [find(run) for run in runs]
     for place, policy, plan in zip(places, policies, plans, strict=True):
-        # A plan that some run cannot have is refused before any of them spends a look.
+        # If the plan is impossible for one run, it is refused before any run spends a look.
         refuse_look(place, policy, plan)
     taken = [take(*one) for one in zip(places, policies, plans, strict=True)]
     certificates, found = [], []
@@ -98,7 +98,7 @@ def make_plans(policies: Sequence[PolicyFile], request: Request) -> list[Certifi
         raise BadSetting("The policies are for different environments. Certify those of one environment together.")
     plans = [plan_for(policy, request, [policy.digest for policy in policies]) for policy in policies]
     if len({plan.limits for plan in plans}) > 1:
-        raise BadSetting("The policies were trained with different limits. Give --limits to hold all to the same ones.")
+        raise BadSetting("The policies were trained with different limits. Give the same --limits for all of them.")
     if len({plan.limits_on for plan in plans}) > 1:
         raise BadSetting(
             "The limits of some policies bound every state, and those of others the sum of an episode's costs. Give "
@@ -115,7 +115,7 @@ def plan_for(
     seeding: Version = SEEDING,
     version: Format = 2,
 ) -> CertificatePlan:
-    """The one plan that a policy and a request have. Whoever checks a certificate derives it again."""
+    """The plan that follows from a policy and a request. A check of the certificate derives it again."""
     config, names = policy.config, policy.cost_names
     limits = config.settings.limits if request.limits is None else request.limits
     env = name_of(config.env) if is_suite(config.env) else config.env
@@ -126,7 +126,7 @@ def plan_for(
         family=tuple(sorted(set(family))),
         look=look,
         cost_names=names,
-        # −0.0 and 0 are the limit 0.0, not another one with scenes of its own.
+        # −0.0 and 0 are the limit 0.0, and must not get other scenes.
         limits=tuple(float(limit) + 0.0 for limit in replace(config.settings, limits=limits).limits_for(names)),
         actions=request.actions,
         probability=request.probability,
@@ -151,7 +151,7 @@ def check(
 ) -> Checked:
     """Repeat a certificate from scratch, and refuse it if a figure differs.
 
-    `together` are the runs or policies that were certified with it, as far as they are here.
+    `together` are the runs or policies that were certified with it, if they are at hand.
     """
     file = path / FILE if path.is_dir() else path
     certificate, place = read_certificate(file), policy or file.parent
@@ -187,7 +187,7 @@ def check(
 
 
 def _as_chance_allows(again: Certificate, certificate: Certificate) -> bool:
-    """Whether counts differ by no more than those of two experiments with one policy may."""
+    """Whether chance alone explains the difference of the counts."""
     from scipy import stats
 
     pairs = zip(again.counts, certificate.counts, strict=True)
@@ -195,17 +195,17 @@ def _as_chance_allows(again: Certificate, certificate: Certificate) -> bool:
 
 
 def _others(plan: CertificatePlan, policy: PolicyFile, together: Iterable[Path]) -> int:
-    """How many policies of the certificate's family are not here."""
+    """The number of policies in the certificate's family that were not given."""
     unknown = set(plan.family) - {policy.digest}
     return len(unknown - {read_policy(other).digest for other in together}) if unknown else 0
 
 
 def _derived(plan: CertificatePlan, policy: PolicyFile) -> CertificatePlan:
-    """The plan that this program makes of what a certificate asks for. Nothing else is taken from it."""
+    """The plan that this program derives from a certificate's request. Nothing else is taken from the certificate."""
     request = Request(plan.probability, plan.confidence, plan.episodes, plan.limits, plan.limits_on, plan.actions)
     seeding = SEEDING if plan.format == 2 else policy.config.seeding
     if plan.format == 1 and len(plan.family) > 1 and plan.seeding > seeding:
-        # Policies that were certified together had the latest rules of all of them.
+        # Policies that were certified together used the latest seeding rules among them.
         seeding = plan.seeding
     return plan_for(policy, request, plan.family, plan.look, seeding, plan.format)
 

@@ -4,8 +4,7 @@ evaluation.json       figures, with intervals
 episodes-*.csv        a row per episode
 worst-*.safetensors   the worst episodes, for `ascpo replay`
 
-The star is `sampled` or `mean`, for sampled actions or mean actions. The files appear
-together or not at all.
+The star stands for `sampled` or `mean`, the kind of actions. The files appear together or not at all.
 """
 
 from collections.abc import Sequence
@@ -46,7 +45,7 @@ def evaluate_run(
     max_episode_steps: int | None = None,
     report: Report = say_nothing,
 ) -> Figures:
-    """Figures for each kind of actions. The run's directory keeps them, with the worst episodes.
+    """Evaluate a run's policy. Returns figures for each kind of actions, which are also written to its directory.
 
     An environment outside this package is imported only if `env` names it, or with `trust_env`.
     """
@@ -82,18 +81,18 @@ def _refuse_other_policies(run: Path, directory: RunDirectory) -> None:
     """Raise an error for a policy's file in the run's directory that is not the one that the run hands out."""
     if run.name == BEST:
         raise BadSetting(
-            f"{run} is not the policy that the run hands out, and an evaluation is about that one. Act with it in "
-            f"Python: ascpo.load({str(run)!r})."
+            f"{run} is not the policy that the run hands out, and only that one can be evaluated. To act with this "
+            f"policy in Python: ascpo.load({str(run)!r})."
         )
     if run.name in (directory.policy_last.name, directory.policy_average.name):
         raise BadSetting(
-            f"{run} is not the policy that the run hands out, and an evaluation is about that one. Hand it out first: "
+            f"{run} is not the policy that the run hands out, and only that one can be evaluated. Hand it out first: "
             f"ascpo train --resume {directory.path} --hand-out {run.stem.removeprefix('policy-')}"
         )
 
 
 def fresh_episodes(scheme: Scheme, episodes: int, seed: int, keep: int) -> list[EpisodeId]:
-    """The episodes of an evaluation. Trainings have others."""
+    """The episodes of an evaluation. No training has them."""
     most = scheme.evaluation_episodes
     if not 1 <= episodes <= most or keep < 0:
         raise BadSetting(f"episodes={episodes}, keep={keep}: use 1 to {most} episodes, and keep at least 0 of them.")
@@ -105,7 +104,7 @@ def fresh_episodes(scheme: Scheme, episodes: int, seed: int, keep: int) -> list[
 def _earlier(directory: Path, about: Figures) -> tuple[Figures, dict[str, str]]:
     """Earlier figures of the same policy, and the checksums of their files.
 
-    Sampled and mean actions may be evaluated one after the other. What is damaged is not carried on.
+    Sampled and mean actions may be evaluated in separate calls. Damaged files are dropped.
     """
     try:
         before = read_kept(directory)

@@ -1,8 +1,8 @@
 """Evaluation and certification of policies from other libraries.
 
-Results for FILE on an environment are kept in the directory FILE.ENVIRONMENT: the list of looks, the last
-certificate, an evaluation. For a function it lies in the current directory. A file or a function that was replaced by a
-better one is looked at again: that is another look.
+The directory FILE.ENVIRONMENT keeps the results of FILE on an environment: the list of looks, the last certificate, and
+an evaluation. For a function, it is created in the current directory. After the file or function was replaced, another
+certificate is another look.
 """
 
 import hashlib
@@ -17,11 +17,11 @@ import numpy as np
 
 from ascpo.choices import EvaluatedActions
 from ascpo.engines.contract import EpisodePlayer
-from ascpo.errors import InertSetting
 from ascpo.evaluation.binding import RunBinding, look_of
 from ascpo.evaluation.certificate import Certificate, certificate_of
 from ascpo.evaluation.certify import Comparison, Request, compare, world_of
 from ascpo.evaluation.evaluate import fresh_episodes, records_of
+from ascpo.evaluation.foreign_name import refuse_options
 from ascpo.evaluation.foreign_policy import (
     ForeignPolicy,
     PolicyLike,
@@ -83,27 +83,20 @@ def where_of(
     max_episode_steps: int | None = None,
     hosting: Hosting = PLAIN,
 ) -> Where:
-    """The environments that a user names for a foreign policy, whose file names none."""
-    if env is None:
-        raise BadSetting(
-            f"{policy_name(policy)} does not say its environment. Name it: --env Point-8-Hazard (in Python: "
-            f'env="Point-8-Hazard", or the function that makes yours).'
-        )
-    if trust_env:
-        raise InertSetting("trust_env", trust_env, "no file names the environment of a policy from elsewhere")
-    if actions not in (None, "mean"):
-        raise InertSetting("actions", actions, "policies from elsewhere take the actions that they give")
+    """The environments that the user names for a foreign policy. Its file does not name any."""
+    refuse_options(policy_name(policy), env, trust_env=trust_env, actions=actions)
+    assert env is not None  # Refused above.
     return Where(env, threads, max_episode_steps, hosting)
 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A foreign policy that was tried out in its environments."""
+    """A foreign policy that was tested in its environments."""
 
     policy: ForeignPolicy
     where: Where
     digest: str
-    """A checksum of its file. For a function, of its actions in the states of the trial."""
+    """A checksum of its file. For a function, of its actions in the test."""
     cost_names: tuple[str, ...]
 
     @property
@@ -114,7 +107,7 @@ class _Candidate:
 
     @property
     def fingerprint(self) -> str:
-        """A fingerprint of the name of the policy, whatever its actions are."""
+        """A fingerprint of the policy's name, which does not depend on its actions."""
         return fingerprint_of({"policy": self.policy.name, "env": self.where.name})
 
     def ledger(self) -> Ledger:
@@ -123,7 +116,7 @@ class _Candidate:
 
 
 def _candidate(policy: ForeignPolicy, where: Where) -> _Candidate:
-    """Try a policy out, so that one that does not fit is an error before a look is spent on it."""
+    """Test a policy, so that one that does not fit its environment is refused before a look is spent on it."""
     with closing(where.opened(1)) as engine:
         actions, cost_names = try_out(policy, engine), engine.cost_names
     return _Candidate(policy, where, policy.digest or hashlib.sha256(actions.tobytes()).hexdigest(), cost_names)

@@ -9,9 +9,7 @@ All of them act on the observation alone, in the environment's units.
 
 import contextlib
 import hashlib
-import json
 import re
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -23,22 +21,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from numpy.typing import ArrayLike
 
 from ascpo.engines.actor import Decision, ScriptedActor
 from ascpo.engines.contract import EpisodePlayer
 from ascpo.engines.gymnasium.errors import FAILURES, described
-from ascpo.engines.gymnasium.naming import imported, name_of
+from ascpo.engines.gymnasium.naming import name_of
+from ascpo.evaluation.foreign_name import (
+    PolicyFunction,
+    foreign_file,
+    foreign_function,
+    kind_and_rest,
+    library,
+    sb3_classes,
+)
 from ascpo.guard.layout import AnyArray
-from ascpo.runs.files import NoRun
 from ascpo.runs.places import is_foreign
 from ascpo.runs.run_like import RunLike
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.trained_policy import TrainedPolicy
 from ascpo.seeding import LATEST, SCHEMES
 
-PolicyFunction: TypeAlias = Callable[[np.ndarray], ArrayLike]
-"""One observation, flat → one action, in the environment's units."""
 PolicyLike: TypeAlias = "RunLike | PolicyFunction"
 """A run, or a foreign policy by its name, or a function."""
 Act: TypeAlias = Callable[[np.ndarray], np.ndarray]
@@ -158,24 +160,12 @@ def policy_name(policy: PolicyLike) -> str:
 
 def read_foreign(policy: PolicyLike) -> ForeignPolicy:
     name = policy_name(policy)
-    kind, _, rest = name.partition(":")
-    if not is_foreign(name):
-        raise BadSetting(f"{name} is a run. Runs and policies from elsewhere cannot be certified with one command.")
+    kind, rest = kind_and_rest(name)
     if kind == "python":
-        return _function(name, policy if callable(policy) else _found(rest))
-    path = Path(rest)
-    if not path.is_file():
-        raise NoRun(f"{path} does not exist, or is no file.")
+        return _function(name, policy if callable(policy) else foreign_function(rest))
+    path = foreign_file(rest)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     return ForeignPolicy(name, digest, (_sb3 if kind == "sb3" else _onnx)(path))
-
-
-def _found(rest: str) -> PolicyFunction:
-    module, _, called = rest.partition(":")
-    function: PolicyFunction | None = getattr(imported(module), called, None)
-    if not callable(function):
-        raise BadSetting(f"{rest} is no function. Write python:MODULE:FUNCTION, of one observation, for one action.")
-    return function
 
 
 def _function(name: str, function: PolicyFunction) -> ForeignPolicy:
@@ -195,7 +185,7 @@ def _action(name: str, returned: object) -> Float[np.ndarray, " act"]:
 
 
 def _onnx(path: Path) -> Act:
-    runtime = _needed("onnxruntime", "onnxruntime")
+    runtime = import_module(library("onnx"))
     session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     inputs = {one.name: one.shape for one in session.get_inputs()}
     if {"state", "begin", "costs"} & set(inputs):
@@ -215,15 +205,8 @@ def _onnx(path: Path) -> Act:
 
 
 def _sb3(path: Path) -> Act:
-    sb3 = _needed("stable_baselines3", "stable-baselines3")
-    try:
-        with zipfile.ZipFile(path) as file:
-            kind = str(json.loads(file.read("data"))["policy_class"].get("__module__", ""))
-    except (OSError, KeyError, ValueError, AttributeError, zipfile.BadZipFile) as error:
-        raise BadSetting(f"{path} is no file of Stable-Baselines3: {type(error).__name__}: {error}") from error
-    by_module = {"sac": ("SAC",), "td3": ("TD3", "DDPG")}
-    names = next((found for word, found in by_module.items() if f".{word}." in kind), ("PPO", "A2C"))
-    return _load_first(path, sb3, names)
+    names = sb3_classes(path)
+    return _load_first(path, import_module(library("sb3")), names)
 
 
 def _load_first(path: Path, sb3: ModuleType, names: Sequence[str]) -> Act:
@@ -236,10 +219,3 @@ def _load_first(path: Path, sb3: ModuleType, names: Sequence[str]) -> Act:
         except Exception as error:  # Another class may fit.
             reasons.append(f"{name}: {type(error).__name__}: {error}")
     raise BadSetting(f"Stable-Baselines3 cannot load {path}: {'; '.join(reasons)}")
-
-
-def _needed(module: str, package: str) -> ModuleType:
-    try:
-        return import_module(module)
-    except ImportError:
-        raise BadSetting(f"This policy needs the package {package}: pip install {package}") from None

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 LEVEL = 0.95
-"""The level of all intervals, unless another is asked for."""
+"""The default level of all intervals."""
 
 
 @dataclass(frozen=True)

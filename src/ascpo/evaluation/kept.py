@@ -1,7 +1,7 @@
 """The files of an evaluation in a run's directory, and whether they belong together.
 
-evaluation.json is written last. It has a checksum of its own, names the checksums of the other files and the digest of
-the policy that was evaluated. Readers believe only what it names.
+evaluation.json is written last. It has its own checksum, the checksums of the other files and the digest of the policy
+that was evaluated. Readers trust only the files that it names.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class Kept:
     """The fingerprint of the run that was evaluated."""
 
     def trouble(self, directory: Path, name: str) -> str:
-        """What is wrong with one of the files. Empty if its checksum matches, or is unknown."""
+        """A sentence about what is wrong with a file. Empty if its checksum matches, or is unknown."""
         file = directory / name
         if not self.verified:
             return ""
@@ -41,7 +41,7 @@ class Kept:
             return f"{file} is missing. {_AGAIN} {directory}"
         with reading(file):
             same = checksum(file.read_bytes()) == self.files[name]
-        return "" if same else f"{file} is damaged, or of another evaluation than {FILE}. {_AGAIN} {directory}"
+        return "" if same else f"{file} is damaged, or belongs to another evaluation than {FILE}. {_AGAIN} {directory}"
 
 
 _AGAIN = "Evaluate again: ascpo evaluate"
@@ -63,18 +63,18 @@ def read_kept(directory: Path) -> Kept:
         files = figures.pop("files", {})
         wrong = [kind for kind in KINDS if not isinstance(figures.get(kind, {}), dict)]
         if wrong or not isinstance(files, dict):
-            raise ValueError(f"{(wrong or ['files'])[0]} is no dictionary")
+            raise ValueError(f"{(wrong or ['files'])[0]} is not a dictionary")
         return Kept(figures, files, found.verified, found.run)
 
 
 def kept_text(figures: Plain, files: Mapping[str, bytes | str], run: str) -> str:
-    """The text of evaluation.json for these files, or for files whose checksums are known already."""
+    """The text of evaluation.json for these files, given by their content or their checksums."""
     sums = {name: one if isinstance(one, str) else checksum(one) for name, one in sorted(files.items())}
     return sealed_json("evaluation", {**figures, "files": sums}, run)
 
 
 def check_kept(directory: Path, name: str) -> None:
-    """Raise an error for a file that no evaluation of this run wrote, as far as evaluation.json can tell."""
+    """Raise an error for a file that does not belong to the evaluation of this run."""
     if not (directory / FILE).exists():
         return
     kept = read_kept(directory)

@@ -1,13 +1,13 @@
 """The list of all looks at a run: `certificates.jsonl` in its directory.
 
-A look is written down before its first episode is played, so that one that was broken off counts, too. The number of a
-look decides how much of the error it may spend, so two processes must never get the same one: a lock guards the file.
+A look is recorded before its first episode is played, so that an interrupted one counts too. The number of a look
+decides how much of the error it may spend, so two processes must never get the same number: a lock guards the file.
 
     {"format": …, "run": fingerprint of the config, "earlier": certificates from before there was a list, "chain": …}
     {"look": 1, "policy": …, "experiment": …, "world": …, "probability": …, "confidence": …, "episodes": …, "chain": …}
     {"look": 1, "violations": [of all limits together, of each one …], "chain": …}
 
-`chain` is a checksum of the line and of the chain before it. So a line that was changed, moved or taken out is noticed.
+`chain` is a checksum of the line and of the chain before it. It detects a line that was changed, moved or removed.
 """
 
 import contextlib
@@ -25,11 +25,11 @@ from ascpo.runs.serialization import Plain
 FILE = "certificates.jsonl"
 _FORMAT = "ascpo certificates 1"
 _LOCK_TIMEOUT = 60.0
-"""Seconds to wait for another process. Each holds the lock for some milliseconds."""
+"""Seconds to wait for another process. Each holds the lock for a few milliseconds."""
 
 
 class BadLedger(ValueError):
-    """A list of looks that is damaged, or that is not this run's."""
+    """The list of looks is damaged, or belongs to another run."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Look:
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """The same episodes again, of the same policy in the same world, are the same look."""
+        """The identity of a look: the same episodes of the same policy in the same world are the same look."""
         return self.policy, self.experiment, self.world
 
 
@@ -58,7 +58,7 @@ class Entry:
     look: Look
     chain: str
     violations: tuple[int, ...] | None = None
-    """What the look counted; None until its episodes have been played."""
+    """The counted violations; None until its episodes have been played."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,12 @@ class Ledger:
     run: str
     """The fingerprint of the run's config."""
     earlier: int
-    """Certificates that the run had before there was a list. They count as looks."""
+    """The number of certificates that the run had before the list existed. They count as looks."""
     lines: tuple[Plain, ...]
     entries: tuple[Entry, ...] = ()
 
     def number_for(self, look: Look) -> int:
-        """Its number, if it is in the list, or else the next one."""
+        """The look's number if it is in the list, otherwise the next number."""
         known = [entry.look.identity for entry in self.entries]
         return self.earlier + 1 + (known.index(look.identity) if look.identity in known else len(known))
 
@@ -94,14 +94,14 @@ class Ledger:
 
 @contextlib.contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Keep other processes and threads from taking a look at the same time. A process that dies lets go."""
+    """Lock out other processes and threads. The lock of a process that dies is released."""
     lock = filelock.FileLock(directory / ".certificates.lock")
     try:
         lock.acquire(timeout=_LOCK_TIMEOUT)
     except filelock.Timeout:
         raise BadLedger(
-            f"Another process has held {directory / '.certificates.lock'} for {_LOCK_TIMEOUT:g} seconds. Wait for it, "
-            f"or end it."
+            f"Another process has held {directory / '.certificates.lock'} for {_LOCK_TIMEOUT:g} seconds. Wait for that "
+            f"process, or end it."
         ) from None
     try:
         yield
@@ -130,44 +130,43 @@ def read_ledger(directory: Path, run: str) -> Ledger | None:
 
 
 def new_ledger(directory: Path, run: str, earlier: int) -> Ledger:
-    """A list without a look. It is not written."""
+    """An empty list, not yet written."""
     line = _chained({"format": _FORMAT, "run": run, "earlier": earlier}, ())
     return Ledger(directory / FILE, run, earlier, (line,))
 
 
 def take_look(ledger: Ledger, look: Look) -> Ledger:
-    """Write a look down, unless it is in the list already. The caller holds the lock."""
+    """Record a look, unless it is in the list already. The caller holds the lock."""
     if any(entry.look.identity == look.identity for entry in ledger.entries):
         return ledger
     return _written(ledger.with_look(look))
 
 
 def write_result(ledger: Ledger, number: int, violations: tuple[int, ...]) -> Ledger:
-    """Write down what a look has counted, and refuse another count than before. The caller holds the lock."""
+    """Record the count of a look, and refuse a count that differs from an earlier one. The caller holds the lock."""
     entry = ledger.entry(number)
     if entry is None:
-        raise BadLedger(f"{ledger.path} has no look {number} any more. Put the original file back.")
+        raise BadLedger(f"{ledger.path} no longer has look {number}. Restore the original file.")
     if entry.violations is None:
         return _written(ledger.with_result(number, violations))
     if entry.violations != violations:
         raise BadLedger(
-            f"Look {number} counted {entry.violations[0]} violations at first ({ledger.path}), and now "
-            f"{violations[0]}. The same scenes and actions give the same episodes, unless the environment was changed "
-            f"or draws something that does not come from its seed. The first count stands. Another number of "
-            f"--episodes is another look."
+            f"Look {number} first counted {entry.violations[0]} violations ({ledger.path}), and now {violations[0]}. "
+            f"The same scenes and actions give the same episodes, unless the environment was changed or is not "
+            f"determined by its seed. The first count stands. For another look, use another number of --episodes."
         )
     return ledger
 
 
 def _parsed(path: Path, run: str, lines: tuple[Plain, ...]) -> Ledger:
-    """The looks of lines whose chain is whole."""
+    """The looks in lines whose chain was verified."""
     try:
         first, *others = lines
         if first["format"] != _FORMAT:
             raise _damaged(path, f"its format is {first['format']!r}, not {_FORMAT!r}")
         if first["run"] != run:
             raise BadLedger(
-                f"{path} belongs to a run with another config. Put the file of this run back, or the config.json."
+                f"{path} belongs to a run with another config. Restore the file of this run, or its config.json."
             )
         ledger = Ledger(path, run, int(first["earlier"]), lines)
         for line in others:
@@ -175,16 +174,16 @@ def _parsed(path: Path, run: str, lines: tuple[Plain, ...]) -> Ledger:
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, BadLedger):
             raise
-        raise _damaged(path, f"a line has not what it should have: {error}") from error
+        raise _damaged(path, f"a line is not valid: {error}") from error
     return ledger
 
 
 def _with(ledger: Ledger, line: Plain) -> tuple[Entry, ...]:
-    """The looks with that of a further line, or with its result."""
+    """The looks after one more line, which adds a look or its result."""
     entries, place = ledger.entries, line["look"] - ledger.earlier - 1
     if "violations" in line:
         if place not in range(len(entries)):
-            raise ValueError(f"look {line['look']} has a result, and was never taken")
+            raise ValueError(f"look {line['look']} has a result, but was never taken")
         return (*entries[:place], replace(entries[place], violations=tuple(line["violations"])), *entries[place + 1 :])
     if place != len(entries):
         raise ValueError(f"look {line['look']} is out of order")
@@ -209,6 +208,6 @@ def _content(line: object) -> Plain:
 
 def _damaged(path: Path, what: str) -> BadLedger:
     return BadLedger(
-        f"{path} is damaged: {what}. It lists all looks at this run, and without it nobody can say how many there "
-        f"were. Put the original file back."
+        f"{path} is damaged: {what}. It lists all looks at this run, and without it their number is unknown. Restore "
+        f"the original file."
     )

@@ -1,6 +1,6 @@
 """Looks at a run, and the files they leave: the list of looks, and a certificate for each.
 
-`certificate.json` is that of the last look. Earlier ones stay, under names of their own.
+`certificate.json` belongs to the last look. Earlier certificates are renamed and kept.
 """
 
 import json
@@ -22,13 +22,13 @@ FILE = "certificate.json"
 
 
 def refuse_look(directory: RunDirectory, policy: PolicyFile, plan: CertificatePlan) -> None:
-    """Refuse what could not be certified, before a look is spent on it."""
+    """Refuse a policy that cannot be certified, before a look is spent on it."""
     ledger = _ledger(directory, policy)
     bind(directory, policy, ledger, _numbered(plan, ledger).look)
 
 
 def take(directory: RunDirectory, policy: PolicyFile, plan: CertificatePlan) -> tuple[CertificatePlan, RunBinding]:
-    """Write a look down before its first episode, so that it counts whatever becomes of it."""
+    """Record a look before its first episode, so that it counts even if it is interrupted."""
     with locked(directory.path):
         ledger = _ledger(directory, policy)
         plan = _numbered(plan, ledger)
@@ -36,19 +36,19 @@ def take(directory: RunDirectory, policy: PolicyFile, plan: CertificatePlan) -> 
 
 
 def _numbered(plan: CertificatePlan, ledger: Ledger) -> CertificatePlan:
-    """The plan with the number of its look. It is refused if that leaves it too few episodes."""
+    """The plan with the number of its look. It is refused if it then has too few episodes."""
     return replace(plan, look=ledger.number_for(look_of(plan)))
 
 
 def keep(directory: RunDirectory, policy: PolicyFile, certificate: Certificate) -> None:
-    """Write the certificate of a look. That of an earlier look gets another name."""
+    """Write the certificate of a look. The certificate of an earlier look is renamed."""
     with locked(directory.path):
         write_result(_ledger(directory, policy), certificate.plan.look, certificate.counts)
         replace_certificate(directory.path, certificate)
 
 
 def replace_certificate(directory: Path, certificate: Certificate) -> None:
-    """Write certificate.json. That of an earlier look gets another name. The caller holds the lock."""
+    """Write certificate.json. The certificate of an earlier look is renamed. The caller holds the lock."""
     place = directory / FILE
     if place.exists():
         before = read_certificate(place)
@@ -58,7 +58,7 @@ def replace_certificate(directory: Path, certificate: Certificate) -> None:
 
 
 def _kept_name(certificate: Certificate) -> str:
-    """Two looks never have the same name, also if one of them came from the directory of another run."""
+    """A file name that no other look has, even if one was copied from the directory of another run."""
     number = f"look{certificate.plan.look}-" if certificate.plan.format > 1 else ""
     return f"certificate-{number}{certificate.plan.experiment[:8]}.json"
 
@@ -76,42 +76,44 @@ def _ledger(directory: RunDirectory, policy: PolicyFile) -> Ledger:
 def _refuse_unlisted(path: Path, certificate: Certificate, ledger: Ledger) -> None:
     entry, said = ledger.entry(certificate.plan.look), look_of(certificate.plan).identity
     if entry is None or (entry.chain, entry.look.identity) != (certificate.run.chain, said):
-        gone = "does not have" if ledger.path.exists() else "is missing, so that nobody can see"
+        state = "does not have" if ledger.path.exists() else "is missing, which should have"
         raise BadLedger(
-            f"{ledger.path} {gone} look {certificate.plan.look} of {path.name} as it was taken. It lists all looks at "
-            f"this run: put the original file back."
+            f"{ledger.path} {state} look {certificate.plan.look}, the look of {path.name}. It lists all looks at this "
+            f"run: restore the original file."
         )
 
 
 def refuse_other_plan(file: Path, plan: CertificatePlan, derived: CertificatePlan) -> None:
-    """Refuse a certificate whose plan is not the one that its request has here."""
+    """Refuse a certificate whose plan differs from the one that is derived here."""
     if plan.world != derived.world:
         raise BadCertificate(
             f"{file} was made in another world: {plan.world}. Here it is {derived.world}. Repeat it with those "
-            f"versions, or certify the policy anew."
+            f"versions, or certify the policy again."
         )
     for field in fields(plan):
-        # As JSON: 0.0 and −0.0 are equal, and have different checksums.
+        # Compared as JSON: 0.0 and −0.0 are equal, but have different checksums.
         said, found = (json.dumps(to_plain(getattr(one, field.name))) for one in (plan, derived))
         if said != found:
             raise BadCertificate(
-                f"{file} was changed, or made by another program: its plan has {field.name} = {said}, and what it asks "
-                f"for makes that {found}."
+                f"{file} was changed, or made by another program: its plan has {field.name} = {said}, but its request "
+                f"gives {found}."
             )
 
 
 def confirm_run(file: Path, certificate: Certificate, policy: PolicyFile, places: Iterable[Path]) -> list[str]:
-    """Refuse a certificate that is not bound to the policy's run. What cannot be seen here is returned in words."""
+    """Refuse a certificate that is not bound to the policy's run. Returns a sentence for each claim left unchecked."""
     if certificate.plan.format == 1:
         return []
     run = certificate.run
     if (run.config, run.epochs) != (fingerprint_of(policy.plain_config), policy.epochs):
-        raise BadCertificate(f"{file} is bound to another run: its config or its number of epochs is not the policy's.")
+        raise BadCertificate(
+            f"{file} is bound to another run: its config or number of epochs differs from the policy's."
+        )
     directory = next((RunDirectory(place) for place in places if (place / "config.json").exists()), None)
     if directory is None:
         return [
-            f"That this was look {certificate.plan.look} is the certificate's own word: the directory of the run has "
-            f"the list of all looks ({LEDGER}), and it is not here."
+            f"The certificate says that this was look {certificate.plan.look}. Only the list of all looks in the run's "
+            f"directory ({LEDGER}) can confirm it, and it is not here."
         ]
     ledger = ledger_of(directory, policy, run.earlier)
     _refuse_unlisted(file, certificate, ledger)
@@ -119,7 +121,7 @@ def confirm_run(file: Path, certificate: Certificate, policy: PolicyFile, places
     for field in fields(run):
         if getattr(run, field.name) != getattr(here, field.name):
             raise BadCertificate(
-                f"{file} is bound to another run: its {field.name} is {getattr(run, field.name)}, and that of "
+                f"{file} is bound to another run: its {field.name} is {getattr(run, field.name)}, but that of "
                 f"{directory.path} is {getattr(here, field.name)}."
             )
     return []

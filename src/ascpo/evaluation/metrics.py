@@ -1,7 +1,7 @@
 """Figures of episodes, under the names of the log, with intervals of 95 %.
 
-Means, quantiles and rates have bootstrap intervals, shares exact ones. The worst cost has none: a sample does not
-say how much worse it may get.
+Means, quantiles and rates have bootstrap intervals, shares exact ones. The worst cost has none: a sample does not show
+how much larger it can be.
 """
 
 from collections.abc import Callable, Sequence
@@ -107,7 +107,7 @@ def _bootstrap(statistic: Statistic, samples: tuple[Float[np.ndarray, " n"], ...
         return [value, value]
     from scipy import stats
 
-    # The corrected methods divide by zero where most episodes cost nothing, so plain percentiles.
+    # Percentiles, because the corrected methods divide by zero if most episodes have no cost.
     interval = stats.bootstrap(
         samples,
         statistic,
@@ -127,5 +127,5 @@ def _rate(amount: np.ndarray, steps: np.ndarray, axis: int = -1) -> np.ndarray:
 
 
 def _quantile(share: float) -> Statistic:
-    # A quantile is always an observed value, without interpolation.
+    # Without interpolation, a quantile is always an observed value.
     return lambda sample, axis=-1: np.quantile(sample, share, axis=axis, method="inverted_cdf")

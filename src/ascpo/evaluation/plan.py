@@ -1,7 +1,7 @@
-"""The plan of a certificate: all that is fixed before the first episode.
+"""The plan of a certificate: everything that is fixed before the first episode.
 
-The seed of the scenes is a checksum of what decides the episodes. Nothing that a person could write at will is in it:
-the world and the number of environments are derived again by whoever checks the certificate, and compared.
+The seed of the scenes is a checksum of everything that determines the episodes. Nobody can choose any of it freely: a
+check of the certificate derives the world and the number of environments again, and compares them.
 
     format 2    all certificates since. Look k of a run spends 6/(π²k²) of the error (`bound.py`)
     format 1    earlier ones: the world and the number of environments are in the seed, and `looks` divides the error
@@ -21,18 +21,18 @@ from ascpo.theory.cantelli import PAPER_K
 
 Format = Literal[1, 2]
 SEEDING: Version = 2
-"""The rules by which certificates of format 2 draw their scenes, whatever rules the training had."""
+"""The version of the seeding rules of certificates of format 2, which does not depend on that of the training."""
 _MOST = 2**20
 """The largest number of episodes in a plan."""
 _DECIDE = ("env", "family", "cost_names", "limits", "limits_on", "actions", "episodes", "seeding")
-"""What decides the episodes of a plan of format 2."""
+"""The fields of a plan of format 2 that determine its episodes."""
 _UNNAMED: Plain = {"seeding": 1, "limits_on": "state"}
-"""What a plan of format 1 means that does not name it."""
+"""Values of the fields that a plan of format 1 does not name."""
 
 
 @dataclass(frozen=True)
 class CertificatePlan:
-    """All that is fixed before the first episode."""
+    """Everything that is fixed before the first episode."""
 
     env: str = ""
     world: str = ""
@@ -42,7 +42,7 @@ class CertificatePlan:
     family: tuple[str, ...] = ()
     """Digests of all policies that are certified at once. Their bounds hold at once."""
     look: int = 1
-    """This is the look of so high a number at the run. In format 1: the number of certificates it may get."""
+    """The number of this look at the run. In format 1: the number of certificates that the policy may get."""
     cost_names: tuple[str, ...] = ()
     limits: tuple[float, ...] = ()
     actions: Actions = "sampled"
@@ -69,7 +69,7 @@ class CertificatePlan:
         if self.look < 1:
             raise BadSetting(f"look={self.look} must be at least 1.")
         if self.seeding not in SCHEMES:
-            raise BadSetting(f"seeding={self.seeding!r} is no version. There are {', '.join(map(str, SCHEMES))}.")
+            raise BadSetting(f"seeding={self.seeding!r} is not a version. There are {', '.join(map(str, SCHEMES))}.")
         if self.episodes > _MOST:
             raise BadSetting(f"episodes={self.episodes}: use at most {_MOST}.")
         if self.episodes < 1 or self.allowed < 0:
@@ -92,7 +92,7 @@ class CertificatePlan:
 
     @property
     def error(self) -> float:
-        """What this look may spend of the error."""
+        """The error that this look may spend."""
         return spent_error(1.0 - self.confidence, self.look)
 
     @property
@@ -102,7 +102,7 @@ class CertificatePlan:
 
     @property
     def experiment(self) -> str:
-        """A checksum of what decides the episodes. Another probability, confidence or look does not change it."""
+        """A checksum of what determines the episodes. It does not depend on the probability, confidence or look."""
         if self.format == 1:
             free = {"probability": 0.5, "confidence": 0.5, "looks": 1, "k": 0.0, "policy": ""}
             hashed = self.plain() | free | {"family": sorted(self.family)}
@@ -112,7 +112,7 @@ class CertificatePlan:
 
     @property
     def seed(self) -> int:
-        """The seed follows from the plan. If it could be chosen, one could try seeds until one fits."""
+        """The seed, which follows from the plan. If it were free, one could try seeds until one passes."""
         return SCHEMES[self.seeding].certificate_seed(int(self.experiment[:8], 16))
 
     @property
@@ -121,7 +121,7 @@ class CertificatePlan:
         return SCHEMES[self.seeding].certificate(self.seed, self.episodes)
 
     def plain(self) -> Plain:
-        """Plain data for JSON, as the format spells it."""
+        """Plain data for JSON, in the plan's format."""
         named = {name: value for name, value in to_plain(self).items() if name != "format"}
         if self.format == 2:
             return named

@@ -1,4 +1,4 @@
-"""Records of episodes: the seed and the actions. The same kind of machine repeats an episode from them, bit for bit.
+"""Records of episodes: the seed and the actions. From them, the same kind of machine repeats an episode bit for bit.
 
 A file holds arrays and plain data, a checksum of both, and the digest of the policy that acted. Loading it executes
 nothing.
@@ -29,18 +29,18 @@ class Record:
     limits: tuple[float, ...]
     seed: int
     episode: int
-    """Its number among those of the seed."""
+    """The number of the episode among those of the seed."""
     actions: Float[np.ndarray, "time act"]
-    """As the environment took them, in the policy's units."""
+    """The actions that the environment took, in the policy's units."""
     reward: float
     maximum: tuple[float, ...]
     """The largest cost of each constraint."""
     first_violation: tuple[int, ...]
-    """The first step over the limit of each constraint, counted from 0; -1 where there is none."""
+    """For each constraint, the first step over its limit, counted from 0; -1 if there is none."""
     mean_action: bool = False
     limits_on: LimitKind = "state"
     machine: str = ""
-    """The kind of machine that played it. Earlier versions did not note it."""
+    """The kind of machine that played the episode. Earlier versions did not record it."""
 
     @property
     def origin(self) -> EpisodeId:
@@ -57,7 +57,7 @@ class Record:
 
 
 def records_content(records: list[Record], policy: str = "") -> bytes:
-    """All records as one file of some kilobytes. `policy` is the digest of the policy that acted."""
+    """The content of a file with these records, a few kilobytes. `policy` is the digest of the policy that acted."""
     plain = [{name: value for name, value in vars(record).items() if name != "actions"} for record in records]
     about = {"format": _FORMAT, "policy": policy, "episodes": plain}
     return sealed_arrays(about, {f"actions{i}": np.asarray(one.actions, np.float32) for i, one in enumerate(records)})
@@ -82,7 +82,7 @@ def _record(data: Plain, actions: np.ndarray) -> Record:
 
 
 def _check(record: Record) -> None:
-    """Refuse what is no record. Files of earlier versions have no checksum that would find it."""
+    """Refuse invalid records. Files of earlier versions have no checksum that would find them."""
     numbers = {"limits": float, "maximum": float, "first_violation": int}
     for name, kind in numbers.items():
         values = getattr(record, name)

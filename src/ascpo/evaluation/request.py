@@ -1,4 +1,4 @@
-"""The request for a certificate: what it is to show."""
+"""The request for a certificate: the probability to show, and how."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,7 @@
-"""Repeat a recorded episode, and write down where everything was.
+"""Repeat a recorded episode, and record the positions of all objects.
 
-The machine that recorded it repeats it bit for bit. Another kind of machine rounds otherwise: there the same actions in
-the same scene may lead along a slightly different path. Such an episode is shown as it comes out, with a note.
+The same kind of machine repeats it bit for bit. Another kind rounds differently: the same actions in the same scene may
+lead along a slightly different path. Such an episode is shown with a note.
 """
 
 from dataclasses import dataclass
@@ -22,20 +22,20 @@ from ascpo.runs.machine import may_round_otherwise
 from ascpo.runs.trust import trusted
 
 _ROUNDING = 1e-3
-"""Differences that nobody would see."""
+"""Tolerances below which differences are not visible."""
 
 
 @dataclass(frozen=True)
 class Path3D:
-    """Positions in an episode of a suite: at its start, then after every step."""
+    """Positions in an episode of a suite: at the start, then after every step."""
 
     task: Task
     qpos: Float[np.ndarray, "states nq"]
-    """The robot's, in the frame of its start."""
+    """Of the robot, in the frame of its start."""
     mocap_pos: Float[np.ndarray, "states pillars 3"]
-    """The pillars', in the same frame."""
+    """Of the pillars, in the same frame."""
     layouts: tuple[Layout, ...]
-    """The scene in the world's frame: the robot's start, the goal and the obstacles. Ghosts move."""
+    """In the world's frame: the robot's start, the goal and the obstacles, of which ghosts move."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def retrace(record: Record, env: Environment | None = None, *, trust_env: bool =
 def _play(engine: EpisodePlayer, record: Record, camera: "_Camera | None") -> Rollout:
     if camera is None or not camera.ghosts:
         return _collect(engine, record.actions)
-    # The engine shows where the ghosts are only between two calls.
+    # The positions of ghosts can only be read between two calls.
     steps = []
     for action in record.actions:
         steps.append(_collect(engine, action[None]))
@@ -82,7 +82,7 @@ def _collect(engine: EpisodePlayer, actions: Float[np.ndarray, "time act"]) -> R
 
 
 class _Camera:
-    """Copies the positions of all that moves, from the start of an episode on."""
+    """Copies the positions of everything that moves, from the start of an episode on."""
 
     def __init__(self, engine: NativeEngine) -> None:
         self._engine = engine
@@ -95,7 +95,7 @@ class _Camera:
         engine.after_physics = self._copy
 
     def look(self) -> None:
-        """After the last step of an episode the engine shows the next one: the ghosts then stay where they were."""
+        """Copy the positions. After the last step the scene has been reset, so the ghosts keep their last positions."""
         memory = self._engine.memory
         now = Layout(*(np.asarray(part[0]) for part in vars(memory.layout).values()))
         over = bool(self._layouts) and int(memory.step[0]) == 0
@@ -112,9 +112,9 @@ class _Camera:
 
 
 def _checked(trajectory: Trajectory, done: Bool[np.ndarray, " time"]) -> Trajectory:
-    """The trajectory, if it is the recorded one, or one of the same actions on another kind of machine."""
+    """Refuse a trajectory that differs from its record, unless another kind of machine recorded it."""
     record, cost = trajectory.record, trajectory.cost
-    # Added one by one, as the record's were: NumPy's `sum` adds in another order, and may round to another number.
+    # Added one by one, as in the record: NumPy's `sum` adds in another order and may round differently.
     reward = np.cumsum([0.0, *trajectory.reward])[-1]
     again = (float(reward), tuple(cost.max(axis=0, initial=0.0).tolist()))
     # An episode of your own environment may have been ended by --max-episode-steps, which is not known here.
@@ -126,13 +126,13 @@ def _checked(trajectory: Trajectory, done: Bool[np.ndarray, " time"]) -> Traject
     raise NoRun(
         f"The episode (seed {record.seed}, number {record.episode}) does not repeat: return {again[0]:.6g} instead "
         f"of {record.reward:.6g}, largest costs {again[1]} instead of {record.maximum}. It was recorded on another "
-        f"machine or with other versions, or the environment is not decided by its seed and its actions. Run "
+        f"machine or with other versions, or its seed and actions do not determine the environment. Run "
         f"`ascpo evaluate` again."
     )
 
 
 def _noted(trajectory: Trajectory, done: Bool[np.ndarray, " time"]) -> Trajectory:
-    """A trajectory that differs from its record, as far as its episode goes, and by how much it differs."""
+    """The trajectory up to the end of its episode, with a note about how it differs from its record."""
     record, path = trajectory.record, trajectory.path
     steps = int(np.argmax(done)) + 1 if done.any() else len(done)
     reward, cost = trajectory.reward[:steps], trajectory.cost[:steps]

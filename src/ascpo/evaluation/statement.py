@@ -5,9 +5,8 @@ The words are part of a certificate's file. Those of format 1 stay as they were.
 
 from typing import Protocol
 
-import numpy as np
-
 from ascpo.evaluation.binding import RunBinding
+from ascpo.evaluation.bound import rounded_down
 from ascpo.evaluation.plan import CertificatePlan, Format
 
 EARLIER_FORMAT = (
@@ -114,8 +113,3 @@ def meaning(confidence: float, version: Format = 2, policy: str = "") -> list[st
             f"ask for {these}."
         )
     return lines
-
-
-def rounded_down(probability: float) -> str:
-    """Four digits that claim no more than the bound."""
-    return f"{np.floor(probability * 1e4) / 1e4:.4f}"

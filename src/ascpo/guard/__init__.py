@@ -1,1 +1,1 @@
-"""The world of the paper: robots, obstacles, goals, sensing. Pure functions of one environment; no engine inside."""
+"""The suites of the paper: robots, obstacles, goals and sensing, as pure functions of one environment."""

@@ -1,7 +1,7 @@
-"""From an action to what the simulator is given. Works on NumPy and JAX arrays alike, with any leading axes.
+"""Actuation: from an action to the simulator's controls and forces, for NumPy and JAX arrays with any leading axes.
 
 Motors take the action, clipped to [-1, 1]. Rotors push their bodies along the hull's axis at the start of the step,
-with a fourth of the weight plus 0.1 N times the action; above three metres the weight is no longer carried.
+with a fourth of the weight plus 0.1 N times the action. Above three metres they no longer carry the weight.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ THRUST = 0.1
 
 
 def lift(action: AnyArray, sensors: AnyArray, at: Mapping[str, slice], mass: float) -> Float[AnyArray, "*env rotor 3"]:
-    """The forces of `thrust`, for a hull whose attitude and position the sensors read at these places."""
+    """The forces of `thrust`, with the slices of the sensor vector that hold the hull's attitude and position."""
     attitude, height = sensors[..., at["attitude"]], sensors[..., at["position"]][..., 2]
     w, x, y, z = (attitude[..., i] for i in range(4))
     stack = attitude.__array_namespace__().stack

@@ -1,9 +1,10 @@
-"""Costs: how deep the robot is inside a forbidden region, or whether it touches a pillar.
+"""Costs: the robot's depth in a forbidden region, or a contact with a pillar.
 
 regions:  c = max(0, R - D),  D the robot's distance to the centre of the nearest one
 pillars:  c = 1 if any part of the robot touches one, else 0
 
-A cost of zero does not say how near the trouble is; a margin does. It is a signed length, negative where it is safe:
+A cost of zero does not say how near the robot is to a violation; a margin does. It is a signed length, negative in safe
+states:
 
 regions:  R - D
 pillars:  minus the distance from the robot to the surface of the nearest one, as seen from above
@@ -19,9 +20,9 @@ from ascpo.guard.kinds import Kind
 from ascpo.guard.robots import Robot
 
 Overlap = Literal["closest", "sum"]
-"""What several regions at once cost: the deepest one alone, or all of them added up."""
+"""The cost of several regions at once: that of the deepest one, or the sum."""
 DIVERGED = 1.0
-"""Every cost of a step in which the simulation broke down: such a state is never a safe one."""
+"""Every cost of a step in which the simulation diverged, since such a state is never safe."""
 
 
 def clearance(

@@ -1,4 +1,4 @@
-"""Keys of episodes, and uniform draws from them: the same on every device."""
+"""Keys of episodes, and uniform draws from them, which are the same on every device."""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from ascpo.seeding import words
 
 
 def keys_for(seeds: Integer[np.ndarray, " n"], episodes: Integer[np.ndarray, " n"]) -> UInt32[np.ndarray, "n 3"]:
-    """The keys of those episodes of those seeds."""
+    """The keys of the given episodes of the given seeds."""
     return np.asarray(keys_of(jnp.asarray(words(seeds)), jnp.asarray(episodes, jnp.uint32)))
 
 
@@ -18,9 +18,9 @@ def keys_for(seeds: Integer[np.ndarray, " n"], episodes: Integer[np.ndarray, " n
 def keys_of(seeds: UInt32[Array, "n 2"], episodes: Integer[Array, " n"]) -> UInt32[Array, "n 3"]:
     """The same, on the device, from seeds as two words.
 
-    The key of a seed with a purpose is the seed and the number of the episode, counted from 1. Nothing is hashed, so
-    that two episodes never have the same key. The other seeds have one word: their episodes are hashed, and the last
-    word of their keys is 0.
+    The key of a seed with a purpose is the seed and the number of the episode, counted from 1, without hashing. So two
+    episodes never have the same key. Other seeds have one word: their episodes are hashed, and the last word of their
+    keys is 0.
     """
     numbers = episodes.astype(jnp.uint32)
     zeros = jnp.zeros_like(numbers)
@@ -42,9 +42,9 @@ def _hash(keys: UInt32[Array, "n 2"], high: UInt32[Array, " n"], low: UInt32[Arr
 def uniform(
     seeds: UInt32[Array, "2 n"], count: Int[Array, "draws #n"] | Int[np.ndarray, "draws #n"]
 ) -> Float[Array, "2 draws n"]:
-    """Two rows of draws from [0, 1): a counter from each seed, made random by the finaliser of MurmurHash3.
+    """Two rows of draws from [0, 1): a counter from each seed, hashed by the finaliser of MurmurHash3.
 
-    Hashing every draw the way keys are hashed would take most of a layout's time.
+    With the hash of the keys, the draws would take most of a layout's time.
     """
     z = seeds[:, None, :] + jnp.uint32(0x9E3779B9) * jnp.asarray(count).astype(jnp.uint32)
     z = (z ^ (z >> 16)) * jnp.uint32(0x85EBCA6B)

@@ -1,7 +1,7 @@
 """Rotations and distances.
 
-Sums over the three axes are written out. The compiler then fuses them into the loops around them, which it does
-not do with reductions and matrix products; and no matrix unit rounds them.
+Sums over the three axes are written out. So the compiler fuses them into the surrounding loops, unlike reductions and
+matrix products, and no matrix unit rounds them.
 """
 
 import jax.numpy as jnp
@@ -33,7 +33,7 @@ def apply(R: Float[Array, "3 3"], v: Float[Array, "*many 3"]) -> Float[Array, "*
 
 
 def apply_inverse(R: Float[Array, "3 3"], v: Float[Array, "*many 3"]) -> Float[Array, "*many 3"]:
-    """Rᵀ v, for each v: the world's vector as the body sees it."""
+    """Rᵀ v, for each v: a vector of the world in the frame of the body."""
     return R[0] * v[..., 0:1] + R[1] * v[..., 1:2] + R[2] * v[..., 2:3]
 
 

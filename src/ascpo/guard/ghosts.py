@@ -7,8 +7,8 @@ Per physics substep, for ghost i at g and the robot at x, with v metres a subste
     g ← g + push                        if |x - g| < r₁ (near enough)
     g ← g + push + v (x - g) / |x - g|  else
 
-In the air the approach and the push are spatial, the way back is horizontal, and the height stays where
-balls are placed.
+In the air the approach and the push are spatial, the way back is horizontal, and heights stay in the range where balls
+are placed.
 """
 
 from typing import TypeAlias
@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Float
 from ascpo.guard.kinds import Kind
 
 SPEED = 1e-4
-"""v: metres per substep, whatever the robot's clock."""
+"""v: metres per substep, which does not depend on the robot's timestep."""
 LEASH = 2.5
 """r₀: metres from the origin."""
 STANDOFF = 1.5
@@ -28,14 +28,14 @@ STANDOFF = 1.5
 AIR = (0.5, 1.5)
 """Heights at which goals and regions of a three-dimensional world are placed."""
 TINY = 1e-6
-"""Nothing is divided by less."""
+"""The smallest divisor."""
 
 Places: TypeAlias = list[Float[Array, " n"]]
-"""Of all ghosts, coordinate by coordinate: so a substep is one loop over the ghosts per coordinate or distance."""
+"""The coordinates of all ghosts, one array for each, so that a substep is one loop per coordinate or distance."""
 
 
 def drift(ghosts: Float[Array, "n 3"], path: Float[Array, "substeps 3"], kind: Kind) -> Float[Array, "n 3"]:
-    """The ghosts after the substeps, which see the robot at the places of `path`, one after another."""
+    """The ghosts after the substeps, with the robot at the positions of `path` in turn."""
     axes, substeps = (3 if kind.spatial else 2), len(path)
     g = [ghosts[:, axis] for axis in range(axes)]
     x = [path[:, axis] for axis in range(axes)]
@@ -46,7 +46,7 @@ def drift(ghosts: Float[Array, "n 3"], path: Float[Array, "substeps 3"], kind: K
     def pushing(g: Places) -> Places:
         return jax.lax.fori_loop(0, substeps, lambda k, g: _substep(g, [c[k] for c in x], kind), g)
 
-    # Pushes take most of the time. A ghost that nobody pushes goes the same way in both, to the bit.
+    # Pushes take most of the time. Without pushes, both versions of the law give the same positions, bit for bit.
     if len(ghosts) == 1:
         g = apart(g)
     else:
@@ -57,16 +57,16 @@ def drift(ghosts: Float[Array, "n 3"], path: Float[Array, "substeps 3"], kind: K
 def _crowded(g: Places, kind: Kind, substeps: int) -> Bool[Array, ""]:
     """Whether ghosts could push each other during the substeps. Two come nearer by two millimetres a step at most."""
     reach = 2 * kind.radius + 2.1 * substeps * SPEED
-    # Heights by hand may be anywhere, and the first substep changes that at once.
+    # Scenes by hand may have any heights, which the first substep changes at once.
     near = _length(_between(_in_bounds(g))) < reach
     return jnp.any(near & ~jnp.eye(len(near), dtype=bool))
 
 
 @jax.custom_batching.custom_vmap
 def _in_any_environment(flag: Bool[Array, ""]) -> Bool[Array, ""]:
-    """A flag of one environment, and of a batch the one that all share: whether it is set in any.
+    """The flag itself. Under `vmap`, one flag for the batch: whether it is set for any environment.
 
-    Of a condition that differs between environments both branches would be computed in every step.
+    With a condition that differs between environments, both branches would be computed in every step.
     """
     return flag
 
@@ -77,7 +77,7 @@ def _(size: int, batched: list[bool], flags: Bool[Array, "*batch env"]) -> tuple
 
 
 def _substep(g: Places, x: list[Float[Array, ""]], pushing: Kind | None) -> Places:
-    """One substep of the law, with pushes or, where no two ghosts are near each other, without."""
+    """One substep of the law, with or without pushes. They are not needed if no two ghosts are near each other."""
     to_robot = [robot - c for c, robot in zip(g, x, strict=True)]
     far, gap = _length(g[:2]), _length(to_robot)
     home, chase = _over(far, when=far > LEASH), _over(gap, when=(far <= LEASH) & (gap >= STANDOFF))
@@ -85,7 +85,7 @@ def _substep(g: Places, x: list[Float[Array, ""]], pushing: Kind | None) -> Plac
     steps[:2] = [step - home * c for step, c in zip(steps, g[:2], strict=False)]
     if pushing:
         gaps = _length(_between(g))
-        # A division at the end lets the compiler make one loop of all this. One by infinity leaves nothing.
+        # With the division at the end, the compiler makes one loop of this. A division by infinity gives zero.
         near = 1 / jnp.maximum(jnp.where((gaps > 0) & (gaps < 2 * pushing.radius), gaps, jnp.inf), TINY)
         for other in range(len(g[0])):
             # The choice changes no number. Without it, how three ghosts are rounded depends on the size of the batch.

@@ -1,4 +1,4 @@
-"""The goal: how far it is, and what getting nearer is worth.
+"""The goal: its distance, and the reward for approaching it.
 
 rₜ = clip(dₜ₋₁ - dₜ, -10, 10) + [dₜ ≤ R]
 """
@@ -9,9 +9,9 @@ from jaxtyping import Array, Bool, Float
 from ascpo.guard.geometry import norm
 
 RADIUS = 0.5
-"""R: reached within this distance; the episode then ends."""
+"""R: the distance at which the goal counts as reached and the episode ends."""
 HEIGHT = 0.26
-"""Height of a goal on the ground. The distance is measured in the plane; only a three-valued compass sees it."""
+"""Height of a goal on the ground. Only a three-valued compass senses it, since distances are in the plane."""
 
 
 def distance(goal: Float[Array, "3"], tracked: Float[Array, "3"], *, spatial: bool) -> Float[Array, ""]:

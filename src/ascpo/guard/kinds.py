@@ -1,4 +1,4 @@
-"""The kinds of obstacles: what a suite's name may ask for, and what each one means."""
+"""The kinds of obstacles in the names of suites."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,12 +6,12 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of obstacle. Lengths in metres; none of them depends on how many there are."""
+    """One kind of obstacle. Lengths are in metres, and do not depend on the number of obstacles."""
 
     title: str
-    """As suites spell it."""
+    """Its name in suites."""
     name: str
-    """As observations and costs spell it."""
+    """Its name in observations and costs."""
     shape: Literal["disc", "ball", "post"]
     """A disc on the floor and a ball in the air are regions to stay out of; a post is solid."""
     radius: float

@@ -1,8 +1,8 @@
-"""Layouts: where robot, goal and obstacles stand when an episode begins.
+"""Layouts: the positions of robot, goal and obstacles at the start of an episode.
 
-Objects are placed one after another (robot, goal, obstacles), each uniformly in the arena less its keepout, and
-drawn again while it is nearer to an earlier one than the sum of their keepouts. After a hundred draws the whole
-layout starts over. When everything stands, the goal is drawn once more, against the robot and the obstacles.
+Objects are placed in turn (robot, goal, obstacles), each uniformly in the arena without a border of its keepout. An
+object is drawn again while it is nearer to an earlier one than the sum of their keepouts. After a hundred draws the
+whole layout starts over. After all objects are placed, the goal is drawn once more, away from robot and obstacles.
 
 `draw(rules, key)` is a pure function of one key. `draw_many` gives the same layouts for many keys, faster: it drops
 finished layouts from the batch instead of waiting for the slowest one.
@@ -30,32 +30,32 @@ DRAWS = 100
 GOAL_DRAWS = 10_000
 """Draws for the goal's second place before the layout starts over."""
 LAYOUTS = 10_000
-"""Layouts tried before we give up."""
+"""Layouts that are tried before an error."""
 ARM_REACH = 2.0
-"""An anchored robot's obstacles (in the plane) and goal (in space) are no farther from the origin than this."""
+"""Largest distance from the origin of an anchored robot's obstacles (in the plane) and goal (in space)."""
 _SHEET = 10
-"""Draws looked at together. It divides both numbers of draws, so the rules hold exactly."""
+"""Number of draws that are examined together. It divides both numbers of draws, so that the rules hold exactly."""
 _SHEETS_A_CALL = 8
-"""Sheets between two looks at which layouts are finished."""
+"""Number of sheets between two checks for finished layouts."""
 _WIDTH = 512
-"""Layouts in the making at the same time: one width, so that one program is compiled."""
+"""Number of layouts in progress at the same time. It is constant, so that one program is compiled."""
 
 
 if TYPE_CHECKING:
     AnyArray: TypeAlias = Any
 else:
     AnyArray = Array | np.ndarray
-    """On the device or on the host. Type checkers are told nothing: each side uses it as its own."""
+    """An array on the device or on the host. Type checkers see Any, because each side uses its own type."""
 
 
 class LayoutError(ValueError):
-    """No layout was found: the suite asks for more than the arena holds."""
+    """No layout was found, because the suite has too many obstacles for the arena."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Layout:
-    """Where things stand, in the world."""
+    """Positions in the world."""
 
     robot: Float[AnyArray, "*env 2"]
     heading: Float[AnyArray, "*env"]
@@ -70,7 +70,7 @@ class Rules:
 
     suite: Suite
     start: tuple[tuple[float, float, float], ...]
-    """Where the robot's frames are at the start of an episode, for heading 0 at the origin."""
+    """The positions of the robot's frames at the start of an episode, for heading 0 at the origin."""
 
     @property
     def slots(self) -> int:
@@ -88,7 +88,7 @@ class Rules:
         return reaches
 
     def resting_heights(self) -> np.ndarray:
-        """Heights of what does not float: goal and obstacles, by slot."""
+        """Heights of objects that do not float: goal and obstacles, by slot."""
         by_shape = {"disc": DISC_HEIGHT, "post": PILLAR_HEIGHT / 2, "ball": 0.0}
         obstacles = [by_shape[o.kind.shape] for o in self.suite.obstacles for _ in range(o.count)]
         return np.array([0.0, goal.HEIGHT, *obstacles], np.float32)
@@ -97,17 +97,17 @@ class Rules:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class _Drafts:
-    """Layouts in the making. They are the last axis of every array, where the compiler can run them side by side."""
+    """Layouts in progress. They are the last axis of every array, which the compiler vectorises."""
 
     key: UInt32[Array, "n 3"]
     sheet: Int[Array, " n"]
     """Sheets of draws used so far."""
     attempt: Int[Array, " n"]
-    """Layouts begun and given up."""
+    """Number of layouts that were started and discarded."""
     slot: Int[Array, " n"]
-    """The object whose turn it is."""
+    """The object that is placed next."""
     draws: Int[Array, " n"]
-    """Draws made for it."""
+    """Number of draws for it."""
     x: Float[Array, "slots n"]
     y: Float[Array, "slots n"]
 
@@ -118,7 +118,7 @@ def draw(rules: Rules, key: UInt32[Array, "3"]) -> Layout:
 
 
 def draw_all(rules: Rules, keys: UInt32[Array, "n 3"]) -> Layout:
-    """The layouts of many keys, as one program that ends with the slowest: the way of an accelerator."""
+    """The layouts of many keys, as one program that ends with the slowest, for accelerators."""
     unfinished, use_sheet = lambda d: jnp.any(~_finished(rules, d)), partial(_use_sheet, rules)
     return _finish(rules, jax.lax.while_loop(unfinished, use_sheet, _blank(rules, keys)))
 
@@ -132,7 +132,7 @@ def draw_many(rules: Rules, keys: UInt32[np.ndarray, "n 3"]) -> Layout:
     layouts = Layout(*(np.empty((count, *shape), np.float32) for shape in ((2,), (), (3,), (rules.suite.count, 3))))
     if not count:
         return layouts
-    # Row r works on key owner[r]; rows too many repeat the last one.
+    # Row r works on key owner[r]. Surplus rows repeat the last key.
     owner = np.minimum(np.arange(_WIDTH), count - 1)
     following = _WIDTH
     drafts = _blank(rules, jnp.asarray(keys[owner]))
@@ -150,7 +150,7 @@ def draw_many(rules: Rules, keys: UInt32[np.ndarray, "n 3"]) -> Layout:
             break
     if np.isnan(layouts.heading).any():
         found = f"No layout of {rules.suite.name} was found in {LAYOUTS} tries"
-        raise LayoutError(f"{found}: the arena of 4 m by 4 m is too full. Ask for fewer obstacles.")
+        raise LayoutError(f"{found}: the arena of 4 m by 4 m is too full. Use fewer obstacles.")
     return layouts
 
 
@@ -162,7 +162,7 @@ def _use_sheets(rules: Rules, drafts: _Drafts) -> tuple[_Drafts, Layout, Bool[Ar
 
 @partial(jax.jit, static_argnums=0)
 def _renew(rules: Rules, drafts: _Drafts, renew: Bool[Array, " n"], keys: UInt32[Array, "n 3"]) -> _Drafts:
-    """Blank drafts where asked for, the old ones elsewhere."""
+    """Reset the selected drafts, and keep the others."""
 
     def choose(new: Array, old: Array) -> Array:
         return jnp.where(renew[:, None] if new.shape == keys.shape else renew, new, old)
@@ -180,7 +180,7 @@ def _finished(rules: Rules, drafts: _Drafts) -> Bool[Array, " n"]:
 
 
 def _use_sheet(rules: Rules, drafts: _Drafts) -> _Drafts:
-    """Look at the next few draws for the object whose turn it is, and take the first that fits."""
+    """Examine the next draws for the present object, and take the first that fits."""
     again = drafts.slot == rules.slots
     keepouts = rules.keepouts()
     keepout, reach = _at(keepouts, drafts.slot), _at(rules.reaches(), drafts.slot)
@@ -189,7 +189,7 @@ def _use_sheet(rules: Rules, drafts: _Drafts) -> _Drafts:
     x, y = reach * (2 * uniform(seeds, counts) - 1)
 
     fits = jnp.ones(x.shape, bool)
-    # One object after another, not one array of all gaps: the compiler makes one loop of this.
+    # Sequentially rather than as one array of all gaps, so that the compiler makes one loop of it.
     for slot in range(rules.slots):
         stands = (slot < drafts.slot) & ~(again & (slot == 1))
         gap2 = (x - drafts.x[slot]) ** 2 + (y - drafts.y[slot]) ** 2
@@ -224,7 +224,7 @@ def _use_sheet(rules: Rules, drafts: _Drafts) -> _Drafts:
 
 
 def _at(table: Float[np.ndarray, " slots"], slot: Int[Array, " n"]) -> Float[Array, " n"]:
-    """table[slot], as a chain of choices: for a handful of slots cheaper than looking up."""
+    """table[slot] as a chain of selections, which is faster than a gather for a few slots."""
     value = jnp.full(slot.shape, table[0])
     for i in range(1, len(table)):
         value = jnp.where(slot >= i, table[i], value)
@@ -232,7 +232,7 @@ def _at(table: Float[np.ndarray, " slots"], slot: Int[Array, " n"]) -> Float[Arr
 
 
 def _attitude(rules: Rules, drafts: _Drafts) -> tuple[Float[Array, " n"], Float[Array, "slots n"]]:
-    """Headings, and heights by slot: drawn once per attempt, whatever the places."""
+    """Headings, and heights by slot, drawn once per attempt."""
     turns, shares = uniform(hashed(drafts.key, 2 * drafts.attempt + 1), np.arange(rules.slots)[:, None])
     resting = jnp.broadcast_to(rules.resting_heights()[:, None], shares.shape)
     heights = AIR[0] + (AIR[1] - AIR[0]) * shares if rules.suite.robot.spatial else resting
@@ -252,14 +252,14 @@ def _finish(rules: Rules, drafts: _Drafts) -> Layout:
 
 
 def _frames(rules: Rules, heading: Float[Array, ""]) -> Float[Array, "frames 3"]:
-    """An anchored robot's frames at the start."""
+    """The positions of the frames of an anchored robot at the start."""
     return apply(turn(heading), jnp.asarray(rules.start, jnp.float32))
 
 
 def _within_reach(
     rules: Rules, drafts: _Drafts, x: Float[Array, "draws n"], y: Float[Array, "draws n"]
 ) -> Bool[Array, "draws n"]:
-    """An anchored robot: obstacles near enough, the goal's second place near enough and not reached yet."""
+    """For an anchored robot: obstacles and the goal's second place are near enough, and the goal is not reached yet."""
     heading, heights = _attitude(rules, drafts)
     z = heights[1]
     hand = jax.vmap(partial(_frames, rules))(heading)[:, rules.suite.robot.tracked_frame]
@@ -270,7 +270,7 @@ def _within_reach(
 
 
 def _starts_clear(rules: Rules, drafts: _Drafts) -> Bool[Array, " n"]:
-    """No region holds any part of the robot at the start."""
+    """Whether no part of the robot is in a region at the start."""
 
     def clear(layout: Layout) -> Bool[Array, ""]:
         frames = _frames(rules, layout.heading)

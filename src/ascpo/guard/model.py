@@ -1,7 +1,7 @@
-"""The compiled MuJoCo model of a suite, and what its sensor vector means.
+"""The compiled MuJoCo model of a suite, and the layout of its sensor vector.
 
-Only what touches is in the model: the robot, the floor, and pillars. Goals, hazards and ghosts are pure
-regions, which the task computes (`guard/task.py`). The robot always starts at the origin with heading 0.
+The model contains only objects with contacts: the robot, the floor, and pillars. Goals, hazards and ghosts are regions,
+which the task computes (`guard/task.py`). The robot always starts at the origin with heading 0.
 """
 
 import math
@@ -30,7 +30,7 @@ def make_model(name: str | Suite) -> mujoco.MjModel:
 
 
 def touches(model: mujoco.MjModel) -> bool:
-    """Whether contacts are on: they are where something can touch."""
+    """Whether contacts are enabled: only if the robot can touch something."""
     return not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT
 
 
@@ -41,7 +41,7 @@ def mjcf(wanted: Suite) -> str:
 
 
 def _pillars(wanted: Suite) -> str:
-    """Posts that a layout moves: collision-capable mocap bodies, parked out of reach until then."""
+    """Posts that a layout positions: mocap bodies with contacts, parked out of reach until then."""
     half = kinds.PILLAR_HEIGHT / 2
     return "".join(
         f'<body name="pillar_{i}" mocap="true" pos="{100 + 2 * i} 0 {half}">'
@@ -83,21 +83,21 @@ class Reading:
     position: Float[Array, "frames 3"]
     attitude: Float[Array, "frames 4"]
     contact: Float[Array, " pillars"]
-    """How many contact points the robot has with each pillar."""
+    """The number of the robot's contact points with each pillar."""
     path: Float[Array, "substeps 3"]
-    """Where the tracked frame was at the start of each substep (for the Humanoid's RK4: at its last stage); empty if
-    nothing in the suite follows it."""
+    """The position of the tracked frame at the start of each substep (for the Humanoid's RK4, at its last stage). Empty
+    if nothing in the suite follows it."""
 
 
 @dataclass(frozen=True)
 class SensorPlan:
-    """Where each block of a `Reading` lies in the vector that an engine hands over."""
+    """The slice of each block of a `Reading` in the sensor vector of an engine."""
 
     suite: Suite
 
     @cached_property
     def blocks(self) -> dict[str, tuple[int, ...]]:
-        """Names and shapes, in the vector's order: MuJoCo's sensor data, then the path."""
+        """Names and shapes in the order of the vector: MuJoCo's sensor data, then the path."""
         robot = self.suite.robot
         frames = len(robot.frames)
         return {
@@ -124,12 +124,12 @@ class SensorPlan:
 
 @dataclass(frozen=True)
 class Start:
-    """The state in which every episode begins, as the simulator gives it."""
+    """The simulator's state at the start of every episode."""
 
     state: np.ndarray
     """The integration state (`mjSTATE_INTEGRATION`): zero pose, at rest, pillars parked."""
     sensors: np.ndarray
-    """The vector of `SensorPlan`, after a forward pass."""
+    """The sensor vector after a forward pass."""
 
 
 def start_of(model: mujoco.MjModel, plan: SensorPlan) -> Start:

@@ -1,8 +1,8 @@
 """Observations: named blocks, flattened in alphabetical order.
 
-Two presets. `paper` follows the paper's tables: a three-valued compass, a lidar for the goal, and the lidars of vases
-and gremlins, which no suite has, as zeros. `compact` follows the benchmark's own engine: no goal lidar, no zeros, a
-two-valued compass on the ground. Results under one are not comparable with results under the other.
+There are two presets. `paper` follows the paper's tables: a three-valued compass, a lidar for the goal, and zeros for
+the lidars of vases and gremlins, which no suite has. `compact` follows the benchmark's own engine: no goal lidar, no
+zeros, a two-valued compass on the ground. Results of the two presets are not comparable.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ FIELD = -0.5
 
 @dataclass(frozen=True)
 class Observer:
-    """What a robot of a suite observes under a preset."""
+    """The observations of a robot in a suite, under a preset."""
 
     suite: Suite
     preset: Preset = "paper"
@@ -48,7 +48,7 @@ class Observer:
 
     @cached_property
     def sizes(self) -> dict[str, int]:
-        """How long each block is, in the order of the observation."""
+        """The length of each block, in the order of the observation."""
         robot = self.suite.robot
         frames, lidars, joints = len(robot.frames), len(self.lidar_frames), len(self._joints)
         bins = sensing.BINS_3D if robot.spatial else sensing.BINS
@@ -68,7 +68,7 @@ class Observer:
 
     @cached_property
     def layout(self) -> dict[str, slice]:
-        """Where each block lies in the observation."""
+        """The slice of each block in the observation."""
         return dict(zip(self.sizes, consecutive(self.sizes.values()), strict=True))
 
     def observe(

@@ -1,4 +1,4 @@
-"""Scenes by hand: a layout from what a person wrote, or a sentence about why it cannot be."""
+"""Scenes by hand: a layout from the user's options, or an error that says why it is impossible."""
 
 from collections.abc import Mapping
 
@@ -15,15 +15,15 @@ KEYS = ("robot", "goal", "obstacles")
 
 
 class SceneError(ValueError):
-    """A scene that cannot be, and why."""
+    """An impossible scene, and the reason."""
 
 
 def read_scene(task: Task, options: Mapping[str, object]) -> Layout:
     """The layout of `{"robot": [x, y, heading], "goal": [x, y], "obstacles": [[x, y], ...]}`.
 
-    Goal and obstacles have a third number, their height, where the robot's world is three-dimensional. Obstacles come
-    in the order of the suite's name. Scenes may break the rules of drawn layouts (a robot may start inside a hazard)
-    but not those of nature, and the goal must not be reached yet.
+    Goal and obstacles have a third number, their height, if the robot's world is three-dimensional. Obstacles are in
+    the order of the suite's name. Scenes may break the rules of drawn layouts (a robot may start inside a hazard), but
+    must be physically possible, and the goal must not be reached yet.
     """
     _check_keys(options)
     suite, robot = task.suite, task.suite.robot
@@ -35,7 +35,7 @@ def read_scene(task: Task, options: Mapping[str, object]) -> Layout:
     if robot.anchored and (x, y) != (0.0, 0.0):
         raise SceneError(f"{robot.name} is bolted to the origin, not to ({x:g}, {y:g}). Give [0, 0, heading].")
     if robot.spatial and min(at_goal[2], *obstacles[:, 2]) < 0:
-        raise SceneError("Goal and obstacles cannot be under the floor. Give them heights of 0 or more.")
+        raise SceneError("Goal and obstacles cannot be below the floor. Give them heights of 0 or more.")
     if not robot.spatial:
         resting = task.rules.resting_heights()
         at_goal, obstacles = np.append(at_goal, resting[1]), np.column_stack([obstacles, resting[2:]])
@@ -67,7 +67,7 @@ def _check_goal(task: Task, layout: Layout) -> None:
     distance = float(task.begin(layout).distance)
     if distance <= goal.RADIUS:
         reached = f"The goal is {distance:.2f} m from the robot and counts as reached within {goal.RADIUS} m"
-        raise SceneError(f"{reached}: the episode would be over before it begins. Move one of them.")
+        raise SceneError(f"{reached}: the episode would be over at its start. Move one of them.")
 
 
 def _check_pillars(task: Task, layout: Layout) -> None:
@@ -77,10 +77,10 @@ def _check_pillars(task: Task, layout: Layout) -> None:
     gaps = np.linalg.norm(posts[:, None] - posts[None], axis=-1) + np.eye(len(posts)) * 9
     if gaps.min() < 2 * PILLAR.radius:
         i, j = np.unravel_index(gaps.argmin(), gaps.shape)
-        raise SceneError(f"Pillars {i} and {j} stand in each other. Keep them {2 * PILLAR.radius} m apart.")
+        raise SceneError(f"Pillars {i} and {j} overlap. Keep them {2 * PILLAR.radius} m apart.")
     data = mujoco.MjData(task.model)
     data.mocap_pos[:] = posts
     mujoco.mj_forward(task.model, data)
     touched = np.flatnonzero(data.sensordata[task.plan.offsets["contact"]])
     if len(touched):
-        raise SceneError(f"Pillar {touched[0]} stands in the robot. Move one of them.")
+        raise SceneError(f"Pillar {touched[0]} overlaps the robot. Move one of them.")

@@ -1,6 +1,6 @@
-"""Compass and pseudo-lidars: what the robot senses of the goal and of the obstacles.
+"""Compass and pseudo-lidars: the robot's sensors of the goal and the obstacles.
 
-None of them casts rays; they see the centres of objects, in the frame (position b, rotation R) of one body.
+They do not cast rays, but sense the centres of objects, in the frame (position b, rotation R) of one body.
 """
 
 import functools
@@ -26,7 +26,7 @@ def compass(
 def lidar(objects: Float[Array, "n 3"], b: Float[Array, "3"], R: Float[Array, "3 3"]) -> Float[Array, "16"]:
     """Sixteen sectors around the body's vertical, each with exp(-distance) of the nearest object in it.
 
-    An object at share f of sector k also shows in its neighbours: f in k + 1, 1 - f in k - 1.
+    An object at fraction f of sector k also appears in its neighbours: f in k + 1, 1 - f in k - 1.
     """
     e = apply_inverse(R, objects * jnp.array([1.0, 1.0, 0.0]) - b)
     s = jnp.exp(-norm(e[:, :2]))
@@ -37,7 +37,7 @@ def lidar(objects: Float[Array, "n 3"], b: Float[Array, "3"], R: Float[Array, "3
 def lidar3d(objects: Float[Array, "n 3"], b: Float[Array, "3"], R: Float[Array, "3 3"]) -> Float[Array, "60"]:
     """Ten azimuths by six elevations (straight down is 0), flattened with the elevation fastest.
 
-    The neighbours in azimuth wrap around, those in elevation stop at the poles; diagonals see nothing.
+    The neighbours in azimuth wrap around, those in elevation end at the poles. Diagonal neighbours get nothing.
     """
     e = apply_inverse(R, objects - b)
     s = jnp.exp(-norm(e))
@@ -63,7 +63,7 @@ def _azimuth(e: Float[Array, "n 3"], bins: int) -> Float[Array, " n"]:
 
 
 def _around(azimuth: Float[Array, ""], bins: int) -> Float[Array, " bins"]:
-    """Shares of the sectors: 1 in k, f in k + 1, 1 - f in k - 1, and 0 elsewhere.
+    """The share of each sector: 1 in k, f in k + 1, 1 - f in k - 1, and 0 elsewhere.
 
     With δ = k + f - j, counted round from sector j, these are 1 for δ < 1, 2 - δ up to 2, and δ - bins + 1 at the end.
     """
@@ -73,5 +73,5 @@ def _around(azimuth: Float[Array, ""], bins: int) -> Float[Array, " bins"]:
 
 
 def _nearest(images: list[Float[Array, " bins"]], bins: int) -> Float[Array, " bins"]:
-    """The largest value of each bin. Taken one by one: the compiler makes one fast loop of it."""
+    """The largest value of each bin, taken sequentially, which the compiler turns into one fast loop."""
     return functools.reduce(jnp.maximum, images, jnp.zeros(bins))

@@ -3,9 +3,9 @@
     suite     = robot "-" obstacles { "+" obstacles } [ "-Indicator" ]
     obstacles = number "-" kind
 
-Every kind is a constraint of its own, so the last one above has two costs. The benchmark's own spelling
-(`Goal_Point_8Hazards_noconti`) is understood too. With `-Indicator` a state that costs anything costs 1, as in Safety
-Gymnasium, so that an episode's cost counts its steps inside forbidden regions.
+Every kind is a separate constraint, so the last one above has two costs. The benchmark's own spelling
+(`Goal_Point_8Hazards_noconti`) works too. With `-Indicator`, the cost of a state is 1 if it has any, as in Safety
+Gymnasium, so that an episode's cost is its number of steps inside forbidden regions.
 """
 
 import difflib
@@ -35,12 +35,12 @@ PAPER_SUITES: tuple[str, ...] = (
 
 
 class UnknownSuite(ValueError):
-    """A name that is no suite, with the nearest ones that are."""
+    """A name that is not a suite, with the nearest ones that are."""
 
 
 @dataclass(frozen=True)
 class Obstacles:
-    """So many obstacles of one kind."""
+    """A number of obstacles of one kind."""
 
     count: int
     kind: Kind
@@ -53,11 +53,11 @@ class Suite:
     robot: Robot
     obstacles: tuple[Obstacles, ...]
     indicator: bool = field(default=False, repr=False)
-    """Whether a state that costs anything costs 1. Checksums of suites without it are older than it."""
+    """Whether every positive cost is 1. Checksums of suites leave it out if it is not set."""
 
     @property
     def name(self) -> str:
-        """The canonical spelling. Arm3's 3D hazards have the plain name, as in the paper, the drone's have not."""
+        """The canonical spelling. As in the paper, Arm3's 3D hazards have the plain name, unlike the drone's."""
         short = {kind.title: plain for plain, kind in IN_THE_AIR.items()} if self.robot.plain_kinds else {}
         parts = (f"{o.count}-{short.get(o.kind.title, o.kind.title)}" for o in self.obstacles)
         return f"{self.robot.name}-{'+'.join(parts)}{_INDICATOR if self.indicator else ''}"
@@ -87,7 +87,7 @@ class Suite:
 
 
 def consecutive(sizes: Iterable[int]) -> list[slice]:
-    """Where parts of these sizes lie, one after another."""
+    """Consecutive slices of these sizes."""
     return [slice(*ends) for ends in pairwise(accumulate(sizes, initial=0))]
 
 
@@ -104,7 +104,7 @@ def suite(name: "str | Suite") -> Suite:
         raise UnknownSuite(f"{shown(name)} names a kind of obstacle twice. Write each kind once, with its number.")
     if not _has_room(obstacles):
         room = "the arena of 4 m by 4 m has room for"
-        raise UnknownSuite(f"{shown(name)} has more obstacles than {room}. Ask for fewer.")
+        raise UnknownSuite(f"{shown(name)} has more obstacles than {room}. Use fewer.")
     return Suite(robot, obstacles, indicator=plain != name.strip())
 
 
@@ -124,16 +124,16 @@ def _read(name: str) -> tuple[str, list[tuple[int, str]]]:
     robot, _, rest = text.partition("-")
     pairs = [re.fullmatch(r"(-?\d+)-(\w+?)s?", part) for part in rest.split("+")]
     if robot not in ROBOTS or not all(pair and pair[2] in KINDS for pair in pairs):
-        raise UnknownSuite(f"{shown(name)} is no suite. {_did_you_mean(text[:100])}")
+        raise UnknownSuite(f"{shown(name)} is not a suite. {_did_you_mean(text[:100])}")
     wanted = [(_count(pair[1]), pair[2]) for pair in pairs if pair]
     for count, title in wanted:
         if count < 1:
-            raise UnknownSuite(f"{shown(name)} asks for {count} obstacles of kind {title}. Ask for at least one.")
+            raise UnknownSuite(f"{shown(name)} has {count} obstacles of kind {title}. Use at least one.")
     return robot, wanted
 
 
 def _count(digits: str) -> int:
-    """A number of obstacles. No arena has room for a million, so that is as far as it is read."""
+    """A number of obstacles. Larger numbers are read as a million, which no arena has room for."""
     return min(int(digits[:20]), 10**6)
 
 
@@ -150,7 +150,7 @@ def _kind_for(robot: Robot, title: str, name: str) -> Kind:
 
 
 def _has_room(obstacles: tuple[Obstacles, ...]) -> bool:
-    """Discs that are dropped one after another, and never moved, jam when they cover 0.547 of the plane."""
+    """Whether discs can be placed at random one after another, which jams when they cover 0.547 of the plane."""
     discs = [(1, ROBOT_KEEPOUT), (1, GOAL_KEEPOUT), *((o.count, o.kind.keepout) for o in obstacles)]
     return sum(count * math.pi * radius**2 for count, radius in discs) <= 0.547 * (2 * ARENA) ** 2
 
@@ -163,7 +163,7 @@ def _did_you_mean(text: str) -> str:
     close = difflib.get_close_matches(_plain(text), names, n=3, cutoff=0.5)
     if close:
         return f"Did you mean {' or '.join(names[match] for match in close)}?"
-    return f"Names read robot-number-kind, with robot one of {', '.join(ROBOTS)} and kind one of {', '.join(KINDS)}."
+    return f"A name is robot-number-kind, with a robot of {', '.join(ROBOTS)} and a kind of {', '.join(KINDS)}."
 
 
 def _plain(text: str) -> str:

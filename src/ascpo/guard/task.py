@@ -1,8 +1,8 @@
-"""The task: drive to the goal and stay out of trouble. Pure functions of one environment; engines batch them.
+"""The task: reach the goal without violations. Its pure functions of one environment are batched by the engines.
 
-The simulator runs every episode from the same pose, at the origin and with heading 0: gravity, the floor and the
-robot do not care where they are and which way they face. The task turns and shifts what the sensors say into the
-world of the layout, and pillars the other way.
+The simulator runs every episode from the same pose, at the origin with heading 0, because gravity, floor and robot do
+not depend on position and heading. The task transforms the sensors to the world of the layout, and pillars to the frame
+of the simulator.
 """
 
 import operator
@@ -22,38 +22,38 @@ from ascpo.guard.observation import Observer
 from ascpo.guard.suites import Suite
 
 DIVERGED_REWARD = -10.0
-"""Reward of a step in which the simulation broke down."""
+"""Reward of a step in which the simulation diverged."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Memory:
-    """What the task carries from step to step."""
+    """The task's state between steps."""
 
     layout: Layout
-    """The scene as it is now: ghosts have moved since it was drawn."""
+    """The present scene, in which ghosts may have moved."""
     distance: Float[AnyArray, "*env"]
-    """dₜ: from the goal, after the last step."""
+    """dₜ: the distance from the goal after the last step."""
     step: Int[AnyArray, "*env"]
     observation: Float[AnyArray, "*env obs"]
-    """After the last step, or of the reset."""
+    """The observation after the last step, or after the reset."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Outcome:
-    """What a step did. The observation is the one before any reset."""
+    """The result of a step. Its observation is that before any reset."""
 
     observation: Float[AnyArray, "*env obs"]
     reward: Float[AnyArray, "*env"]
     costs: Float[AnyArray, "*env m"]
     margins: Float[AnyArray, "*env m"]
-    """Signed lengths, negative where it is safe: how far the robot is inside the nearest obstacle of each kind."""
+    """The depth of the robot in the nearest obstacle of each kind: signed lengths, negative in safe states."""
     terminated: Bool[AnyArray, "*env"]
     truncated: Bool[AnyArray, "*env"]
     goal_met: Bool[AnyArray, "*env"]
     diverged: Bool[AnyArray, "*env"]
-    """The simulation broke down: the observation is the last sound one, every cost is a violation."""
+    """Whether the simulation diverged. Then the observation is the last finite one, and every cost is a violation."""
 
     @property
     def done(self) -> Bool[AnyArray, "*env"]:
@@ -95,9 +95,9 @@ class Task:
         return Memory(layout, self._distance(layout, position), jnp.zeros((), jnp.int32), observation)
 
     def advance(self, memory: Memory, sensors: Float[Array, " sensors"]) -> tuple[Memory, Outcome]:
-        """One step on, given what the simulator's sensors say. If one of them is not finite, it has broken down."""
+        """The task after a step, from the simulator's sensors. If one is not finite, the simulation has diverged."""
         diverged = ~jnp.all(jnp.isfinite(sensors))
-        # A broken simulation's numbers mean nothing, and NaN would spread: put the start's in their place.
+        # NaN of a diverged simulation would spread, so its sensors are replaced by those of the start.
         reading = self.plan.read(jnp.where(diverged, self.start.sensors, sensors))
         layout = self._drifted(memory.layout, reading)
         position, R = self._in_world(layout, reading)
@@ -118,7 +118,7 @@ class Task:
         return Memory(layout, distance, step, outcome.observation), outcome
 
     def pillars_from_start(self, layout: Layout) -> Float[Array, "pillars 3"]:
-        """Where the simulator has to put the pillars: as seen from the robot's start."""
+        """The positions of the pillars in the simulator, in the frame of the robot's start."""
         rows = [layout.obstacles[rows] for kind, rows in self.suite.slices() if kind.shape == "post"]
         posts = jnp.concatenate(rows) if rows else jnp.zeros((0, 3))
         return apply_inverse(turn(layout.heading), posts - _at_floor(layout.robot))
@@ -140,7 +140,7 @@ class Task:
         if not self.suite.moves:
             return layout
         path = apply(turn(layout.heading), reading.path) + _at_floor(layout.robot)
-        # Ghosts see the robot where the last substep began; the step's first substep sees it where it stands.
+        # Ghosts react to the robot's position at the start of the previous substep, in the first to its present one.
         seen = jnp.concatenate([path[:1], path[:-1]])
         obstacles = layout.obstacles
         for kind, rows in self.suite.slices():

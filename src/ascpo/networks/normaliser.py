@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 BOUND = 10.0
 """Observations are clipped at this number of standard deviations."""
 _LEAST = 1e-2
-"""This is added to the deviation, so that an observation that hardly ever changes is not blown up."""
+"""Added to the deviation, so that an observation that hardly changes is not amplified."""
 
 
 class Units(NamedTuple):

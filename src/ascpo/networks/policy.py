@@ -67,7 +67,7 @@ class Policy(eqx.Module):
 def mlp(inputs: int, outputs: int, hidden: tuple[int, ...], *, key: Key[Array, ""]) -> eqx.nn.MLP:
     """Layers of tanh and a linear output; weights and biases uniform in ±1/√fan-in."""
     if len(set(hidden)) > 1:
-        raise ValueError(f"hidden={hidden}: layers of different width are not possible. Use (64, 64), say.")
+        raise ValueError(f"hidden={hidden}: layers of different width are not possible. Use for example (64, 64).")
     width = hidden[0] if hidden else 0
     empty = _empty(inputs, outputs, width, len(hidden))
     # Drawn with NumPy: in JAX, a dozen draws are a dozen programs, which take seconds to compile.

@@ -7,7 +7,7 @@ from ascpo.errors import InertSetting
 from ascpo.ranges import Fraction, Iterations, LearningRate, NonNegative, Range
 
 LOG_STD_BOUNDS = (-5.0, 2.0)
-"""Bounds of log σ: with a smaller σ a policy could not learn any more, and with a larger one not act."""
+"""Bounds of log σ. With a smaller σ a policy could no longer learn, and with a larger one it could not act."""
 Balance = Literal["none", "subsample", "weighted"]
 _FORGET = 0.9
 

@@ -1,1 +1,1 @@
-"""The paper's tables and figures: what they need, what the article prints, and what of it can be reproduced."""
+"""The paper's tables and figures: the runs that they need, the printed figures, and which claims are reproduced."""

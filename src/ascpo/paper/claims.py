@@ -1,11 +1,11 @@
-"""The claims of the paper as data, and what the runs say about them.
+"""The claims of the paper as data, and their verdicts from the runs.
 
 A claim compares two variants by one measure, on one suite or over all. The difference is
 
     costs, times   mean ln(worse) − mean ln(better)       on one suite: Welch's interval over seeds
-    returns        mean better − mean worse               over suites: Student's, a number a suite
+    returns        mean better − mean worse               over suites: Student's, one number per suite
 
-It is above 0 if the claim is true. A claim of "hardly more" is true above −ln(1 + tolerance), a claim of "hardly less"
+The claim is true if it is above 0. A claim of "hardly more" is true above −ln(1 + tolerance), a claim of "hardly less"
 above −tolerance·|mean worse|. A tolerance of 0.01 is one per cent.
 """
 
@@ -28,7 +28,7 @@ SECONDS = Measure("seconds", "time of an epoch", floor=1e-9)
 MEMORY = Measure("memory", "peak memory", floor=1.0)
 
 FEW_SUITES = 3
-"""Fewer suites say nothing about suites in general."""
+"""Smallest number of suites for a verdict over suites."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Claim:
     """None: over all suites."""
     tolerance: float = 0.0
     paired: bool = False
-    """The numbers of both sides belong together in pairs."""
+    """Whether the numbers of both sides are paired."""
 
     @property
     def description(self) -> str:
@@ -94,12 +94,12 @@ class Assessment:
     claim: str
     verdict: Verdict
     ours: Interval | None = None
-    """A factor, or a difference of returns."""
+    """The effect: a factor, or a difference of returns."""
     printed: float | None = None
     has_runs: bool = True
     """Whether both sides have runs, enough to decide or not."""
     column: Column = OURS
-    """Whose settings the runs have that decide it."""
+    """The column of the runs that the verdict comes from."""
 
 
 def assess(claim: Claim, samples: Samples, column: Column = OURS) -> Assessment:
@@ -138,7 +138,7 @@ def tally(assessments: Iterable[Assessment]) -> str:
 
 
 def _difference(claim: Claim, suites: list[str], samples: Samples) -> Interval | None:
-    """None where there are too few numbers."""
+    """The interval of the difference. None with too few numbers."""
     pairs = [_numbers(claim, suite, samples) for suite in suites]
     if not claim.suite:
         return of_mean([b.mean() - w.mean() for b, w in pairs]) if len(pairs) >= FEW_SUITES else None
@@ -150,7 +150,7 @@ def _difference(claim: Claim, suites: list[str], samples: Samples) -> Interval |
 
 
 def _tolerated(claim: Claim, suites: list[str], samples: Samples) -> float:
-    """By how much the better side may fall short."""
+    """The difference by which the better side may fall short."""
     if not claim.measure.higher_is_better:
         return float(np.log1p(claim.tolerance))
     return claim.tolerance * float(np.mean([abs(_numbers(claim, suite, samples)[1].mean()) for suite in suites]))
@@ -164,14 +164,14 @@ def _readable(claim: Claim, difference: float) -> float:
 
 
 def _suites(claim: Claim, samples: Samples) -> list[str]:
-    """The suites of a claim on which both sides have runs. Suites with copied tables say nothing over all suites."""
+    """The suites of a claim on which both sides have runs. Claims over all suites leave out copied tables."""
     usable = (suite for suite, _ in samples if suite not in COPIES or claim.better not in TABLE_ALGORITHMS)
     suites = [claim.suite] if claim.suite else dict.fromkeys(usable)
     return [suite for suite in suites if all(len(side) for side in _numbers(claim, suite, samples))]
 
 
 def _numbers(claim: Claim, suite: str, samples: Samples) -> list[np.ndarray]:
-    """Of the better and of the worse side, on a scale on which more is better."""
+    """The numbers of the better and the worse side, on a scale on which more is better."""
     sides = (samples.get((suite, name), {}) for name in (claim.better, claim.worse))
     return [_scaled(claim.measure, side.get(claim.measure.name, np.zeros(0))) for side in sides]
 
@@ -184,7 +184,7 @@ def _scaled(measure: Measure, x: ArrayLike) -> np.ndarray:
 def _expected(claim: Claim, suites: list[str]) -> float | None:
     """The printed difference, over the same suites."""
     known = [x for suite in suites if (x := _printed_difference(claim, suite)) is not None]
-    # Printed numbers that do not show the claim say nothing about its size.
+    # Printed numbers that contradict the claim do not tell its size.
     return float(np.mean(known)) if known and np.mean(known) > 0 else None
 
 

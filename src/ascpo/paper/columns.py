@@ -1,4 +1,4 @@
-"""The columns of a comparison: whose settings our runs have. The figures that the article prints stand beside them."""
+"""The columns of a comparison: the settings of our runs, beside the figures that the paper prints."""
 
 from typing import Literal, get_args
 
@@ -8,7 +8,7 @@ Column = Literal["published", "released", "ours"]
 COLUMNS: tuple[Column, ...] = get_args(Column)
 OURS: Column = "ours"
 PRINTED = "printed"
-"""The title of the article's own figures."""
+"""The title of the printed figures."""
 
 MEANINGS: dict[Column, str] = {
     "published": "our runs with the settings that the paper states",
@@ -20,7 +20,7 @@ SETTINGS: dict[Column, str] = {
     "released": "the released settings",
     "ours": "our settings",
 }
-"""The columns within a sentence."""
+"""How sentences name the columns."""
 
 
 def preset_of(column: Column) -> PresetName | None:
@@ -28,14 +28,14 @@ def preset_of(column: Column) -> PresetName | None:
 
 
 def trained_as(algo: str, column: Column) -> Column:
-    """The column whose runs serve this one too. Some algorithms have the same settings in both presets."""
+    """The column whose runs this column uses. Some algorithms have the same settings in both presets."""
     same = column == "released" and PRESETS["released"].get(algo) == PRESETS["published"].get(algo)
     return "published" if same else column
 
 
 def about_columns() -> str:
     meanings = "; ".join(f"{column}: {meaning}" for column, meaning in MEANINGS.items())
-    return f"Columns: {PRINTED}: the figures that the article prints; {meanings}."
+    return f"Columns: {PRINTED}: the figures that the paper prints; {meanings}."
 
 
 def enumerate_words(words: list[str], joint: str = "and") -> str:

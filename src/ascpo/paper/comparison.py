@@ -1,4 +1,4 @@
-"""The columns side by side, and sentences about what their difference says. Every number in them is measured."""
+"""The columns side by side, and sentences about their differences. All numbers come from runs."""
 
 from collections.abc import Mapping
 from itertools import product
@@ -19,7 +19,7 @@ _MANY_SUITES = 3
 
 
 def mean(numbers: Numbers, name: str, scale: float = 1.0) -> Cell:
-    """With the standard deviation between seeds, if there are several."""
+    """The mean, with the standard deviation between seeds if there are several."""
     x = scale * numbers.get(name, np.zeros(0))
     if not len(x):
         return None
@@ -27,7 +27,7 @@ def mean(numbers: Numbers, name: str, scale: float = 1.0) -> Cell:
 
 
 def compared_tables(experiment: Experiment, suite: str, samples: ByColumn) -> list[Table]:
-    """A table for each measure: the printed figure, and beside it what the runs of each column have."""
+    """A table for each measure: the printed figure beside those of each column's runs."""
     here = [x for column in samples.values() for (where, _), x in column.items() if where == suite]
     known = [measure for measure in LOGGED if any(measure.name in x for x in here)]
     return [_compared(experiment, suite, measure, samples) for measure in known]
@@ -52,7 +52,7 @@ def _compared(experiment: Experiment, suite: str, measure: Measure, samples: ByC
 
 
 def findings(experiment: Experiment, samples: ByColumn, claims: list[Assessment]) -> list[str]:
-    """What the columns say, in words. A column without runs is named."""
+    """Sentences about the columns. Columns without runs are named."""
     few = len(experiment.suites) < _MANY_SUITES
     out = [
         _ends(suite, column, found)
@@ -66,12 +66,12 @@ def findings(experiment: Experiment, samples: ByColumn, claims: list[Assessment]
         judged = [one for one in claims if one.column == column]
         out += [f"The paper's claims, judged by the runs with {SETTINGS[column]}: {tally(judged)}."] if judged else []
     if absent := [SETTINGS[column] for column in COLUMNS if column not in samples]:
-        out.append(f"No run with {enumerate_words(absent, 'or')} is finished, so nothing is said about them.")
+        out.append(f"No run with {enumerate_words(absent, 'or')} is finished, so they are not compared.")
     return [sentence for sentence in out if sentence]
 
 
 def _ends(suite: str, column: Column, samples: Samples) -> str:
-    """The lowest and the highest M_c of a column, and what its seeds do not tell apart from the lowest."""
+    """The lowest and the highest M_c of a column, and the algorithms that seeds do not distinguish from the lowest."""
     costs = {name: x[M_C.name] for (where, name), x in samples.items() if where == suite and M_C.name in x}
     if not costs:
         return f"{suite}: no run with {SETTINGS[column]} is finished."
@@ -86,12 +86,12 @@ def _ends(suite: str, column: Column, samples: Samples) -> str:
         return f"{text} With a single seed of some of them, the differences are not certain."
     level = [name for name, interval in intervals.items() if interval is not None and interval.low <= 0]
     if not level:
-        return f"{text} The seeds tell {low} apart from all others."
-    return f"{text} The seeds do not tell {enumerate_words(level)} apart from {low}."
+        return f"{text} The seeds distinguish {low} from all others."
+    return f"{text} The seeds do not distinguish {enumerate_words(level)} from {low}."
 
 
 def _difference(suite: str, name: str, samples: ByColumn) -> str:
-    """One algorithm's M_c and J_r with the settings of each column, and how much less the last column has."""
+    """An algorithm's M_c and J_r with the settings of each column, and the changes from each to the last column."""
     found: dict[Column, Numbers] = {c: one[suite, name] for c, one in samples.items() if (suite, name) in one}
     if len(found) < 2:
         return ""
@@ -100,7 +100,7 @@ def _difference(suite: str, name: str, samples: ByColumn) -> str:
         write = _measured if measure == M_C else _spread
         values = [f"{write(measure, x[measure.name])} with {SETTINGS[c]}" for c, x in found.items()]
         theirs = printed_value(suite, name, measure)
-        beside = "" if theirs is None else f" (the article prints {theirs:{measure.digits}})"
+        beside = "" if theirs is None else f" (the paper prints {theirs:{measure.digits}})"
         parts.append(f"{measure.name} is {enumerate_words(values)}{beside}")
     *others, last = found
     effects = [_effect(found[c][M_C.name], c, found[last][M_C.name], last) for c in others]

@@ -69,7 +69,7 @@ def _figures(experiment: Experiment, suite: str, samples: Samples) -> Table:
 
 
 def _titled(title: str, column: Column, samples: ByColumn) -> str:
-    """A title that names the column, unless our settings are all there is."""
+    """A title that names the column, unless all runs have our settings."""
     return title if list(samples) == [OURS] else f"{title}, with {SETTINGS[column]}"
 
 
@@ -187,7 +187,7 @@ def _pascpo(page: Page, experiment: Experiment, store: PaperStore, samples: ByCo
 
 
 def _tables_of(page: Page, experiment: Experiment, samples: ByColumn) -> None:
-    """Our figures beside the printed ones, or a table for each measure with all columns side by side."""
+    """Our figures beside the printed ones. With several columns, a table for each measure."""
     for suite in experiment.suites:
         if suite not in _suites(samples):
             continue

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Boxes = Mapping[str, np.ndarray]
-"""By name, a number for each episode."""
+"""Name → one number for each episode."""
 Curves = Mapping[str, Sequence[Mapping[str, np.ndarray]]]
-"""By name, the logs of all seeds."""
+"""Name → the logs of all seeds."""
 _COLOURS = [f"C{i}" for i in range(10)] + ["black", "gold", "navy"]
 
 
@@ -35,7 +35,7 @@ def draw_curves(path: Path, rows: Mapping[str, Curves], boxes: Mapping[str, Boxe
         for axis, measure in zip(axes[i], MEASURES, strict=False):
             for j, (name, logs) in enumerate(curves.items()):
                 _curve(axis, measure, name, logs, _COLOURS[j % len(_COLOURS)])
-            # As a formula, which has a real subscript.
+            # A formula, because it has a subscript.
             axis.set_title(f"{suite}: ${measure.name}$", fontsize=9)
             axis.set_ylabel(measure.description, fontsize=8)
             axis.set_xlabel("million steps", fontsize=8)
@@ -87,7 +87,7 @@ def _boxes(axis: "Axes", boxes: Boxes, title: str) -> None:
 def _curve(axis: "Axes", measure: Measure, name: str, logs: Sequence[Mapping[str, np.ndarray]], colour: str) -> None:
     if not logs:
         return
-    # Logs of exported runs have fewer points than those of directories: the coarsest one decides.
+    # Exported logs have fewer points than those of run directories. The coarsest one decides.
     steps = min((log["TotalEnvInteracts"] for log in logs), key=len)
     seeds = np.stack([np.interp(steps, log["TotalEnvInteracts"], _smooth(log[measure.column])) for log in logs])
     axis.plot(steps / 1e6, seeds.mean(axis=0), color=colour, linewidth=1.0, label=name)

@@ -1,4 +1,4 @@
-"""What each table and figure of the paper needs: which trainings, and which episodes of the trained policies."""
+"""The trainings and the episodes of trained policies that each table and figure of the paper needs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -15,8 +15,8 @@ from ascpo.sweep.evaluation import Evaluation, FixedStarts, HeldOutEpisodes
 from ascpo.sweep.overrides import Overrides, nested
 
 TARGET_PROBABILITY = 0.999
-"""Nothing ever meets the paper's limit of zero, so its algorithms always press on. Here an algorithm that reaches its
-target probability stops pressing, and all that reach it are level. So the target is one that hardly any reaches."""
+"""No algorithm ever meets the paper's limit of zero, so they never stop reducing costs. Here an algorithm stops at its
+target probability, and all that reach it would end level. So the target is one that hardly any algorithm reaches."""
 
 
 @dataclass(frozen=True)
@@ -27,17 +27,17 @@ class Variant:
     algo: str
     overrides: Overrides = field(default_factory=dict, hash=False)
     columns: tuple[Column, ...] = COLUMNS
-    """The columns that it belongs to. In another one it would be the same as a variant of another name."""
+    """The columns that have this variant. In others it would be the same as another variant."""
 
     def run_name(self, suite: str, column: Column) -> str:
-        """The name of its runs on a suite, without their seeds. Runs from before there were columns are `ours`."""
+        """The name of its runs on a suite, without the seed. Runs from before columns existed are `ours`."""
         column = trained_as(self.algo, column)
         return f"{suite}-{self.name}" if column == OURS else f"{suite}-{self.name}-{column}"
 
 
 @dataclass(frozen=True)
 class Training:
-    """One run: a suite, a variant of an algorithm, a seed, and whose settings it has."""
+    """One run: a suite, a variant of an algorithm, a seed, and the column of its settings."""
 
     suite: str
     variant: Variant
@@ -52,7 +52,7 @@ class Training:
     def config(self, scale: float, overrides: Overrides | None = None, engine: EngineName = "native") -> Config:
         """The run's config, for a fraction of the paper's steps. The variant's own overrides take precedence.
 
-        Overrides that all runs share are left out where they change nothing.
+        Overrides that all runs share are left out if they change nothing.
         """
         algo, preset = self.variant.algo, preset_of(trained_as(self.variant.algo, self.column))
         shared = {"probability": TARGET_PROBABILITY} if preset is None else {}
@@ -75,9 +75,9 @@ class Experiment:
     seeds: tuple[int, ...] = (0, 1, 2)
     evaluation: Evaluation | None = None
     columns: tuple[Column, ...] = (OURS,)
-    """The columns that are trained unless others are asked for."""
+    """The columns that are trained by default."""
     isolated: bool = False
-    """Time and memory are measured, so each training has a process and the machine to itself."""
+    """Whether time and memory are measured, so that each training has a process and the machine to itself."""
 
     def trainings(
         self,
@@ -118,7 +118,7 @@ def steps_at(scale: float) -> int:
 
 
 def _stacked(*layers: Overrides) -> Overrides:
-    """The later ones take precedence and come last: `mode` after `ascpo.mode`, which is the same setting."""
+    """Combine overrides. Later ones take precedence and come last, also over other names of the same setting."""
     out: dict[str, object] = {}
     for name, value in (item for layer in layers for item in layer.items()):
         out.pop(name, None)
@@ -135,7 +135,7 @@ TABLE_ALGORITHMS = tuple(dict.fromkeys(algorithm for _, algorithm in printed()))
 FOUR_SUITES = tuple(f"{robot}-8-Hazard" for robot in ("Point", "Humanoid", "Ant", "Walker"))
 MONOTONE = Variant("ascpo-monotone", "ascpo", {"cost_fit.monotone_weight": 1.0})
 PAPER_MODE = Variant("ascpo-paper", "ascpo", {"mode": "paper"}, columns=("released", "ours"))
-"""The paper's bound. The published settings of ASCPO have it already."""
+"""ASCPO with the paper's bound, which its published settings already have."""
 LAGRANGIANS = tuple(
     Variant(f"trpo-lagrangian-x{factor}", "trpo-lagrangian", {"strength": factor * TRPOLagrangian().strength})
     for factor in (2, 5, 10)

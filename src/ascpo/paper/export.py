@@ -1,8 +1,8 @@
-"""All runs as small tables for other programs, and for `show --results`.
+"""Export runs as small tables, for other programs and for `show --results`.
 
 runs.csv      the final values of every run
 curves.csv    learning curves of at most 40 points
-episodes.csv  the cost of every episode after training, if the experiment has such: held-out ones, or by fixed start
+episodes.csv  the cost of every episode after training, if the experiment plays any: held-out ones, or by fixed start
 summary.csv   over the seeds: mean, worst and standard deviation at the end (`part` is end), and at ten earlier points
 """
 
@@ -31,8 +31,8 @@ POINTS, FEW_POINTS = 40, 10
 def export(folder: Path, store: PaperStore, experiments: Iterable[Experiment], last: int = 1) -> list[Path]:
     """Write the tables. They include unfinished runs, whose `steps` are below `total_steps`.
 
-    Runs that the folder has from an earlier call stay, unless there is a longer log of the same run now. So results
-    grow over several calls, also where the run directories of the earlier ones are gone.
+    Runs that are in the folder from an earlier call stay, unless the same run now has a longer log. So results grow
+    over several calls, even after the run directories of earlier ones were deleted.
     """
     before = Exported()
     if (folder / RUNS).exists():
@@ -82,7 +82,7 @@ def summary(exported: Exported) -> list[Row]:
         about = {name: value for name, value in keys[0].row().items() if name != "seed"}
         curves = [exported.curves.get(key, ()) for key in keys]
         length = min(map(len, curves))
-        # Seeds whose curves were kept in another number of points would be compared at different steps.
+        # Curves with different numbers of points have their values at different steps.
         ends = np.linspace(0, length, min(FEW_POINTS, length) + 1).round().astype(int)[1:] if length else ()
         same = all(len(curve) == length for curve in curves)
         for i in ends if same else ():

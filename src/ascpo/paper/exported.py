@@ -1,7 +1,6 @@
-"""Runs of which only their numbers were kept, in small tables that `export` wrote: `runs.csv`, `curves.csv` and
-`episodes.csv`.
+"""Exported runs: small tables that `export` wrote, without run directories (`runs.csv`, `curves.csv`, `episodes.csv`).
 
-They count like run directories, but not for time and memory.
+They count like run directories, except for time and memory.
 """
 
 import csv
@@ -23,7 +22,7 @@ _NEEDED = ("suite", "algorithm", "seed", "steps")
 
 
 class RunKey(NamedTuple):
-    """What tells a run from the others of the same length."""
+    """The identity of a run among those of the same length."""
 
     suite: str
     algorithm: str
@@ -45,22 +44,22 @@ class RunKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Exported:
-    """The rows of both tables, by run. All runs are of one length, and their ends of as many epochs."""
+    """The rows of the tables, by run. All runs have the same length, and average over the same number of epochs."""
 
     runs: Mapping[RunKey, Row] = field(default_factory=dict)
     curves: Mapping[RunKey, Sequence[Row]] = field(default_factory=dict)
     episodes: Mapping[RunKey, Mapping[str, np.ndarray]] = field(default_factory=dict)
-    """The costs of episodes after training, by fixed start. "" are those of held-out scenes."""
+    """The costs of episodes after training, by fixed start. The key "" stands for held-out scenes."""
 
     def finished(self) -> list[RunKey]:
         return [key for key, row in self.runs.items() if row["total_steps"] and _steps(row) >= int(row["total_steps"])]
 
     def numbers(self, key: RunKey) -> dict[str, float]:
-        """At the end, by measure."""
+        """The final values, by measure."""
         return {m.name: float(self.runs[key][m.key]) for m in LOGGED if self.runs[key].get(m.key)}
 
     def log(self, key: RunKey) -> dict[str, np.ndarray]:
-        """The curve, with the names of a run's own log."""
+        """The curve, with the column names of a run's log."""
         rows = self.curves.get(key, ())
         out = {"TotalEnvInteracts": np.array([float(row["steps"]) for row in rows])}
         for m in LOGGED:
@@ -69,7 +68,7 @@ class Exported:
         return out
 
     def only(self, name: str) -> str:
-        """The one value of a column of `runs.csv`; empty where there are no runs."""
+        """The single value of a column of `runs.csv`; empty without runs."""
         return next((row[name] for row in self.runs.values() if row[name]), "")
 
 
@@ -80,18 +79,18 @@ def read_exported(folder: Path) -> Exported:
     return Exported(
         {
             _key(row, folder): row | {"total_steps": row.get("total_steps", ""), "last": row.get("last", "1")}
-            for row in _rows(folder / RUNS)
+            for row in _rows_with_steps(folder / RUNS)
         },
-        _by_run(_rows(folder / CURVES) if (folder / CURVES).exists() else (), folder),
+        _by_run(_rows_with_steps(folder / CURVES), folder),
         {
             key: {row["start"]: np.array(row["costs"].split(), float) for row in rows}
-            for key, rows in _by_run(_episodes(folder / EPISODES), folder).items()
+            for key, rows in _by_run(_rows(folder / EPISODES), folder).items()
         },
     )
 
 
 def check_exported(found: Exported, folder: Path, *, steps: int, last: int | None = None) -> None:
-    """Refuse runs of another length, and ends of another number of epochs."""
+    """Refuse runs of another length, or means over another number of epochs."""
     has_steps, has_last = found.only("total_steps"), found.only("last")
     if has_steps not in ("", str(steps)):
         raise BadSetting(
@@ -105,18 +104,19 @@ def check_exported(found: Exported, folder: Path, *, steps: int, last: int | Non
         )
 
 
-def _episodes(file: Path) -> list[Row]:
+def _rows(file: Path) -> list[Row]:
+    """The rows of a table; none if the file does not exist."""
     if not file.exists():
         return []
     with file.open(newline="", encoding="utf-8") as opened:
         return list(csv.DictReader(opened))
 
 
-def _rows(file: Path) -> list[Row]:
-    with file.open(newline="", encoding="utf-8") as opened:
-        rows = list(csv.DictReader(opened))
+def _rows_with_steps(file: Path) -> list[Row]:
+    """The rows of `runs.csv` or `curves.csv`. Tables without the needed columns are refused."""
+    rows = _rows(file)
     if rows and (missing := [name for name in _NEEDED if rows[0].get(name) is None]):
-        raise BadSetting(f"{file} has no column {missing[0]!r}, so it is no table of runs.")
+        raise BadSetting(f"{file} has no column {missing[0]!r}, so it is not a table of runs.")
     return rows
 
 
@@ -128,7 +128,7 @@ def _by_run(rows: Iterable[Row], folder: Path) -> dict[RunKey, list[Row]]:
 
 
 def _key(row: Row, folder: Path) -> RunKey:
-    """Tables from before there were columns have our settings."""
+    """The key of a row. Tables from before columns existed have our settings."""
     word = row.get("settings") or OURS
     column: Column | None = next((column for column in COLUMNS if column == word), None)
     if column is None:

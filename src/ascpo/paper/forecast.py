@@ -1,4 +1,4 @@
-"""How long an experiment's missing runs take: one after another on the host, or in batches on so many GPUs."""
+"""Estimates of the time of an experiment's missing runs: one after another on the host, or in batches on GPUs."""
 
 import heapq
 from collections import Counter, defaultdict
@@ -13,12 +13,12 @@ from ascpo.sweep.estimate import Estimate
 from ascpo.sweep.executors.gpu_sharing import MOST_BATCHES
 
 _BATCH = 12
-"""Runs of a suite in a batch on a GPU: as many as the paper compares, which is also what was measured."""
+"""Runs of a suite in a batch on a GPU: the number of algorithms in the paper, for which speeds were measured."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """The runs of an experiment that are missing, and their time."""
+    """The missing runs of an experiment, and their estimated time."""
 
     experiment: Experiment
     store: PaperStore
@@ -37,11 +37,12 @@ class Forecast:
         return len(self.trainings) - len(self.missing)
 
     def seconds(self) -> float:
-        """On the host, one run after another."""
+        """The time on the host, one run after another."""
         return sum(self._by_suite("native").values())
 
     def seconds_on_gpus(self, gpus: int) -> float:
-        """On GPUs, each of which trains several batches at the same time. What measures time has a GPU to itself."""
+        """The time on GPUs with several batches at the same time each. An experiment that measures time has a GPU to
+        itself."""
         counts, times = Counter(training.suite for training in self.missing), self._on_a_gpu
         if self.experiment.isolated:
             return sum(times.values())
@@ -54,7 +55,7 @@ class Forecast:
 
     def _by_suite(self, engine: EngineName) -> dict[str, float]:
         """Seconds of all missing runs of a suite."""
-        # Runs that differ in their seed alone take as long.
+        # Runs that differ only in their seed take the same time.
         found = defaultdict[str, float](float)
         for training, runs in Counter(replace(training, seed=0) for training in self.missing).items():
             found[training.suite] += runs * self.estimate.seconds(_config(training, self.store.scale, engine))
@@ -68,7 +69,7 @@ def _config(training: Training, scale: float, engine: EngineName) -> Config:
 
 
 def time_on(places: int, batches: Iterable[float]) -> float:
-    """Until the last batch has ended, if the longest one that waits begins wherever a place is free."""
+    """The time until the last batch ends, if the longest waiting batch starts whenever a place is free."""
     ends = [0.0] * places
     for seconds in sorted(batches, reverse=True):
         heapq.heapreplace(ends, ends[0] + seconds)
@@ -76,5 +77,5 @@ def time_on(places: int, batches: Iterable[float]) -> float:
 
 
 def _batches(runs: int) -> list[int]:
-    """The sizes of the batches of so many runs."""
+    """The sizes of the batches for this number of runs."""
     return [_BATCH] * (runs // _BATCH) + [runs % _BATCH] * (runs % _BATCH > 0)

@@ -28,7 +28,7 @@ def page_of(experiment: Experiment, store: PaperStore, *, last: int = 1, command
 
 
 def _notes(experiment: Experiment, store: PaperStore, samples: ByColumn, command: str) -> list[str]:
-    """How long the runs are, what is unusual about them, and which are missing."""
+    """Notes on the runs: their length, overridden settings, engines, and the missing ones."""
     columns: list[Column] = [column for column in COLUMNS if column in samples or column in experiment.columns]
     trainings = experiment.trainings(columns=columns)
     notes = [f"Runs have {store.scale:g} of the paper's steps ({round(store.scale * STEPS):,} of {STEPS:,})."]
@@ -50,7 +50,7 @@ def _notes(experiment: Experiment, store: PaperStore, samples: ByColumn, command
 
 
 def _exported(experiment: Experiment, store: PaperStore) -> list[str]:
-    """What is known of runs that have no directory."""
+    """Notes on exported runs, which have no directory."""
     names = {variant.name for variant in experiment.variants}
     runs = store.exported.runs
     rows = [runs[k] for k in store.exported.finished() if k.suite in experiment.suites and k.algorithm in names]
@@ -63,7 +63,7 @@ def _exported(experiment: Experiment, store: PaperStore) -> list[str]:
 
 
 def _missing(experiment: Experiment, store: PaperStore, trainings: list[Training], command: str) -> list[str]:
-    """Which runs are missing, column by column, and why some failed."""
+    """Notes on the missing runs by column, and on the reasons of failures."""
     notes: list[str] = []
     present = {training for training in trainings if store.has(experiment, training)}
     shown = {training.column for training in trainings}

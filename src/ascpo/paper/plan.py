@@ -1,4 +1,4 @@
-"""From a request to the jobs of an experiment, and running them."""
+"""Turn a request into the jobs of experiments, and run them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,11 +28,11 @@ from ascpo.sweep.scheduler import ALONE, TOGETHER, BatchSizes, Outcome, run_swee
 
 @dataclass(frozen=True)
 class Request:
-    """What a person wants to run."""
+    """The options that say what to run."""
 
     names: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
-    """Names from `ascpo paper list`, of single tables (q1-Point-8-Hazard), or all. A run that several experiments need
-    is trained once."""
+    """Experiments: names from `ascpo paper list`, single tables (q1-Point-8-Hazard), or all. They train as one sweep,
+    and a run that several of them need is trained once."""
     store: Annotated[PaperStore, tyro.conf.arg(name="")] = field(default_factory=PaperStore)
     suites: tuple[str, ...] = ()
     """Train only on these suites."""
@@ -47,13 +47,13 @@ class Request:
     checkpoint_every: Annotated[float, Range(at_least=0.0, at_most=1e12)] = 60.0
     """Seconds between checkpoints. 0 saves one after every epoch."""
     engine: Literal["native", "mjx", "mjx-jax", "mjx-warp"] = "native"
-    """Simulator: native on the host, or mjx on an accelerator, which leaves suites that it lacks to native."""
+    """The simulator: native on the host, or mjx on an accelerator. Suites that MJX cannot simulate use native."""
     columns: Annotated[tyro.conf.UseAppendAction[tuple[tuple[Column, ...], ...]], tyro.conf.arg(name="as")] = ()
-    """Whose settings the runs have: ours, published (the paper's), released (its code's), or several of them. The
-    default is ours, and for the experiment `columns` all of them."""
+    """The settings of the runs: ours, published (the paper's), released (those of its code), or several of them. The
+    default is ours; for the experiment `columns` it is all three."""
 
     def trainings(self, experiment: Experiment) -> list[Training]:
-        """What is wanted of an experiment."""
+        """The requested trainings of an experiment."""
         columns: list[Column] = [column for group in self.columns for column in group]
         return experiment.trainings(self.suites, self.algos, self.seeds, columns)
 
@@ -72,13 +72,13 @@ class Plan:
 
 
 def plans(request: Request) -> list[Plan]:
-    """The plans of a request. Everything that can be wrong with it is found here, before any training starts."""
+    """The plans of a request. All errors of the request are found here, before any training starts."""
     wanted = {experiment.name: experiment for name in request.names for experiment in experiments(name)}
     if not wanted:
         raise BadSetting("Name an experiment. `ascpo paper list` lists them.")
     choose = cache(partial(choose_engine, request.engine))
     concerned = [experiment for experiment in wanted.values() if _concerns(experiment, request)]
-    # If none has the suites and algorithms, the first one says what it lacks.
+    # If no experiment has the suites and algorithms, the first one explains what it lacks.
     found = [_plan(experiment, request, choose) for experiment in concerned or list(wanted.values())[:1]]
     errors = [error for plan in found for error in plan.errors]
     if not any(plan.jobs or plan.exported for plan in found):
@@ -98,10 +98,10 @@ class Work:
 
 
 def joined(found: Sequence[Plan]) -> list[Work]:
-    """The plans as one sweep, so that a GPU that one experiment does not fill trains runs of the next one.
+    """Join plans into one sweep, so that a GPU that one experiment does not fill trains runs of the next one.
 
-    Each run is there once, with the episodes that any of the experiments needs. What measures time and memory is a
-    sweep of its own.
+    Each run occurs once, with the episodes that any of the experiments needs. An experiment that measures time and
+    memory is a separate sweep.
     """
     together = [plan for plan in found if not plan.experiment.isolated]
     jobs: dict[tuple[Path, Evaluation | None], Job] = {}
@@ -128,7 +128,7 @@ def run_work(
 ) -> list[Outcome]:
     """Run jobs in this process, singly or in batches, in several processes, or where the executor says.
 
-    What measures time and memory has the machine to itself.
+    An experiment that measures time and memory has the machine to itself.
     """
     unfinished = [job for job in work.jobs if not job.is_done()]
     beside = jobs if executor is None else side_by_side(executor)
@@ -151,10 +151,10 @@ def run_work(
 
 
 def choose_engine(wanted: str, suite: str) -> tuple[EngineName, str]:
-    """The engine of all runs of a suite, so that no comparison mixes engines, and why it is not the one asked for.
+    """The engine of all runs of a suite, and the reason if it is not the requested one. No comparison mixes engines.
 
-    `mjx` means the implementation of MJX that suits the suite and the machine, or the native engine where MJX cannot
-    simulate the suite. `mjx-jax` and `mjx-warp` are taken or refused.
+    `mjx` means the implementation of MJX that suits the suite and the machine, or the native engine if MJX cannot
+    simulate the suite. `mjx-jax` and `mjx-warp` are used as they are, or refused.
     """
     if wanted == "native":
         return "native", ""
@@ -172,7 +172,7 @@ def choose_engine(wanted: str, suite: str) -> tuple[EngineName, str]:
 
 
 def _concerns(experiment: Experiment, request: Request) -> bool:
-    """Of several experiments, those that lack the suites or algorithms are left out."""
+    """Whether an experiment has the requested suites and algorithms."""
     try:
         return bool(request.trainings(experiment))
     except BadSetting:
@@ -210,8 +210,8 @@ def _check_exported(store: PaperStore, training: Training, config: Config) -> No
     found = row.get("engine") or config.engine, row.get("overridden") or ""
     if wanted != found:
         raise BadSetting(
-            f"{store.results} has this run with {_setup(*found)}, but this sweep wants {_setup(*wanted)}. Ask for the "
-            f"same, or leave out --results."
+            f"{store.results} has this run with {_setup(*found)}, but this sweep needs {_setup(*wanted)}. Use the same "
+            f"settings, or leave out --results."
         )
 
 

@@ -1,4 +1,4 @@
-"""The figures that the article prints: nineteen suites, twelve algorithms, after six million steps, two seeds each."""
+"""The figures that the paper prints: nineteen suites, twelve algorithms, after six million steps, two seeds each."""
 
 import csv
 from collections.abc import Mapping
@@ -15,21 +15,21 @@ STEPS = 6_000_000
 
 @dataclass(frozen=True)
 class Measure:
-    """A number by which algorithms are compared."""
+    """A measure by which algorithms are compared."""
 
     name: str
     description: str
     column: str = ""
     """Its column in metrics.csv, if it is logged there."""
     floor: float = 0.0
-    """In ratios, smaller values count as this one. Ratios would be infinite otherwise."""
+    """Ratios replace smaller values by this one, so that they stay finite."""
     scale: float = 1.0
-    """Tables show it multiplied by this."""
+    """The factor by which tables multiply it."""
     higher_is_better: bool = False
     complement: bool = False
-    """It is 1 − what the column has."""
+    """Whether it is 1 − the value of the column."""
     digits: str = ".4f"
-    """How tables write it."""
+    """Its format in tables."""
 
     @property
     def key(self) -> str:
@@ -55,7 +55,7 @@ J_R = Measure("J_r", "return of an episode", "EpRet", floor=0.1, higher_is_bette
 M_C = Measure("M_c", "cost of an episode", "EpCost", floor=0.001)
 RHO_C = Measure("ρ_c", "cost per step since the start", "CostRate", floor=0.00005, scale=1e4, digits=".1f")
 MEASURES = (J_R, M_C, RHO_C)
-"""What the article prints."""
+"""What the paper prints."""
 VIOLATIONS = Measure("violations", "share of the episodes that violate a limit", "SafeRate", complement=True)
 TIMEOUTS = Measure("timeouts", "share of the episodes that the time limit ends", "TimeoutRate")
 LOGGED = (*MEASURES, VIOLATIONS, TIMEOUTS)

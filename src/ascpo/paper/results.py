@@ -89,7 +89,7 @@ class PaperStore(Place):
         return found
 
     def only_exported(self, experiment: Experiment, suite: str, variant: Variant, column: Column) -> list[RunKey]:
-        """Finished runs in `results` that are not in a directory of their own."""
+        """Finished runs in `results` that have no directory."""
         if experiment.isolated:
             return []
         kept = {run.path.name for run in self.finished(experiment, suite, variant, column)}
@@ -163,7 +163,7 @@ def gather(
 
 
 def gather_columns(store: PaperStore, experiment: Experiment, last: int = 1) -> dict[Column, Samples]:
-    """By column, without those that have no finished runs."""
+    """The numbers by column, without columns that have no finished runs."""
     out: dict[Column, Samples] = {}
     for column in COLUMNS:
         if samples := gather(store, experiment, last, column):

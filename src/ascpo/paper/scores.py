@@ -4,8 +4,8 @@
     ratio    the same with geometric means: exp of the mean of ⅓ (ln … + ln … + ln …)
     rank     mean rank among all algorithms over suites and the three measures; 1 is best
 
-The smallest denominators decide ψ: an M_c of 0.001 where TRPO has 0.1 counts as much as a hundred suites. So
-denominators have a floor, and two other scores are shown beside ψ. Intervals are bootstrapped over suites and seeds.
+The smallest denominators dominate ψ: an M_c of 0.001 where TRPO has 0.1 counts as much as a hundred suites. So
+denominators have a floor, and pages show two other scores beside ψ. Intervals are bootstrapped over suites and seeds.
 """
 
 import warnings
@@ -38,7 +38,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Grid:
-    """The measures of all algorithms, of which the first is the reference. NaN where there is no run."""
+    """The measures of all algorithms, of which the first is the reference. NaN without a run."""
 
     algorithms: tuple[str, ...]
     figures: np.ndarray
@@ -85,7 +85,7 @@ def score_printed(suites: Iterable[str], algorithms: Iterable[str]) -> list[Scor
 
 
 def usable(samples: Samples) -> list[str]:
-    """Suites on which TRPO has runs, and whose printed table is no copy."""
+    """Suites on which TRPO has runs, and whose printed table is not a copy."""
     return [suite for suite, name in samples if name == "trpo" and suite not in COPIES]
 
 
@@ -95,7 +95,7 @@ def assess_scores(samples: Samples, algorithms: Iterable[str], better: str = "as
 
 
 def measured(samples: Samples, algorithms: Iterable[str], seed: int = 0) -> Grid | None:
-    """The measured means, and bootstrap draws of suites and seeds."""
+    """The measured means, and bootstrap samples of suites and seeds."""
     suites = usable(samples)
     names = ["trpo", *(n for n in algorithms if n != "trpo" and any((s, n) in samples for s in suites))]
     if not suites:

@@ -1,4 +1,4 @@
-"""Tables and pages as data, and how they are written: to the console, as Markdown, as CSV."""
+"""Tables and pages as data, and their output: on the console, as Markdown, as CSV."""
 
 import csv
 import math
@@ -23,7 +23,7 @@ class Table:
 
     title: str
     columns: Mapping[str, str]
-    """By title, the format of the numbers. A column without a format holds text."""
+    """Title → the format of its numbers. A column without a format holds text."""
     rows: Sequence[Sequence[Cell]]
 
     def cells(self) -> list[list[str]]:
@@ -32,17 +32,17 @@ class Table:
 
 @dataclass
 class Page:
-    """What is shown of one experiment."""
+    """The content of the page of an experiment."""
 
     title: str
     last: int = 1
-    """J_r and M_c are means over so many epochs."""
+    """The number of epochs over which J_r and M_c are averaged."""
     notes: list[str] = field(default_factory=list)
     """Sentences above the tables."""
     tables: list[Table] = field(default_factory=list)
     claims: list[Assessment] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
-    """Sentences below the tables: what the columns say."""
+    """Sentences below the tables that summarise the columns."""
     pictures: list[Path] = field(default_factory=list)
     footnotes: list[str] = field(default_factory=list)
 
@@ -63,7 +63,7 @@ class Page:
         return [*self.tables, Table(title, columns, rows)]
 
 
-_FINDINGS = "What the columns say"
+_FINDINGS = "The columns compared"
 
 
 def print_page(page: Page, console: Console) -> None:
@@ -105,7 +105,7 @@ def _print_table(table: Table, console: Console) -> None:
 def _blocks(titles: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> list[list[str]]:
     """The columns in blocks that fit next to each other. Every block begins with the first column, which names rows."""
     widths = [max(len(text) for text in column) + 2 for column in zip(titles, *cells, strict=True)]
-    # A long text in the first column goes on in the next line.
+    # A long text in the first column is wrapped.
     room = width - min(widths[0], width // 2)
     blocks, left = [[titles[0]]], room
     for title, needed in zip(titles[1:], widths[1:], strict=True):
@@ -124,7 +124,7 @@ def _to_markdown(table: Table) -> str:
 
 
 def write_csv(path: Path, tables: Sequence[Table]) -> None:
-    """Write all tables into one file, unrounded. Deviations and ends of intervals have columns of their own."""
+    """Write all tables into one file, unrounded. Deviations and ends of intervals have their own columns."""
     write_rows(path, [{"table": table.title} | _plain(table, row) for table in tables for row in table.rows])
 
 

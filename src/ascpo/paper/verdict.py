@@ -7,7 +7,7 @@ An effect is a number that is above 0 if a claim is true. `printed` is the same 
     not reproduced   the interval reaches 0 or lies below, and does not reach half of the printed effect
     undecided        the interval reaches both and is too wide to tell, or there are fewer than two seeds
 
-Where no number was printed, an interval above 0 reproduces the claim, and one at or below 0 does not.
+If no number was printed, an interval above 0 reproduces the claim, and one at or below 0 does not.
 """
 
 from typing import Literal

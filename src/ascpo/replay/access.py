@@ -1,8 +1,8 @@
-"""Who may see a page of this program: a browser on this machine that was given its address.
+"""Access control of a local page: only a browser on this machine with the page's address may see it.
 
-Other programs and other pages in the same browser can reach a port of this machine too. So the address holds a random
-token, and a request without it is refused. A page elsewhere that lets its own name point to this machine (DNS
-rebinding) sends that name as `Host`, and another page sends its address as `Origin`: both must be those of this server.
+Other programs and other pages in the same browser can also reach a port of this machine. So the address contains a
+random token, and a request without it is refused. A foreign page whose name points to this machine (DNS rebinding)
+sends that name as `Host`, and any other page sends its address as `Origin`: both must be those of this server.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ LOOPBACK = "127.0.0.1"
 _PORTS = 20
 """The number of ports that it tries."""
 NAMES = ("127.0.0.1", "localhost", "[::1]")
-"""The names of this machine to itself."""
+"""The names by which this machine reaches itself."""
 _VISER_TITLE = b"<title>Viser</title>"
 _DARK = "theme=dark"
 _TELL_THEME = (
@@ -110,7 +110,7 @@ class Access:
         """The path after the token; None without the token."""
         path, mark, query = path.partition("?")
         token, _, rest = path.removeprefix("/").partition("/")
-        # Compared in constant time, so that nobody can guess it letter by letter.
+        # Compared in constant time, so that it cannot be guessed character by character.
         same = secrets.compare_digest(token.encode("utf-8", "replace"), self.token.encode())
         return f"/{rest}{mark}{query}" if same else None
 
@@ -136,8 +136,8 @@ def is_own(headers: Headers, port: int) -> bool:
 
 
 def _headers(port: int) -> dict[str, str]:
-    """What the page may do: load nothing from elsewhere, talk to nobody else, stand in no other page."""
-    # A policy cannot name an address of IPv6.
+    """The policy of the page: it loads nothing from other servers, talks to no other server, and cannot be embedded."""
+    # A policy cannot name an IPv6 address.
     talk = f"'self' ws://127.0.0.1:{port} ws://localhost:{port}"
     return {
         "Content-Security-Policy": (

@@ -1,4 +1,4 @@
-"""A recorded episode, played again: its costs against their limits in every step, and what a viewer shows of it.
+"""A replayed episode: its costs and limits in every step, and the data for a viewer.
 
 Steps are counted from 0, as in records: step t pays the cost of action t.
 """
@@ -107,7 +107,7 @@ class Episode:
 
 
 def play_again(record: Record, env: Environment | None = None, *, trust_env: bool = False) -> Episode:
-    """Play a recorded episode again, and keep what a viewer shows."""
+    """Replay a recorded episode, and keep the data for a viewer."""
     env = trusted(record.env, env, trust_env=trust_env)
     steps = retrace(record, env)
     if steps.path is not None:

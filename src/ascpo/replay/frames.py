@@ -1,4 +1,4 @@
-"""The frames of an episode in a user's own environment, which is played again and renders each step."""
+"""The frames of an episode in a user's own environment, which replays it and renders each step."""
 
 import contextlib
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def render_episode(record: Record, env: Environment, on_frame: OnFrame) -> None:
     make = resolve(env) if isinstance(env, str) else env
     if make is None:
         raise NoFrames(f"There is no environment {record.env}.")
-    # An environment that cannot render is known before its episode is played.
+    # An environment that cannot render is refused before its episode is played.
     with contextlib.closing(_make(make)) as trial:
         trial.reset(seed=0)
         _frame(trial)

@@ -1,4 +1,4 @@
-"""What the colours of a scene mean, and the units of its costs."""
+"""The legend of a scene's colours, and the units of its costs."""
 
 import html
 
@@ -11,7 +11,7 @@ _LINES = (("rgb(110,112,118)", "trajectory: dark where played, pale to come"), (
 
 
 def legend(task: Task) -> str:
-    """The colours of what is in the scene, as HTML."""
+    """The colours of the objects in the scene, as HTML."""
     kinds = [kind for kind, _ in task.suite.slices()]
     regions = {kind.name: PILLAR_COLOUR if kind.shape == "post" else COLOURS[kind.name] for kind in kinds}
     parts = {"robot": ROBOT_COLOUR, "goal": GOAL_COLOUR} | regions
@@ -25,7 +25,7 @@ def legend(task: Task) -> str:
 
 
 def unit_of(episode: Episode, constraint: str) -> str:
-    """Metres for the regions of a suite. What the costs of other environments are is not known."""
+    """Metres for the regions of a suite. The units of other environments are unknown."""
     regions = {kind.name for kind in KINDS.values() if kind.shape != "post"}
     return "metres" if episode.task is not None and constraint in regions else ""
 

@@ -1,4 +1,4 @@
-"""A narrow page: there viser shows its panel at the bottom, over the scene, and not beside it."""
+"""Narrow pages, on which viser shows its panel at the bottom, over the scene."""
 
 import numpy as np
 from jaxtyping import UInt8
@@ -14,7 +14,7 @@ STYLE = (
     f'{_PANEL}, {_PANEL} [style*="width: 20em"] {{width: 100% !important}}'
     "}</style>"
 )
-"""The panel is as wide as the page. viser's is 20em wide at the right edge, and covers what is behind it by halves."""
+"""The panel is as wide as the page. viser's own is 20em wide at the right edge, and covers half of the scene."""
 
 
 def free_size(width: int, height: int) -> tuple[int, int]:

@@ -106,7 +106,7 @@ class Page:
                 self._client.scene.set_background_image(image, format="jpeg", jpeg_quality=85)
 
     def _image(self, episode: Episode, step: int) -> np.ndarray | None:
-        """What fills the page of a user's own environment: its frame, or else a drawing of the costs."""
+        """The background for a user's own environment: its frame, or a drawing of the costs."""
         self._filled = self._size
         if episode.frames:
             return self._above(padded(episode.frame(step), free_size(*self._size), dark=self._dark))
@@ -123,7 +123,7 @@ class Page:
 
     @property
     def resized(self) -> bool:
-        """Whether an image fills the page that was made for another size of it."""
+        """Whether the image that fills the page was made for another size."""
         return self._filled is not None and self._filled != self._size
 
     @property
@@ -148,7 +148,7 @@ class Page:
         shown = curves(episode)
         drawn = not (episode.frames or episode.poses)
         self._drawing = draw_curves(shown, free_size(*self._size), dark=self._dark) if drawn else None
-        # Plots are kept where they fit: what is still on its way to a plot that is gone is an error in the browser.
+        # Plots are reused if they fit, because data for a removed plot is an error in the browser.
         if [curve.name for curve, _ in self._plots] == [curve.name for curve in shown]:
             self._plots = [(curve, plot) for curve, (_, plot) in zip(shown, self._plots, strict=True)]
             for curve, plot in self._plots:

@@ -1,4 +1,4 @@
-"""What fills the page of a user's own environment: its frames, or a drawing of the costs where it has none."""
+"""The background of the page for a user's own environment: its frames, or a drawing of the costs without frames."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The state of a replay: which episode it shows, and which step. It needs no viewer, so tests use it alone."""
+"""The state of a replay: the episode and the step that it shows. It does not need a viewer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from ascpo.replay.episode import Episode
 
 STEPS_PER_SECOND = 30.0
-"""At speed 1."""
+"""Steps per second at speed 1."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Playhead:
     playing: bool = False
     speed: float = 1.0
     fraction: float = 0.0
-    """The part of the next step that has passed."""
+    """The fraction of the next step that has passed."""
 
     def at(self, step: int) -> "Playhead":
         """Paused at this step."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _FRAME = 1 / 30
 """Seconds between two frames."""
 _LONGEST = 0.5
-"""A page that had to wait plays on by at most this many seconds."""
+"""After a delay, a page advances by at most this many seconds."""
 
 
 class Replay:
@@ -60,7 +60,7 @@ class Replay:
 
     @property
     def address(self) -> str:
-        """With the token. Whoever knows it can see the page and press its buttons."""
+        """The address with the token. Anybody who knows it can see and use the page."""
         return f"http://{LOOPBACK}:{self.port}/{self._access.token}/"
 
     @property
@@ -76,7 +76,7 @@ class Replay:
             before = {session: session.player.head for session in self.sessions.values()}
             handled, now = self._handle_events(), time.monotonic()
             for client, session in self.sessions.items():
-                # An episode that somebody else chose may have taken seconds to load.
+                # Loading an episode for another browser may have taken seconds.
                 session.player.advance(min(now - clock, _LONGEST))
                 if client in handled or session.player.head != before.get(session) or session.page.resized:
                     session.page.show(session.player)
@@ -114,7 +114,7 @@ class Replay:
 
 @dataclass(frozen=True, eq=False)
 class Session:
-    """What one browser sees. Browsers do not move each other."""
+    """The page of one browser. Browsers are independent of each other."""
 
     player: Player
     page: Page
@@ -127,7 +127,7 @@ def _serve(port: int, access: Access) -> "viser.ViserServer":
 
     with _quiet(), access.guarding():
         server = viser.ViserServer(host=LOOPBACK, port=port, verbose=False)
-    # A page can request a public tunnel, which must not exist.
+    # A page can request a public tunnel, which must not be opened.
     server.request_share_url = lambda verbose=True: None
     return server
 

@@ -90,7 +90,7 @@ def with_text(frame: UInt8[np.ndarray, "height width 3"], lines: Sequence[Line])
 
 
 def _fitting(text: str, fits: Callable[[str], bool]) -> str:
-    """The text, or as much of its end as fits: a long name loses its beginning, and the figures stay."""
+    """The text, or its end if it is too long: a long name loses its beginning, and the figures are kept."""
     shorter = (f"…{text[start:]}" for start in range(1, len(text)))
     return text if fits(text) else next(filter(fits, shorter), "")
 
@@ -124,7 +124,7 @@ def _render_suite(path: Path3D, costly: Bool[np.ndarray, " time"], size: int, on
 @contextlib.contextmanager
 def _video_file(out: Path, fps: float) -> Iterator[OnFrame]:
     """Adds frames to a file. An error leaves no file behind."""
-    # ffmpeg takes what begins with pipe: or http: for an address. A whole path begins with a slash.
+    # ffmpeg takes names that begin with pipe: or http: as addresses. An absolute path begins with a slash.
     part = out.absolute().with_name(f".{out.stem}.part.mp4")
     refuse_links(out, part)
     writer: mediapy.VideoWriter | None = None

@@ -32,7 +32,7 @@ class Viewer:
         from mjviser import ViserMujocoScene
 
         self._scene, self._task = client.scene, task
-        # It draws on a client as on a server: both have a scene.
+        # It draws on a client or on a server, which both have a scene.
         self._robot = ViserMujocoScene(cast("viser.ViserServer", client), _coloured_model(task), num_envs=1)
         self._robot.camera_tracking_enabled = False
         self._scene.configure_environment_map(environment_intensity=0.4)

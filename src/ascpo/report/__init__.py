@@ -1,6 +1,6 @@
-"""Reports about runs: an HTML page, figures, and a journal of the optimiser's steps. They come from files alone.
+"""Reports about runs: an HTML page, figures, and a journal of the optimiser's steps, made from the runs' files alone.
 
-`ascpo.report(run)` writes one: the package has the name of the function, so it can be called as one.
+`ascpo.report(run)` writes one: the function has the name of this package, so the package is callable.
 """
 
 import sys
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _CallablePackage(ModuleType):
-    """A package that is a function too."""
+    """A package that can be called."""
 
     def __call__(self, *runs: "RunLike", out: "str | Path | None" = None) -> "Report":
         from ascpo.report.written import report

@@ -1,4 +1,4 @@
-"""The numbers of a learning curve, for a plot that a browser draws and a reader can zoom.
+"""The numbers of a learning curve, for a plot that the browser draws and the reader can zoom.
 
 The page contains uPlot (`vendor/`), which draws them. Without scripts a browser shows the drawing of the same curve.
 """
@@ -15,7 +15,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Line:
-    """The curve of a group: its middle and, for several seeds, a band and the worst seed."""
+    """The curve of a group: its centre and, for several seeds, a band and the worst seed."""
 
     label: str
     index: int
@@ -61,7 +61,7 @@ class Chart:
 
 @cache
 def library() -> tuple[str, str]:
-    """The script and the style of the library, below its licence. The page has no address in it."""
+    """The script (with its licence) and the style of the library. The page loads nothing from the network."""
     folder = files("ascpo.report") / "vendor"
     licence, script, style = (
         (folder / name).read_text(encoding="utf-8") for name in ("uPlot.LICENSE", "uPlot.iife.min.js", "uPlot.min.css")
@@ -84,5 +84,5 @@ def _spread(points: np.ndarray, x: np.ndarray, values: np.ndarray) -> np.ndarray
 
 
 def _numbers(values: Sequence[float] | np.ndarray) -> list[float | None]:
-    """Five digits are more than a screen shows."""
+    """Rounded to five digits, more than a screen shows."""
     return [float(f"{value:.5g}") if math.isfinite(value) else None for value in values]

@@ -28,11 +28,11 @@ class Quantity:
     column: str
     title: str
     y: str
-    """The label of the vertical axis. A symbol stands between dollar signs."""
+    """The label of the vertical axis, with symbols between dollar signs."""
     meaning: str
     """For the caption."""
     meaning_of_one: str = ""
-    """For the caption of the curve of a single constraint, if that is another one."""
+    """For the caption of the curve of a single constraint, if it differs."""
     more_is_better: bool = False
     smooth: bool = True
     share: bool = False
@@ -41,7 +41,7 @@ class Quantity:
     logarithmic: bool = False
     """Its axis may be logarithmic."""
     per_constraint: bool = False
-    """Every constraint has a column of its own."""
+    """Every constraint has its own column."""
     sparse: bool = False
     """Only some epochs have a value: the line joins them, and its running mean is over a quarter of the run."""
     reference: Callable[[Group, str], tuple[float, str] | None] = lambda group, constraint: None

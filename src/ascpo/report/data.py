@@ -1,7 +1,7 @@
 """The files of a run, read for a report.
 
-Settings are read as plain JSON: their classes would import the learner, which takes seconds and which a report does not
-need. A file or column that an older run lacks is None or empty. `report/verification.py` says which files hold.
+Settings are read as plain JSON: their classes would import the learner, which takes seconds and is not needed. A file
+or column that an older run lacks is None or empty. `report/verification.py` says which files can be trusted.
 """
 
 import re
@@ -26,7 +26,7 @@ from ascpo.theory.cantelli import PAPER_K
 Columns = Mapping[str, np.ndarray]
 Json = Mapping[str, Any]
 ACTIONS = {"sampled": "sampled actions", "mean": "mean actions"}
-"""How the policy acts in an evaluation, as files and as people name it."""
+"""How the policy acts in an evaluation: the name in files → the name in text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +44,11 @@ class RunData:
     versions: Json = field(default_factory=dict)
     has_policy: bool = False
     policy: PolicyData | None = None
-    """What is handed out."""
+    """The policy that the run hands out."""
     selection: Columns = field(default_factory=dict)
-    """How the last policies did on validation scenes, if one of them is handed out."""
+    """The results of the last policies on validation scenes, if one of them is handed out."""
     doubts: Mapping[str, str] = field(default_factory=dict)
-    """File → a sentence that says why it cannot be believed."""
+    """File → a sentence that says why it cannot be trusted."""
     unverified: tuple[str, ...] = ()
     """Files without checksums."""
 
@@ -71,7 +71,7 @@ class RunData:
 
     @property
     def preset(self) -> str:
-        """The preset that the settings began with; empty if they are our own."""
+        """The preset of the settings; empty for our defaults."""
         return str(self.config.get("preset") or "")
 
     @property
@@ -100,7 +100,7 @@ class RunData:
 
     @cached_property
     def description(self) -> Description:
-        """How the algorithm treats costs. If no file of this version says so, the columns of the log do."""
+        """How the algorithm treats costs. Without a file that says so, the columns of the log decide."""
         try:
             return description.read(self.path)
         except ValueError:
@@ -144,7 +144,7 @@ class RunData:
         return f"{self.env}, {self.algo}, {preset}seed {self.seed}"
 
     def warnings(self) -> list[str]:
-        """All that is doubtful about the files, a sentence each."""
+        """A sentence for each doubt about the files."""
         files = ", ".join(self.unverified)
         return [*self.doubts.values(), *([f"{self.path}: {files}: {UNVERIFIED}."] if files else [])]
 
@@ -167,11 +167,11 @@ class RunData:
 
     @property
     def ending(self) -> int:
-        """The number of epochs that are the end of the training: a tenth of it, from one to ten."""
+        """The number of epochs that count as the end of the training: a tenth of it, from one to ten."""
         return min(max(self.epochs // 10, 1), 10)
 
     def last(self, name: str, epochs: int | None = None) -> float:
-        """The mean of a column over the last epochs, which are the end of the training unless a number is given."""
+        """The mean of a column over the last epochs, by default over the end of the training."""
         found = self.column(name)
         ends = [] if found is None else [value for value in found[-(epochs or self.ending) :] if np.isfinite(value)]
         return float(np.mean(ends)) if ends else float("nan")
@@ -179,11 +179,11 @@ class RunData:
 
 @dataclass(frozen=True)
 class Found:
-    """The runs that were looked for."""
+    """The result of a search for runs."""
 
     runs: tuple[RunData, ...]
     refused: tuple[str, ...] = ()
-    """Why others cannot be read, a sentence each."""
+    """A sentence for each run that cannot be read."""
 
 
 def read_run(path: Path) -> RunData:

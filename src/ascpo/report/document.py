@@ -152,7 +152,7 @@ def _version() -> str:
 
 
 def _notes(groups: Sequence[Group], unfinished: Sequence[str]) -> list[str]:
-    """What a reader must know about the runs first."""
+    """What a reader must know before the results."""
     runs = [run for group in groups for run in group.runs]
     found = _together(
         runs,
@@ -174,7 +174,7 @@ def _notes(groups: Sequence[Group], unfinished: Sequence[str]) -> list[str]:
 
 
 def _together(runs: Sequence[RunData], what: Callable[[RunData], str], forms: tuple[str, str]) -> list[str]:
-    """A sentence about all runs of which the same is true: a form for one run, and one for several."""
+    """Sentences that group runs with the same text: one form for a single run, another for several."""
     found: dict[str, list[str]] = {}
     for run in runs:
         if said := what(run):

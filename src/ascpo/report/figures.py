@@ -55,7 +55,7 @@ def draw(groups: Sequence[Group]) -> list[Section]:
 
 
 def _in(env: str, plots: Sequence[Plot | MissingPlot], groups: Sequence[Group]) -> tuple[Plot | MissingPlot, ...]:
-    """The plots of an environment. Beside those of others, they say which one."""
+    """The plots of an environment. If there are several environments, the titles name this one."""
     names = environments(groups)
     if len(names) == 1:
         return tuple(plots)

@@ -18,10 +18,10 @@ class Group:
     label: str
     """The settings in which it differs from the other groups."""
     slug: str
-    """A unique name for files: letters, digits and dashes. It is empty for a group that is alone."""
+    """A unique name for files: letters, digits and dashes. It is empty for a single group."""
     runs: tuple[RunData, ...]
     index: int
-    """Its place among the groups, which gives it the same colour everywhere."""
+    """Its index among the groups, which gives it the same colour everywhere."""
 
     @property
     def first(self) -> RunData:
@@ -29,7 +29,7 @@ class Group:
 
     @property
     def distinction(self) -> str:
-        """The label, where it tells the group from others."""
+        """The label, if there are several groups."""
         return self.label if self.slug else ""
 
     def columns(self, name: str, constraint: str | None = None) -> np.ndarray | None:
@@ -44,7 +44,7 @@ class Group:
         return next((run.constraints for run in self.runs if run.evaluation), self.first.constraints)
 
     def limit(self, constraint: str) -> float:
-        """The limit of a constraint. The name of a single constraint does not matter."""
+        """The limit of a constraint. A single constraint may have any name."""
         known = dict(zip(self.constraints, self.first.limits, strict=False))
         return known.get(constraint, self.first.limits[0])
 
@@ -86,7 +86,7 @@ def differing(runs: Sequence[RunData]) -> list[str]:
 
 _ABSENT = object()
 _LABELLED = ("env", "algo", "seed", "seeding")
-"""Settings that a label has already, or never has."""
+"""Settings that a label names separately, or never."""
 
 
 def _labels(firsts: Sequence[RunData]) -> list[str]:

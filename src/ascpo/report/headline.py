@@ -1,8 +1,8 @@
-"""Who is best, and whether the seeds say so.
+"""Which group is best, and whether the seeds show it.
 
 A group's mean over seeds has Student's 95 % interval. The best group is compared with every other one by Welch's
 interval of the difference. With g groups, each of these has the confidence 1 − 0.05/(g − 1), so that all of them hold
-together with 95 %. Where such an interval reaches zero the two are tied.
+together with 95 %. If such an interval includes zero, the two groups are tied.
 """
 
 import math
@@ -31,7 +31,7 @@ class Verdict:
 
     title: str
     text: str
-    """Who wins, or that there is a tie or no answer."""
+    """The winner, a tie, or that the seeds are too few."""
     means: tuple[tuple[Group, str], ...]
     """The mean of each group with its interval, the best first."""
 
@@ -42,7 +42,7 @@ class Headline:
 
     env: str
     source: str
-    """Which episodes the numbers come from."""
+    """The episodes that the numbers come from."""
     verdicts: tuple[Verdict, ...]
 
 
@@ -101,7 +101,7 @@ def _with_interval(statistic: Statistic, values: Float[np.ndarray, " seed"]) -> 
         return statistic.show(float(values.mean()))
     mean, low, high = interval.value, interval.low, interval.high
     if statistic.name != "EpRet":
-        low = max(low, 0.0)  # There is no share and no cost below zero.
+        low = max(low, 0.0)  # Shares and costs are never negative.
     if statistic.share:
         high = min(high, 1.0)
         return f"{percent(mean)} [{percent(low)}, {percent(high)}]"

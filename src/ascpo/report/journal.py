@@ -1,7 +1,7 @@
-"""The journal: what the optimiser did in an epoch, in sentences.
+"""The journal: sentences about what the optimiser did in an epoch.
 
-The row of an epoch says how its policy performed, which step followed, and what the step predicted. The next row says
-how the changed policy performs.
+The row of an epoch has the performance of its policy, the step that followed, and the step's predictions. The next row
+has the performance of the changed policy.
 """
 
 import math
@@ -98,7 +98,7 @@ class Epochs:
         return float(found.mean()) if len(found) else math.nan
 
     def each(self, text: Callable[[str], str]) -> list[str]:
-        """A text for each constraint, with its name if there are several."""
+        """The text of each constraint, with the constraint's name if there are several."""
         names = self.run.constraints
         return [f"{text(name)} ({name})" if len(names) > 1 else text(name) for name in names]
 
@@ -197,7 +197,7 @@ def _shield(row: Epochs) -> str:
 
 
 def shield_sentence(rate: float, shift: float) -> str:
-    """What a shield did that acted at all; nothing if that is unknown."""
+    """A sentence about a shield that changed actions; empty if that is unknown."""
     sentence = f"The shield changed {percent(rate)} of the actions, by {number(shift)} on average."
     return sentence if math.isfinite(rate) and rate else ""
 

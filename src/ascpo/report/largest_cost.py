@@ -30,7 +30,7 @@ _NO_QUANTILES = (
 )
 _ONE_EPOCH = "The plot needs two epochs: a bound comes from one epoch and is checked in the next."
 _OPACITIES = (0.5, 0.36, 0.24, 0.14)
-"""The bands between neighbouring quantiles fade towards the highest."""
+"""Opacity of the bands between neighbouring quantiles, which fade towards the highest."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class BoundCheck:
     def held(self, bound: np.ndarray) -> tuple[int, int]:
         """The number of epochs in which the bound held, and the number of all epochs."""
         known = np.isfinite(bound) & np.isfinite(self.measured)
-        # The log has six digits, so a bound that rounding breaks still holds.
+        # The log has six digits, so a violation by rounding does not count.
         return int(np.sum((self.measured <= bound * (1 + 1e-5) + 1e-12)[known])), int(known.sum())
 
 

@@ -1,4 +1,4 @@
-"""The colours of figures: on paper, and on a dark screen.
+"""The colours of figures, for paper and for a dark screen.
 
 Figures are drawn in the colours of paper. In a page each of these is a variable of CSS, which a dark theme changes.
 """

@@ -14,12 +14,12 @@ from ascpo.runs.tables import Columns, check_table, columns_of, sums_of
 
 POLICY, SELECTION = "policy.safetensors", "selection.csv"
 OTHERS = {"policy-last.safetensors": "last", "policy-average.safetensors": "average"}
-"""Files of policies, and which of a training's policies each holds."""
+"""File of a policy → which of the training's policies it holds."""
 _COLUMNS = (
     "FirstEpoch", "LastEpoch", "Episodes", "Violations", "Timeouts", "Failures", "UpperBound", "EpRet", "EpCost",
     "Checksum", "Selected",
 )  # fmt: skip
-"""Of a selection, all of them numbers."""
+"""Columns of a selection, which all hold numbers."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class PolicyData:
     run: str
     """The fingerprint of its run."""
     checksum: int
-    """Of its parameters, as selection.csv has it."""
+    """The checksum of its parameters, as in selection.csv."""
     verified: bool
 
 
@@ -55,7 +55,7 @@ def _data(found: SealedArrays) -> PolicyData:
 
 
 def doubts_about_others(path: Path, run: str, handed_out: PolicyData | None) -> Iterator[tuple[str, str]]:
-    """What is wrong with the policies beside the one that is handed out: the file, and a sentence."""
+    """Pairs of a file and what is wrong with it, for the policies other than the one that is handed out."""
     for name, kind in OTHERS.items():
         if not (file := path / name).exists():
             continue
@@ -67,19 +67,19 @@ def doubts_about_others(path: Path, run: str, handed_out: PolicyData | None) -> 
         if other.run != run:
             yield name, f"{file} belongs to another run: its settings are not those of config.json."
         elif other.source.kind != kind:
-            yield name, f"{file} holds another policy than its name says: {other.source.description}."
+            yield name, f"{file} does not hold the policy that its name says, but {other.source.description}."
         elif handed_out is not None and other.epochs != handed_out.epochs:
             yield name, f"{file} was saved after {other.epochs} epochs, and {POLICY} after {handed_out.epochs}."
         elif handed_out is not None and handed_out.source.kind == kind and handed_out.digest != other.digest:
-            yield name, f"{file} and {POLICY} should hold the same policy, and differ."
+            yield name, f"{file} and {POLICY} should hold the same policy, but differ."
 
 
 def read_selection(file: Path, run: str, handed_out: PolicyData | None) -> Columns:
-    """How the last policies did. It is refused unless it is whole, and selected the policy that is handed out."""
+    """Read the results of the last policies. Refuse a damaged file, or one that selected another policy."""
     selected = handed_out is not None and handed_out.source.kind == "selected"
     if not file.exists():
         if selected or sums_of(file).exists():
-            raise BadFile(f"{file} is missing, and {POLICY} was selected by it.")
+            raise BadFile(f"{file} is missing, but {POLICY} was selected by it.")
         return {}
     found = check_table(file)
     if found.damage or not found.verified or found.pending:

@@ -1,8 +1,8 @@
 """Statistics over seeds.
 
-Four or more seeds have the interquartile mean: the mean without the best and the worst quarter, so that one lucky seed
-does not decide. Fewer seeds have the mean. The band is a 95 % bootstrap interval over three or more seeds, and the
-range of fewer.
+The centre of four or more seeds is the interquartile mean, the mean without the best and the worst quarter, so that one
+lucky seed does not decide. The centre of fewer seeds is the mean. The band is a 95 % bootstrap interval for three or
+more seeds, and the range for fewer.
 """
 
 import itertools
@@ -19,7 +19,7 @@ _DRAWS = 1000
 
 @dataclass(frozen=True)
 class Band:
-    """The middle of several curves, and their spread."""
+    """The centre of several curves, and their spread."""
 
     middle: Float[np.ndarray, " x"]
     low: Float[np.ndarray, " x"]
@@ -32,7 +32,7 @@ def band_of(curves: Float[np.ndarray, "seed x"], *, more_is_better: bool) -> Ban
     """The band over the curves that have not ended; nan marks the end of a curve."""
     middle, low, high = (np.full(curves.shape[1], np.nan) for _ in range(3))
     known = np.isfinite(curves)
-    # Columns with the same curves share their bootstrap draws.
+    # Columns with the same curves share their bootstrap samples.
     for pattern in np.unique(known, axis=1).T:
         here = (known == pattern[:, None]).all(axis=0)
         if pattern.any():
@@ -55,7 +55,7 @@ def middle_of(values: Float[np.ndarray, "seed x"]) -> Float[np.ndarray, " x"]:
 
 
 def caption(seeds: int) -> str:
-    """What the curve of this many seeds shows."""
+    """A caption for the curve of this many seeds."""
     if seeds == 1:
         return "The curve is one seed."
     middle = "interquartile mean" if seeds >= _ENOUGH_TO_TRIM else "mean"

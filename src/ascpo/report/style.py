@@ -32,7 +32,7 @@ _LOOK: dict[RcKeyType, object] = {
     "grid.color": FAINT, "grid.linewidth": 0.7, "legend.fontsize": 8, "legend.frameon": False,
     "lines.linewidth": 1.6, "lines.solid_capstyle": "round",
     "savefig.dpi": 160, "svg.fonttype": "path", "svg.hashsalt": "ascpo",
-    # A dollar sign in the name of a run does not start a formula, and no name is a program for LaTeX.
+    # A dollar sign in the name of a run must not start a formula, and names must not be run as LaTeX.
     "text.color": INK, "text.parse_math": False, "text.usetex": False,
     "xtick.color": QUIET, "xtick.labelsize": 8.5, "ytick.color": QUIET, "ytick.labelsize": 8.5,
 }  # fmt: skip
@@ -45,11 +45,11 @@ class Plot:
     name: str
     """The name of its files."""
     title: str
-    """Also the text for readers who cannot see the figure."""
+    """The caption, which is also the text for readers who cannot see the figure."""
     caption: str
     figure: Figure = field(repr=False)
     chart: Chart | None = field(default=None, repr=False)
-    """The numbers of curves, which a page draws again for readers who zoom."""
+    """The numbers of the curves, which the page redraws when a reader zooms."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class MissingPlot:
 def look() -> Iterator[None]:
     """Apply the style to the figures made inside."""
     with matplotlib.rc_context(_LOOK), warnings.catch_warnings():
-        # A letter that the font lacks becomes a box, which needs no warning.
+        # Matplotlib draws letters that the font lacks as boxes. A warning would not help.
         warnings.filterwarnings("ignore", message=".*Glyph .* missing from.*")
         yield
 
@@ -77,7 +77,7 @@ def panel(title: str, x: str, y: str, *, height: float = HEIGHT, left: float = 0
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.set_title(title, pad=10)
-    # Only we write these labels, so that a dollar sign is one of ours.
+    # These labels never come from a user, so dollar signs are formulas.
     axes.set_xlabel(x).set_parse_math(True)
     if x == "epoch":
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
@@ -117,7 +117,7 @@ def limit_line(axes: Axes, value: float, name: str = "limit") -> None:
 
 
 def finish(axes: Axes, *, columns: int = 3) -> None:
-    """Narrow the margins, and put the legend below the panel, where it covers no curve."""
+    """Narrow the margins, and put the legend below the panel, where it does not cover curves."""
     axes.margins(x=0.01)
     (handles, labels), figure = axes.get_legend_handles_labels(), axes.get_figure(root=True)
     if len(handles) < 2 or figure is None:
@@ -146,11 +146,11 @@ def from_zero(axes: Axes) -> None:
 
 
 _DIFFERENT = 20.0
-"""Figures whose ranges differ by more than this factor keep their own scales: on one, the other would be flat."""
+"""Figures whose ranges differ by more than this factor keep their own scales; on a common one, one would look flat."""
 
 
 def same_scale(plots: Sequence[Plot]) -> list[Plot]:
-    """Figures that readers compare, on one vertical scale. If their ranges are too different, the captions say so."""
+    """Give figures that readers compare one vertical scale. If their ranges differ too much, the captions say so."""
     if len(plots) < 2:
         return list(plots)
     axes = [plot.figure.axes[0] for plot in plots]

@@ -1,4 +1,4 @@
-"""Symbols with real subscripts: `$M_c$` in our own labels becomes an italic M with a small c."""
+"""Symbols with subscripts: `$M_c$` in a label becomes an italic M with a small c."""
 
 import re
 
@@ -8,7 +8,7 @@ _SYMBOL = re.compile(r"\$([^$_]+)(?:_([^$]+))?\$")
 
 
 def typeset(label: str) -> Markup:
-    """A label of ours in HTML. Figures set the same label with matplotlib."""
+    """A label in HTML. Matplotlib typesets the same label in figures."""
     out, end = Markup(), 0
     for found in _SYMBOL.finditer(label):
         letter, index = found[1], found[2]

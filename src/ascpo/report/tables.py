@@ -115,7 +115,7 @@ def whole_table(groups: Sequence[Group]) -> StatisticsTable:
 
 
 def fresh_tables(groups: Sequence[Group]) -> dict[str, StatisticsTable]:
-    """Kind of actions → the evaluations of the groups that have one."""
+    """Kind of actions → a table of the evaluations with it."""
     having = {actions: [group for group in groups if all(actions in run.evaluation for run in group.runs)]
               for actions in ACTIONS}  # fmt: skip
     return {ACTIONS[actions]: _fresh_table(found, actions) for actions, found in having.items() if found}
@@ -133,12 +133,12 @@ def _fresh_table(groups: Sequence[Group], actions: str) -> StatisticsTable:
 
 
 def _table(groups: Sequence[Group], statistics: Sequence[Statistic], measure: Measure, note: str) -> StatisticsTable:
-    """A table of the statistics that some run has."""
+    """A table of the statistics that at least one run has."""
     runs = [run for group in groups for run in group.runs]
 
     def known(name: str) -> bool:
         values = [value for run in runs if math.isfinite(value := measure(run, name)[0])]
-        # Interventions need a shield that acts.
+        # Only a shield that acts has interventions.
         return bool(values) and (name != "Interventions" or any(values))
 
     statistics = tuple(statistic for statistic in statistics if known(statistic.name))

@@ -1,4 +1,4 @@
-"""The journal as a time line: phases of epochs in which the optimiser took the same kind of step.
+"""The journal as a timeline: phases of epochs in which the optimiser took the same kind of step.
 
 The kind of a step is its case (or how the multiplier or the shield behaves), and its room: for constrained steps the
 share of the trust region that is left to the reward, for others the share of episodes that run out of time. A phase
@@ -21,9 +21,9 @@ _TIERS = (1 / 3, 2 / 3)
 """Borders of the tiers of a step's room, which lies between 0 and 1."""
 _ROOM = (", with nearly all of the trust region", ", with most of the trust region", ", with room for the reward")
 _TIMEOUTS = ("", ", while many episodes run out of time", ", while most episodes run out of time")
-"""The names of the tiers, with and without a share of the constraints."""
+"""The texts of the tiers, for runs with and without a share of the constraints."""
 _PARTS = 16
-"""A phase has at least this part of the run's epochs."""
+"""A phase has at least this fraction of the run's epochs."""
 _ENDS = 3
 """The figures at the ends of a phase are means over this many epochs, since a single epoch is noisy."""
 _TITLES = {
@@ -57,7 +57,7 @@ class Phase:
     outcome: str
     """What the episodes of the phase measured."""
     strength: float
-    """Roughly the share of the trust region that the constraints could use, for shades on the page."""
+    """The approximate share of the trust region that the constraints could use, which shades the page."""
 
     @property
     def epochs(self) -> str:
@@ -149,7 +149,7 @@ def _multiplier_kinds(run: RunData) -> list[str]:
     if multiplier is None or len(multiplier) < 2:
         return ["penalised"] * run.epochs
     moves = np.diff(multiplier, append=2 * multiplier[-1] - multiplier[-2])
-    # The log has six digits, so a steady multiplier seems to tremble.
+    # The log has six digits, so a steady multiplier seems to fluctuate.
     noise = 1e-5 * np.maximum(np.abs(multiplier), 1e-6)
     return np.select([moves > noise, moves < -noise], ["rising", "falling"], "steady").tolist()
 

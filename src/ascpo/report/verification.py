@@ -1,6 +1,6 @@
-"""What can be believed in a run's directory: whether files are whole, and whether they belong together.
+"""Verify a run's directory: whether its files are undamaged, and whether they belong together.
 
-What is damaged is not shown; what is of another run or policy, or has no checksum, is shown. Each is said in words.
+Damaged data are not shown. Data of another run or policy, or without a checksum, are shown. A sentence reports each.
 """
 
 from dataclasses import dataclass, field
@@ -21,19 +21,19 @@ from ascpo.runs.tables import Columns, check_table, columns_of, sums_of
 METRICS, TIMING, CERTIFICATE = "metrics.csv", "timing.csv", "certificate.json"
 VERSIONS, CONFIG = "versions.json", "config.json"
 _NEEDED = ("Epoch", "TotalEnvInteracts")
-"""Columns of the log without which there is no curve."""
+"""Columns of the log that every curve needs."""
 
 
 @dataclass
 class Contents:
-    """The contents of a run's directory, file by file, and what is doubtful about them."""
+    """The contents of a run's directory, and the doubts about them."""
 
     path: Path
     config: Plain = field(default_factory=dict)
     tables: dict[str, Columns] = field(default_factory=dict)
-    """metrics.csv and timing.csv as far as they can be read, the episodes of each kind of actions, selection.csv."""
+    """The readable rows of metrics.csv and timing.csv, the episodes of each kind of actions, and selection.csv."""
     policy: PolicyData | None = None
-    """What is handed out."""
+    """The policy that the run hands out."""
     figures: Plain = field(default_factory=dict)
     certificate: Plain = field(default_factory=dict)
     versions: Plain = field(default_factory=dict)
@@ -60,7 +60,7 @@ def read_contents(path: Path) -> Contents:
     _log(found, METRICS, run)
     _log(found, TIMING, run)
     if METRICS in found.tables and (rows := len(found.tables[METRICS]["Epoch"])) < epochs:
-        found.doubt(METRICS, f"{path / METRICS} has {rows} good rows, and the policy is that after {epochs} epochs.")
+        found.doubt(METRICS, f"{path / METRICS} has {rows} good rows, but the policy is that after {epochs} epochs.")
     _selection(found, run)
     _evaluation(found, digest)
     _certificate(found, digest, run)
@@ -69,7 +69,7 @@ def read_contents(path: Path) -> Contents:
 
 
 def _policy(found: Contents, run: str) -> None:
-    """The policy that is handed out, if there is a good one, and those beside it."""
+    """Read the policy that is handed out, if it is valid, and the others."""
     file = found.path / POLICY
     try:
         found.policy = read_policy_data(file) if file.exists() else None
@@ -120,7 +120,7 @@ def _log(found: Contents, name: str, run: str) -> None:
 
 
 def _evaluation(found: Contents, digest: str) -> None:
-    """Figures and episodes of the evaluation, and whether they are those of the policy in hand."""
+    """Read the figures and episodes of the evaluation, and compare them with the policy."""
     path, kept = found.path, None
     try:
         kept = read_kept(path) if (path / EVALUATION).exists() else None
@@ -133,7 +133,7 @@ def _evaluation(found: Contents, digest: str) -> None:
     if found.figures and not digest:
         found.doubt(EVALUATION, f"{path / EVALUATION} cannot be compared with the policy: there is no good {POLICY}.")
     elif found.figures and found.figures.get("policy") != digest:
-        found.doubt(EVALUATION, f"{path / EVALUATION} is stale: it is of another policy than {POLICY}.")
+        found.doubt(EVALUATION, f"{path / EVALUATION} is stale: it evaluated another policy than {POLICY}.")
     for kind in KINDS:
         for name in (episodes_file(kind), worst_file(kind)):
             _evaluated_file(found, kept, kind, name)
@@ -146,7 +146,7 @@ def _evaluated_file(found: Contents, kept: Kept | None, kind: str, name: str) ->
         return found.doubt(name, trouble)
     if not file.exists():
         if figures and name == episodes_file(kind):
-            found.doubt(name, f"{file} is missing, and {EVALUATION} has figures of it.")
+            found.doubt(name, f"{file} is missing, but {EVALUATION} has its figures.")
         return None
     if kept is None:
         return found.doubt(name, f"{file} cannot be checked: there is no good {EVALUATION} that belongs to it.")
@@ -161,20 +161,20 @@ def _evaluated_file(found: Contents, kept: Kept | None, kind: str, name: str) ->
     found.tables[name] = columns
     rows = len(next(iter(columns.values()), ()))
     if figures and figures.get("Episodes") != rows:
-        found.doubt(name, f"{file} has {rows} episodes, and {EVALUATION} speaks of {figures.get('Episodes')}.")
+        found.doubt(name, f"{file} has {rows} episodes, but {EVALUATION} counts {figures.get('Episodes')}.")
     return None
 
 
 def _checked_figures(figures: Plain) -> Plain:
-    """Refuse figures that are no numbers. Files of earlier versions have no checksum that would find them."""
+    """Refuse figures that are not numbers. Files of earlier versions have no checksum that would find them."""
     names = figures.get("cost_names", [])
     if not isinstance(names, list):
-        raise TypeError(f"cost_names={names!r} is no list")
+        raise TypeError(f"cost_names={names!r} is not a list")
     for actions in KINDS:
         for name, value in figures.get(actions, {}).items():
             kind = dict if name == "intervals" else int | float | None
             if not isinstance(value, kind):
-                raise TypeError(f"{actions} {name}={value!r} is no number")
+                raise TypeError(f"{actions} {name}={value!r} is not a number")
     return figures
 
 
@@ -187,7 +187,7 @@ def _certificate(found: Contents, digest: str, run: str) -> None:
 
     try:
         plain = read_json(file)
-        with reading(file, "cannot be believed"):
+        with reading(file, "cannot be trusted"):
             policy = read_certificate(file).plan.policy
     except BadFile as error:
         return found.doubt(CERTIFICATE, error)
@@ -198,7 +198,7 @@ def _certificate(found: Contents, digest: str, run: str) -> None:
 
 
 def _missing_certificate(found: Contents, run: str) -> None:
-    """The list of looks knows whether there was one."""
+    """Report a missing certificate, if the list of looks has one."""
     try:
         looks = ledger.read_ledger(found.path, run)
     except (OSError, ledger.BadLedger) as error:

@@ -26,7 +26,7 @@ def change(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """One decimal. A share close to 0 or 1 never looks like 0 % or 100 %."""
+    """A share in percent, with one decimal. It never rounds to 0 % or 100 %."""
     if not math.isfinite(share):
         return "unknown"
     if 0.9995 <= share < 1.0:
@@ -35,7 +35,7 @@ def percent(share: float) -> str:
 
 
 def setting_percent(probability: float) -> str:
-    """A probability as somebody chose it: 98 %, 99.5 %."""
+    """A chosen probability in percent, without rounding: 98 %, 99.5 %."""
     return f"{100 * probability:.4g}{SPACE}%"
 
 
@@ -88,5 +88,5 @@ def train_again(run: RunData) -> str:
 
 
 def _minus(text: str) -> str:
-    """A real minus sign."""
+    """Replace the hyphen of a negative number by a minus sign."""
     return text.replace("-", "−")

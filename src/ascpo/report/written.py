@@ -11,7 +11,7 @@ from ascpo.runs.serialization import BadSetting
 
 @dataclass(frozen=True)
 class Report:
-    """A page that was written."""
+    """A report that was written."""
 
     page: Path
 

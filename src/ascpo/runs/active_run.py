@@ -57,8 +57,8 @@ class ActiveRun:
         state = self._checkpoints.load(start) if self._checkpoints.epochs() else start
         if state.epochs > self.config.epochs:
             raise BadSetting(
-                f"{self.directory.path} is {state.epochs} epochs long already, and you asked for {self.config.epochs}. "
-                f"Ask for more --total-steps."
+                f"{self.directory.path} already has {state.epochs} epochs, more than the requested "
+                f"{self.config.epochs}. Use larger --total-steps."
             )
         metrics = Table(self.directory.metrics, state.epochs, run=self.fingerprint, expected=self._checkpoints.log)
         timing = Table(self.directory.timing, state.epochs, run=self.fingerprint, may_miss=True)

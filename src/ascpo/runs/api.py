@@ -70,9 +70,9 @@ def train_many(
     callbacks: Sequence[Callback] = (),
     **settings: Unpack[TrainKeywords],
 ) -> list[Result]:
-    """Train every algorithm with every seed, all at the same time. Each run has its own directory.
+    """Train every algorithm with every seed at the same time. Each run has its own directory.
 
-    All other arguments are those of `train`. Each algorithm takes the settings that act on it.
+    All other arguments are those of `train`. Each algorithm takes the settings that it has.
     """
     options, chosen = _options(dict(settings))
     chosen = _with_engine(chosen, env) | {"total_steps": total_steps, "preset": preset}
@@ -130,7 +130,7 @@ def launch(
 def relaunch(
     runs: Sequence[Run], env: Environment, options: Options, callbacks: Sequence[Callback] = ()
 ) -> list[Result]:
-    """Train runs, all at the same time. Existing ones continue from their last checkpoints, and the others start.
+    """Train runs at the same time. Existing ones continue from their last checkpoints, and the others start.
 
     Arguments are checked before anything is written.
     """
@@ -183,7 +183,7 @@ def _engine_for(runs: int, env: Environment, config: Config, options: Options) -
 
 
 def _player_for(env: Environment, options: Options, config: Config) -> AbstractContextManager[EpisodePlayer]:
-    """Environments on the host for an evaluation, whatever engine the training had."""
+    """Environments on the host for an evaluation, which do not depend on the engine of the training."""
     player = open_engine(
         env,
         side_by_side(config.env, config.validation_episodes),

@@ -30,7 +30,7 @@ def unpacked(file: Path, kind: str) -> tuple[Plain, dict[str, bytes]]:
             contents = {member.name: _content(tar, member) for member in tar}
             index = json.loads(contents.pop(_INDEX))
             if index["format"] != kind:
-                raise BadFile(f"{file} is no archive of {kind.rpartition(' ')[0]}.")
+                raise BadFile(f"{file} is not an archive of {kind.rpartition(' ')[0]}.")
     except (tarfile.TarError, EOFError) as error:
         raise BadFile(f"{file} is damaged, or this program did not write it: {error}.") from error
     return index, contents
@@ -39,5 +39,5 @@ def unpacked(file: Path, kind: str) -> tuple[Plain, dict[str, bytes]]:
 def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     stored = tar.extractfile(member)
     if stored is None:
-        raise tarfile.TarError(f"{member.name} is no file")
+        raise tarfile.TarError(f"{member.name} is not a file")
     return stored.read()

@@ -1,17 +1,16 @@
-"""Compilation: programs are kept on disk, so that the second run of a kind starts at once.
+"""Compilation: compiled programs are kept on disk, so that the second run of a kind starts at once.
 
 They can be packed into a file and unpacked on another machine of the same kind, which then does not compile them again.
-JAX finds a program by what it computes, for which kind of device, and by the versions and flags that it was compiled
-with; what does not match is compiled as ever. Warp, which simulates robots on a GPU, keeps the kernels that it compiles
-in a folder beside them.
+JAX identifies a program by its computation, the kind of device, and the versions and flags of its compilation. Programs
+without a match are compiled as usual. Warp, which simulates robots on a GPU, keeps its compiled kernels in a folder of
+the same directory.
 """
 
 import os
 import re
+import sys
 from importlib.metadata import version
 from pathlib import Path
-
-import jax
 
 from ascpo.errors import BadSetting
 from ascpo.runs.archives import packed, unpacked
@@ -26,24 +25,32 @@ _KERNEL = re.compile(rf"{_KERNELS}(/\w[\w.+-]*){{3}}")
 
 
 def set_up_compilation() -> None:
-    """Before JAX compiles anything: no autotuning, and a cache unless JAX has one already or ASCPO_CACHE=off."""
+    """Turn off autotuning, and set a cache unless JAX has one or ASCPO_CACHE=off. Call this before JAX compiles."""
     _turn_off_autotuning()
-    if jax.config.values["jax_compilation_cache_dir"] or os.environ.get("ASCPO_CACHE", "").lower() == "off":
+    import jax
+
+    if jax.config.values["jax_compilation_cache_dir"] or (place := _default_place()) is None:
         return
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    # A program for one processor may not run on another that shares the home directory.
-    place = home / "ascpo" / machine_kind()
     os.environ.setdefault("WARP_CACHE_PATH", str(place / _KERNELS))
     jax.config.update("jax_compilation_cache_dir", str(place))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
-def _turn_off_autotuning() -> None:
-    """On a GPU, take the compiler's first choice of kernels, unless XLA_FLAGS says something about it.
+def _default_place() -> Path | None:
+    """Where programs are kept unless JAX knows another directory; None with ASCPO_CACHE=off."""
+    if os.environ.get("ASCPO_CACHE", "").lower() == "off":
+        return None
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    # A program for one processor may not run on another that shares the home directory.
+    return home / "ascpo" / machine_kind()
 
-    Trying out which are fastest takes more time than they save in networks as small as ours. Which one wins is also
-    chance, and they differ in the last bits: a resumed training would not be what the whole one is.
+
+def _turn_off_autotuning() -> None:
+    """On a GPU, use the compiler's default kernels, unless XLA_FLAGS sets autotuning.
+
+    Autotuning takes longer than it saves with networks as small as ours. Its choice also varies, and kernels differ in
+    the last bits: a resumed training would differ from an uninterrupted one.
     """
     flags = os.environ.get("XLA_FLAGS", "")
     if "--xla_gpu_autotune_level" not in flags:
@@ -51,10 +58,11 @@ def _turn_off_autotuning() -> None:
 
 
 def cache_directory() -> Path | None:
-    """Where compiled programs are kept; None where they are not."""
-    set_up_compilation()
-    place = jax.config.values["jax_compilation_cache_dir"]
-    return Path(place) if place else None
+    """The directory of compiled programs. None if they are not kept. This does not import JAX."""
+    jax = sys.modules.get("jax")
+    # JAX reads the variable when it is imported. After that its configuration counts.
+    chosen = jax.config.values["jax_compilation_cache_dir"] if jax else os.environ.get("JAX_COMPILATION_CACHE_DIR")
+    return Path(chosen) if chosen else _default_place()
 
 
 def compiled_programs(directory: Path) -> list[Path]:
@@ -71,7 +79,7 @@ def pack_programs(directory: Path, out: Path) -> int:
     """Write all compiled programs and kernels into one file. Returns the number of programs."""
     programs, kernels = compiled_programs(directory), compiled_kernels(directory)
     if not programs:
-        raise BadSetting(f"{directory} has no compiled programs yet. Train first: what is compiled then is kept there.")
+        raise BadSetting(f"{directory} has no compiled programs yet. Train first: that compiles and keeps them.")
     index = {"format": _FORMAT, "machine": machine_kind(), "jax": version("jax")}
     with writing(out):
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -80,7 +88,7 @@ def pack_programs(directory: Path, out: Path) -> int:
 
 
 def unpack_programs(file: Path, directory: Path) -> int:
-    """Unpack what another machine has compiled. Returns the number of programs that were not here yet."""
+    """Unpack programs of another machine. Returns the number of new ones."""
     index, contents = unpacked(file, _FORMAT)
     if not all(_PROGRAM.fullmatch(name) or _KERNEL.fullmatch(name) for name in contents):
         raise BadFile(f"{file} holds no programs that this command packed.")
@@ -91,7 +99,8 @@ def unpack_programs(file: Path, directory: Path) -> int:
         )
     if index["jax"] != version("jax"):
         raise BadSetting(
-            f"{file} is from JAX {index['jax']}, and this is {version('jax')}: nothing of it would be used."
+            f"{file} is from JAX {index['jax']}, but this is {version('jax')}, which would not use it. Install that "
+            f"version, or train without the file."
         )
     new = {name: content for name, content in contents.items() if not (directory / name).exists()}
     for name, content in new.items():

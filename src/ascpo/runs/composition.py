@@ -51,7 +51,7 @@ def preset_settings(preset: PresetName | None, algo: str) -> Plain:
     if preset is None:
         return {}
     if not isinstance(preset, str) or preset not in PRESETS:
-        raise BadSetting(f"{shown(preset)} is no preset. {nearest(str(preset), PRESETS)}")
+        raise BadSetting(f"{shown(preset)} is not a preset. {nearest(str(preset), PRESETS)}")
     if algo not in PRESETS[preset]:
         raise BadSetting(f"{algo} is not in the preset {preset}: that has the paper's algorithms only. Leave it out.")
     return unflat(PRESETS[preset][algo])
@@ -59,7 +59,7 @@ def preset_settings(preset: PresetName | None, algo: str) -> Plain:
 
 def method_class(algo: str) -> type[Method]:
     if not isinstance(algo, str) or algo not in ALGORITHMS:
-        raise BadSetting(f"{shown(algo)} is no algorithm. {nearest(str(algo), ALGORITHMS)}")
+        raise BadSetting(f"{shown(algo)} is not an algorithm. {nearest(str(algo), ALGORITHMS)}")
     return ALGORITHMS[algo]
 
 
@@ -73,7 +73,7 @@ def refuse_unknown(algo: str, names: Iterable[str]) -> None:
 
 def _hint(name: str, known: set[str]) -> str:
     if RENAMED.get(name) in known:
-        return f"It is called {RENAMED[name]} now."
+        return f"It is now called {RENAMED[name]}."
     if others := [other for other, kind in ALGORITHMS.items() if name in kind.__dataclass_fields__]:
         return f"{' and '.join(others)} {'has' if len(others) == 1 else 'have'} it."
     return nearest(name, sorted(known))

@@ -53,12 +53,12 @@ _BEFORE = {
 }
 """Values of fields that configs of earlier versions lack."""
 _SETTINGS_BEFORE = {"replay": to_plain(Settings().replay), "normalise_observations": False}
-"""The same for the shared settings."""
+"""Values of shared settings that configs of earlier versions lack."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """All that decides the numbers of a run."""
+    """Everything that determines the numbers of a run."""
 
     env: str
     seed: int = 0
@@ -114,7 +114,7 @@ class Config:
         """The settings that must be equal in all runs that share an engine."""
         names = ["env", "engine", "total_steps", "max_episode_steps", "num_envs", "horizon", "carry"]
         if not is_suite(self.env):
-            # There the engine needs the limits: an episode whose simulation breaks down ends over all of them.
+            # Then the engine needs the limits: a diverged simulation ends its episode above all of them.
             names.append("limits")
         return {name: getattr(self if hasattr(self, name) else self.settings, name) for name in names}
 
@@ -131,7 +131,7 @@ class Config:
 
     @property
     def outline(self) -> Outline:
-        """What is known of the algorithm without JAX."""
+        """The description of the algorithm that does not need JAX."""
         return outline_of(self.method, self.settings.probability)
 
     def algorithm(self) -> "Algorithm":
@@ -150,7 +150,7 @@ class Config:
         return "-".join([env.strip("-"), self.algo, *preset, *modes, f"seed{self.seed}"])
 
     def plain(self) -> Plain:
-        """Plain data for JSON, without fields whose value is that of `_BEFORE`: fingerprints of old runs still hold."""
+        """Plain data for JSON. Fields with the value in `_BEFORE` are left out, to keep fingerprints of old runs."""
         plain = {"env": self.env, "algo": self.algo, "preset": self.preset, **to_plain(self)}
         shared = plain["settings"].items()
         plain["settings"] = {name: value for name, value in shared if (name, value) not in _SETTINGS_BEFORE.items()}
@@ -160,7 +160,7 @@ class Config:
     def from_plain(plain: Plain) -> "Config":
         """Read the plain data of this version or of an earlier one."""
         if not isinstance(plain, Mapping):
-            raise BadSetting("the settings are no dictionary.")
+            raise BadSetting("the settings are not a dictionary.")
         if not plain.get("env"):
             raise BadSetting("the settings name no environment.")
         plain = _BEFORE | migrate(dict(plain))
@@ -180,9 +180,9 @@ def _method(kind: type[Method], stored: Mapping[str, object]) -> Method:
 
 
 def configure_each(env: str, algos: Sequence[str], seeds: Sequence[int], chosen: Plain) -> list[Config]:
-    """Configs of several algorithms and seeds from common settings. Each algorithm takes the settings that act on it.
+    """Configs of several algorithms and seeds from common settings. Each algorithm takes the settings that it has.
 
-    A setting that acts on none of the algorithms is an error. A `preset` among the settings applies to all algorithms.
+    A setting that no algorithm has is an error. A `preset` among the settings applies to all algorithms.
     """
     inert = [inert_choices(env, algo, chosen, chosen.get("preset")) for algo in algos]
     for name, error in inert[0].items():

@@ -25,14 +25,14 @@ class Description:
 
     algorithm: str
     description: str
-    """What the algorithm does about costs; a sentence whose subject is the algorithm."""
+    """How the algorithm treats costs, as a predicate whose subject is the algorithm."""
     mechanism: Mechanism
     """How costs act: as a constraint on the step, as a penalty in the objective, or by a shield that changes
     actions."""
     quantity: str
     """The quantity that is bounded or paid for, such as "the mean cost of an episode"."""
     target: str
-    """What the constraints of a step aim at; empty without constraints."""
+    """The target of a step's constraints. Empty without constraints."""
     step: StepKind
     iterations: int = 0
     """Largest number of iterations of a clipped step. 0 for other steps."""

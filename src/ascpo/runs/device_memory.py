@@ -12,7 +12,7 @@ _COPIES = 8
 
 
 def check_memory(agents: Sequence[Agent], devices: int = 1) -> None:
-    """Raise an error for runs that do not fit on so many devices (0: all). `host_memory` checks the host."""
+    """Raise an error for runs that do not fit on this number of devices (0: all). `host_memory` checks the host."""
     room = _available()
     needed = sum(bytes_of(agent) for agent in agents) / (devices or jax.device_count())
     if room is None or needed <= room:

@@ -69,7 +69,9 @@ class RunDirectory:
         """Raise an error if the directory holds a run, or cannot be made."""
         for place in (self.path, *self.path.parents):
             if _taken(place):
-                raise NoRun(f"{place} is no directory, so {self.path} cannot be made. Choose another --name or --out.")
+                raise NoRun(
+                    f"{place} is not a directory, so {self.path} cannot be made. Choose another --name or --out."
+                )
         if self.config_file.exists():
             raise NoRun(
                 f"{self.path} holds a run already. Continue it with --resume {self.path}, or choose another --name or "
@@ -115,8 +117,8 @@ def check_name(name: str) -> str:
     fine = isinstance(name, str) and name.isprintable() and name.strip() and name not in (".", "..") and name[0] != "~"
     if not fine or {"/", "\\"} & set(name):
         raise BadSetting(
-            f"--name {shown(name)} is no name of a directory. Use letters, digits and signs other than / and \\, "
-            f"and no ~ at the beginning. --out says where the directory is made."
+            f"--name {shown(name)} cannot be the name of a directory. Use letters, digits and signs other than / and "
+            f"\\, and no ~ at the beginning. --out says where the directory is created."
         )
     if len(name.encode(errors="surrogatepass")) > _LONGEST:
         raise BadSetting(f"--name {shown(name)} is too long. Use at most {_LONGEST} letters.")

@@ -28,7 +28,7 @@ def engine_name(wanted: str, env: Environment) -> EngineName:
 def _task(env: Environment) -> "Task":
     """The task of a suite that MJX simulates."""
     if not is_suite(env):
-        raise BadSetting(f"{name_of(env)} is no suite, and MJX simulates suites only. Use --engine native.")
+        raise BadSetting(f"{name_of(env)} is not a suite, and MJX simulates suites only. Use --engine native.")
     if importlib.util.find_spec("mujoco.mjx") is None:
         raise BadSetting(f"MJX is not installed: {to_install('gpu')}. Or use --engine native.")
     from ascpo.environments.spaces import make_task
@@ -74,7 +74,7 @@ def open_engine(
 def check_host_options(
     env: Environment, threads: int = 0, hosting: Hosting = PLAIN, max_episode_steps: int | None = None
 ) -> None:
-    """Refuse options that do nothing for this environment on the host, and what is no environment."""
+    """Refuse options that do nothing for this environment on the host, and what is not an environment."""
     name = name_of(env)
     if not is_suite(env):
         if threads:

@@ -1,4 +1,4 @@
-"""Play a fixed list of episodes, each to its end, so that there is no bias towards short episodes."""
+"""Play a fixed list of episodes, each to its end. A limit on the steps would be biased towards short episodes."""
 
 import heapq
 import logging
@@ -64,7 +64,7 @@ class Kept:
     row: int
     """Index of the episode."""
     actions: Float[np.ndarray, "time act"]
-    """As the environment took them."""
+    """The actions that the environment took."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def play(
 ) -> Played:
     """Play a list of episodes, and keep the actions of the worst ones.
 
-    An episode whose simulation breaks down violates all limits, however high they are.
+    An episode whose simulation diverges violates all limits.
     """
     engine.start_at(actor, origins)
     earlier, broken = _divergences(engine), set[EpisodeId]()

@@ -58,7 +58,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def reason_of(error: BaseException) -> str:
-    """A short reason of an error, also if a library's message is long."""
+    """A short reason for an error, even if a library's message is long."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, RecursionError):
@@ -78,7 +78,7 @@ def read_json(path: Path) -> Plain:
     with reading(path):
         found = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(found, dict):
-            raise ValueError("it holds no dictionary")
+            raise ValueError("it does not hold a dictionary")
         return found
 
 

@@ -1,4 +1,4 @@
-"""Options of users' environments: whether they run in processes of their own, which may be restarted."""
+"""Options of users' environments: whether each runs in its own process, and whether processes are restarted."""
 
 from dataclasses import dataclass
 
@@ -12,8 +12,8 @@ class Hosting:
     """How your own environments run."""
 
     processes: bool = False
-    """Run each of your own environments in its own process. This pays if a step takes long, and keeps a crash of one
-    from ending everything."""
+    """Run each of your own environments in its own process. This is faster if steps take long, and a crash of one
+    environment does not end the command."""
     step_timeout: Positive | None = None
     """With --processes: the seconds that a step may take, 60 by default. A reset may take ten times as long, and at
     least a minute. A process that needs longer is ended, and counts as dead."""
@@ -24,7 +24,7 @@ class Hosting:
     def __post_init__(self) -> None:
         for name, value in (("step_timeout", self.step_timeout), ("restart_environments", self.restart_environments)):
             if value not in (None, False) and not self.processes:
-                raise InertSetting(name, value, "without --processes, environments have no process of their own")
+                raise InertSetting(name, value, "without --processes, environments do not have processes")
 
     @property
     def seconds_per_step(self) -> float:

@@ -1,7 +1,7 @@
 """Symbolic links in a run's directory are not followed when it is written to.
 
-Otherwise, whoever made the directory could have `metrics.csv` point to any file of the user who resumes the run. The
-directory itself may be reached through a link, since users keep runs on other disks.
+Otherwise, the author of a directory could let `metrics.csv` point to any file of the user who resumes the run. The path
+of the directory itself may contain links, since users keep runs on other disks.
 """
 
 import os
@@ -14,7 +14,7 @@ class LinkInRun(ValueError):
     def __init__(self, path: Path) -> None:
         super().__init__(
             f"{path} is a symbolic link, and files of a run are not written through links. Remove the link, or replace "
-            f"it by what it points to."
+            f"it by its target."
         )
 
 

@@ -1,7 +1,7 @@
-"""Which kind of machine this is. Machines of one kind run the same compiled programs, and round alike.
+"""The kind of this machine. Machines of one kind run the same compiled programs and round identically.
 
-On another kind a compiled program may crash, and figures may differ in their last bits. A robot that pushes something
-then takes another course after some hundred steps.
+On another kind a compiled program may crash, and figures may differ in their last bits. A robot in contact with an
+object then follows another trajectory after some hundred steps.
 """
 
 import hashlib
@@ -22,5 +22,5 @@ def machine_kind() -> str:
 
 
 def may_round_otherwise(kind: str) -> bool:
-    """Whether figures made on that kind of machine may differ here. Earlier versions did not note the kind."""
+    """Whether figures from that kind of machine may differ here. Earlier versions did not record the kind."""
     return kind != machine_kind()

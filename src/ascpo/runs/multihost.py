@@ -29,7 +29,7 @@ from ascpo.runs.serialization import BadSetting, Plain
 from ascpo.runs.stopping import Stopped
 
 _NEVER = 1e12
-"""Seconds between checkpoints of processes whose files nobody reads."""
+"""Seconds between checkpoints of processes whose files are not used."""
 _PART = 2**26
 """Bytes of one broadcast. On the devices, each takes four bytes."""
 
@@ -107,7 +107,7 @@ def _broadcast(content: bytes) -> bytes:
     """The first process's content, in every process."""
     from jax.experimental.multihost_utils import broadcast_one_to_all
 
-    # JAX has numbers of 32 bits, and a run may be larger than they say.
+    # The size of a run may exceed JAX's 32-bit integers.
     high, low = broadcast_one_to_all(np.array(divmod(len(content), 2**31), np.int32))
     size, parts = int(high) * 2**31 + int(low), list[bytes]()
     for start in range(0, size, _PART):

@@ -22,8 +22,8 @@ def data_frame(columns: Mapping[str, Sequence[object] | np.ndarray]) -> DataFram
         pandas = import_module("pandas")
     except ImportError:
         raise ValueError(
-            "A data frame needs pandas, which is not installed: pip install pandas. The same columns are there as a "
-            "dictionary of arrays."
+            "A data frame needs pandas, which is not installed: pip install pandas. The same columns are available as "
+            "a dictionary of arrays."
         ) from None
     return pandas.DataFrame(dict(columns))
 

@@ -19,8 +19,8 @@ class Options(Hosting):
     threads: Threads = 0
     """Number of threads that simulate a suite with the native engine. 0 uses one per core."""
     devices: Annotated[int, Range(at_least=0, at_most=10**6)] = 1
-    """Number of accelerators that share the environments of an MJX engine. 0 uses all of them. With several, sums are
-    taken in another order, so that results differ by rounding."""
+    """Number of accelerators that share the environments of an MJX engine. 0 uses all of them. Several add up sums in
+    another order, so results differ by rounding."""
     checkpoint_every: Annotated[float, Range(at_least=0.0, at_most=1e12)] = 60.0
     """Seconds between two checkpoints. 0 writes one after every epoch."""
     tensorboard: bool = False

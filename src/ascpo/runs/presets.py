@@ -13,7 +13,7 @@ MEANINGS = {
 }
 """Preset → description."""
 
-_OURS = "Only our defaults for suites have it."
+_OURS = "Only our defaults for suites have this value."
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class Result:
 
     @cached_property
     def config(self) -> Config:
-        """All that decides the numbers of the run."""
+        """Everything that determines the numbers of the run."""
         return RunDirectory(self.directory).config()
 
     @cached_property
@@ -70,5 +70,5 @@ class Result:
 
 
 def _whole(name: str, values: np.ndarray) -> list[float]:
-    """Counts without a fraction."""
+    """Format counts without decimals."""
     return [int(value) if name in _SHOWN[:2] else float(value) for value in values]

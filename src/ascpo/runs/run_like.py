@@ -17,8 +17,8 @@ def path_of(run: RunLike) -> Path:
         return Path(run)
     if not isinstance(directory := getattr(run, "directory", None), Path):
         raise BadSetting(
-            f"This {type(run).__name__} is no run. Name the run's directory, or pass what ascpo.train returned. To "
-            f"evaluate or certify a policy from elsewhere, pass a function from an observation to an action, such as "
+            f"This {type(run).__name__} is not a run. Name the run's directory, or pass what ascpo.train returned. To "
+            f"evaluate or certify a policy of another library, pass a function from observation to action, such as "
             f"lambda observation: model.predict(observation)[0]"
         )
     return directory

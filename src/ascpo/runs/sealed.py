@@ -1,6 +1,6 @@
 """Files with a checksum inside: JSON, and arrays as safetensors. Loading them executes no code.
 
-The checksum detects accidents, such as a flipped bit or a file of another run. It is no signature, since anyone who
+The checksum detects accidents, such as a flipped bit or a file of another run. It is not a signature, since anyone who
 changes a file can compute it. Files of earlier versions have none. They are read, and marked as unverified.
 """
 
@@ -96,16 +96,16 @@ def read_arrays(path: Path) -> SealedArrays:
 
     with reading(path):
         if not path.is_file():
-            raise ValueError("it is no file" if path.exists() else "it does not exist")
+            raise ValueError("it is not a file" if path.exists() else "it does not exist")
         with safe_open(path, framework="numpy") as opened:
             known = opened.metadata() or {}
-            arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (it is no mapping)
+            arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (it is not a mapping)
         about = json.loads(known.get("ascpo", "{}"))
         if not isinstance(about, dict):
-            raise ValueError("it holds no dictionary")
+            raise ValueError("it does not hold a dictionary")
         expected = about.pop(_SUM, None)
         if expected is not None and expected != _sum_of_arrays(about, arrays):
-            raise BadFile(f"{path} is damaged: its checksum does not fit its content. Restore it, or make it anew.")
+            raise BadFile(f"{path} is damaged: its checksum does not fit its content. Restore it, or create it again.")
         return SealedArrays(about, arrays, verified=expected is not None)
 
 
@@ -119,7 +119,7 @@ def _sum_of_arrays(about: Plain, arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def policy_digest(about: Plain, arrays: Mapping[str, np.ndarray]) -> str:
-    """A checksum of everything that decides a policy's actions.
+    """A checksum of everything that determines a policy's actions.
 
     It covers the config in the spelling of the file, so that the digest does not change when settings are renamed.
     """

@@ -48,7 +48,7 @@ class Outcome:
     timeouts: int
     """Episodes that the time limit ends."""
     failures: int
-    """Episodes that fail, for the one reason or the other."""
+    """Episodes that fail, for either reason."""
     mean_return: float
     mean_cost: float
 

@@ -59,7 +59,7 @@ def unflat(named: Mapping[str, object]) -> Plain:
         for group in groups:
             inside = inside.setdefault(group, {})
             if not isinstance(inside, dict):
-                raise BadSetting(f"{group} is given as a whole and in parts: {name}. Give either.")
+                raise BadSetting(f"{group} is given as a whole and in parts: {name}. Give only one of them.")
         inside[last] = value
     return out
 
@@ -71,7 +71,7 @@ def differences(usual: object, other: object) -> dict[str, tuple[object, object]
 
 
 def _fit(field: Declared, value: object, now: object, name: str) -> object:
-    """The value in the type of the field: lists become tuples, dictionaries groups of settings, and 1 becomes 1.0."""
+    """Convert a value to the type of its field: lists to tuples, dictionaries to groups of settings, and 1 to 1.0."""
     hint = field.hint
     if isinstance(hint, type) and dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
         return changed(now, value, name)

@@ -46,10 +46,11 @@ class Mark:
 
 
 class Table:
-    """A CSV file and its checksums. Opening it keeps the first `rows` rows and drops the others.
+    """A CSV file and its checksums. Opening it keeps the first `rows` rows and drops the rest.
 
-    `expected` is the last checksum of these rows in a checkpoint. With `may_miss`, for tables that decide no number,
-    damaged rows become nan. The columns never change: if an earlier version wrote the header, new columns are left out.
+    `expected` is the last checksum of these rows in a checkpoint. With `may_miss`, for tables on which no number
+    depends, damaged rows become nan. The columns never change: if an earlier version wrote the header, new
+    columns are left out.
     """
 
     def __init__(self, path: Path, rows: int = 0, *, run: str = "", expected: str = "", may_miss: bool = False) -> None:
@@ -170,7 +171,7 @@ def columns_of(path: Path, lines: Sequence[bytes]) -> Columns:
         header, *rows = csv.reader([line.decode() for line in lines]) if lines else [[]]
         for number, row in enumerate(rows):
             if len(row) != len(header):
-                raise ValueError(f"row {number} has {len(row)} values, and there are {len(header)} columns")
+                raise ValueError(f"row {number} has {len(row)} values, but there are {len(header)} columns")
         columns = zip(*rows, strict=True) if rows else [[] for _ in header]
         return {name: np.array(column, float) for name, column in zip(header, columns, strict=True)}
 
@@ -202,8 +203,8 @@ def check_table(path: Path) -> Checked:
     pending = ""
     if len(lines) > len(wanted):
         pending = (
-            f"The last row of {path} has no checksum and is left out: the training is writing it, or was stopped while "
-            f"it did. Continuing the run mends that."
+            f"The last row of {path} has no checksum and is left out: the training is writing it, or was stopped "
+            f"meanwhile. Continuing the run repairs it."
         )
     return Checked(lines[: len(wanted)], pending=pending, run=run, verified=True)
 
@@ -225,26 +226,26 @@ def _chain(start: str, lines: Sequence[bytes]) -> list[str]:
 
 
 def _proven(path: Path, rows: int, run: str, expected: str) -> list[bytes]:
-    """The header and so many rows, if they are those of the checkpoint."""
+    """The header and this number of rows, if they match the checkpoint."""
     found = check_table(path)
     with reading(path):
         lines = _complete(path.read_bytes())[: rows + 1]
     if len(lines) < rows + 1:
         raise BadFile(
-            f"{path} has {_rows(lines)} rows, but the checkpoint was made after {rows}: somebody changed the file. "
+            f"{path} has {_rows(lines)} rows, but the checkpoint was written after {rows}: the file was changed. "
             f"Restore it, remove later checkpoints, or start another run."
         )
     damaged = len(found.lines) < rows + 1 and bool(found.damage)
     if expected and _chain(run, lines)[-1] != expected:
         why = found.damage if damaged else f"{path} is not the log of this checkpoint: its rows differ."
-        raise BadFile(f"{why} The run cannot continue with another log than its own.")
+        raise BadFile(f"{why} The run can only continue with its own log.")
     if not expected and damaged:
         raise BadFile(f"{found.damage} The run cannot continue with a damaged log.")
     return lines
 
 
 def _believable(path: Path, rows: int) -> list[bytes]:
-    """The header and at most so many rows, up to the first damaged one."""
+    """The header and at most this number of rows, up to the first damaged one."""
     try:
         lines = check_table(path).lines[: rows + 1]
         columns_of(path, lines)

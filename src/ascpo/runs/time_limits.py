@@ -20,12 +20,12 @@ def timeout_hint(config: Config, rates: Sequence[float]) -> str:
     try_this = _remedy(config)
     if min(rates) >= 1.0:
         return (
-            "Every episode ended by its time limit. That is as it should be where nothing else ends an episode. If a "
-            f"goal should, no episode has reached it yet{try_this}."
+            "Every episode ended by its time limit. That is normal if nothing else ends an episode. If reaching a goal "
+            f"should end it, no episode has reached it yet{try_this}."
         )
     return (
         f"Almost every episode of the last {last} epochs ran into the time limit, and earlier ones did not: the policy "
-        f"may have learned to stand still, which breaks no limit and reaches nothing. If an episode should end before "
+        f"may have learned to stand still, which keeps all limits but reaches no goal. If an episode should end before "
         f"its time limit, that is a failure{try_this}."
     )
 

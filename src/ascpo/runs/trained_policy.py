@@ -1,4 +1,4 @@
-"""The file of a trained policy, and acting with it.
+"""The file of a trained policy, and the policy that acts.
 
     policy = ascpo.load("runs/Point-8-Hazard-ascpo-seed0")
     observation, info = env.reset()
@@ -61,7 +61,7 @@ class PolicyFile:
 
     @property
     def digest(self) -> str:
-        """A checksum of everything that decides the policy's actions."""
+        """A checksum of everything that determines the policy's actions."""
         about = {"config": self.plain_config, "cost_names": self.cost_names}
         return policy_digest(about, {"theta": np.asarray(self.theta), "low": self.low, "high": self.high})
 
@@ -86,7 +86,7 @@ class _Header:
 def policy_content(
     plain_config: Plain, engine: Engine, theta: Float[AnyArray, " p"], epochs: int, source: Source
 ) -> bytes:
-    """The content of a policy's file, after so many epochs of training."""
+    """The content of a policy's file after this number of epochs."""
     low, high = engine.action_bounds
     about = {
         "format": _FORMAT,
@@ -109,7 +109,7 @@ def read_policy(path: Path) -> PolicyFile:
     sealed = read_arrays(file)
     about, arrays = sealed.about, sealed.arrays
     if about.get("format") != _FORMAT:
-        raise BadFile(f"{file} is no policy of this program: its format is {shown(about.get('format'))}.")
+        raise BadFile(f"{file} is not a policy of this program: its format is {shown(about.get('format'))}.")
     with reading(file):
         header = from_plain(_Header, only(about, _Header))
         check(header)
@@ -138,8 +138,8 @@ def _check_run(directory: RunDirectory, plain: Plain) -> None:
     """Raise an error if the policy in a run's directory belongs to another run."""
     if fingerprint_of(stored_config(directory.config_file).content) != fingerprint_of(plain):
         raise NoRun(
-            f"{directory.policy} belongs to another run: its settings are not those of {directory.config_file}. Put "
-            f"the run's own policy there, or name the file itself."
+            f"{directory.policy} belongs to another run: its settings are not those of {directory.config_file}. "
+            f"Restore the run's own policy, or name the file itself."
         )
 
 
@@ -149,15 +149,15 @@ def _check_handed_out(directory: RunDirectory, config: Config, source: Source) -
     kinds = ("last", "selected") if config.hand_out == "selected" else (config.hand_out,)
     if source.kind not in kinds:
         raise NoRun(
-            f"{directory.policy} holds {source.description}, but its run hands out {config.hand_out!r}. Put the run's "
-            f"own policy there, or name the file itself."
+            f"{directory.policy} holds {source.description}, but its run hands out {config.hand_out!r}. Restore the "
+            f"run's own policy, or name the file itself."
         )
 
 
 def _check_sizes(header: _Header, config: Config, theta: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
     """Raise an error if sizes and arrays do not fit, before networks of these sizes are built."""
     if any(array.ndim != 1 or array.dtype != np.float32 for array in (theta, low, high)) or low.shape != high.shape:
-        raise BadSetting("its arrays are no parameters and bounds of actions.")
+        raise BadSetting("its arrays are not the parameters and the bounds of actions.")
     if not header.cost_names:
         raise BadSetting("it names no cost.")
     if not np.isfinite(theta).all() or np.isnan([low, high]).any():
@@ -167,7 +167,7 @@ def _check_sizes(header: _Header, config: Config, theta: np.ndarray, low: np.nda
     if not weights < theta.size:
         raise BadSetting(
             f"observations of {header.observation_size} numbers, {len(hidden)} hidden layers of {hidden[0]} and "
-            f"{len(low)} actions need more than {weights} parameters, and it holds {theta.size}."
+            f"{len(low)} actions need more than {weights} parameters, but it holds {theta.size}."
         )
 
 
@@ -195,7 +195,7 @@ class TrainedPolicy:
         seen = np.ravel(np.asarray(observation, np.float32))
         if seen.size != self._file.observation_size:
             raise ValueError(
-                f"The policy knows observations of {self._file.observation_size} numbers, not {seen.size}."
+                f"The policy takes observations of {self._file.observation_size} numbers, not {seen.size}."
             )
         if info is not None and not self._begins:
             costs = self._costs(info)
@@ -209,8 +209,8 @@ class TrainedPolicy:
     def _costs(self, info: Info) -> Float[Array, " m"]:
         if "costs" not in info and "cost" not in info:
             raise ValueError(
-                "The policy needs the costs of every step, as in its training, and this info has neither costs nor "
-                "cost. If an episode begins here, call start() before act()."
+                "The policy needs the costs of every step, as in its training, but this info has neither costs nor "
+                "cost. If an episode starts here, call start() before act()."
             )
         costs = costs_of(dict(info)).astype(np.float32)
         if costs.size != len(self.cost_names):
@@ -221,14 +221,14 @@ class TrainedPolicy:
         return jnp.asarray(costs)
 
     def _signed(self, costs: Float[Array, " m"], info: Info) -> Float[Array, " m"]:
-        """Signed costs, for policies that have learned from near misses."""
+        """Signed costs, for policies that were trained with margins."""
         if not self.config.settings.near_miss:
             return costs
         margins = jnp.ravel(jnp.asarray(info.get("margins", ()), jnp.float32))
         if margins.size != costs.size:
             raise ValueError(
-                f"The policy has learned from near misses, and needs info['margins'] with {costs.size} numbers from "
-                f"every step; this one gave {margins.size}."
+                f"The policy was trained with margins, and needs info['margins'] with {costs.size} numbers from every "
+                f"step; this one has {margins.size}."
             )
         return signed_cost(costs, margins)
 

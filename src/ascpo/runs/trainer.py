@@ -1,7 +1,7 @@
-"""The trainer: takes runs along one axis to their ends. Each leaves the files that it would have left alone.
+"""The trainer: trains runs together to their ends. Each run writes the same files as if it were trained alone.
 
-Whatever stops a training, its finished epochs are saved: those whose rows are on the disk. Runs that were stopped at
-different epochs continue too: those behind come first, until all are level.
+When a training stops for any reason, its finished epochs are saved: those whose rows are on the disk. Runs that were
+stopped at different epochs continue too: those behind train first, until all are at the same epoch.
 """
 
 import contextlib
@@ -32,9 +32,9 @@ def train_runs(
     checkpoint_every: float,
     callbacks: Sequence[Callback],
 ) -> bool:
-    """Train all runs to their ends, with so many seconds between checkpoints. The engine has room for all of them.
+    """Train all runs to their ends, with `checkpoint_every` seconds between checkpoints, in an engine for all of them.
 
-    Returns whether they are there: a callback may stop them earlier.
+    Returns False if a callback has stopped them earlier.
     """
     try:
         with contextlib.ExitStack() as stack:
@@ -50,7 +50,7 @@ def train_runs(
     except CannotWrite as error:
         command = " ".join(["ascpo train --resume", *(str(run.directory.path) for run in runs)])
         raise CannotWrite(
-            f"{error} The training has stopped. Make room, or mend what is wrong there, and continue with: {command}"
+            f"{error} The training has stopped. Free disk space or repair the problem, and continue with: {command}"
         ) from error
 
 
@@ -71,7 +71,7 @@ def _train_to_end(
             stack.callback(callback.on_training_end)
         goes_on = _go_on([callback.on_training_start(plan) for callback in callbacks])
         while goes_on and len(levels := sorted({run.epochs for run in active} | {end})) > 1:
-            # A process that was killed may have saved some runs and not yet the others: those behind come first.
+            # A process that was killed may have saved only some runs. Those behind come first.
             behind = [run for run in active if run.epochs == levels[0]]
             some = len(behind) < len(active)
             with smaller(len(behind)) if some else contextlib.nullcontext(engine) as their_engine:
@@ -86,7 +86,7 @@ def _train_to_end(
 def _train_until(
     end: int, engine: Engine, runs: Sequence[ActiveRun], stopping: Stopping, callbacks: Sequence[Callback]
 ) -> bool:
-    """Train until so many epochs are done, or a callback stops the training. Returns whether none did."""
+    """Train until `end` epochs are done. Returns False if a callback stops the training earlier."""
     goes_on = True
     try:
         with stopping.work():
@@ -102,7 +102,7 @@ def _train_until(
             for run in runs:
                 run.save_if_due()
     except CannotWrite:
-        # Some runs may be saved all the same. If not, that says nothing new.
+        # Other runs may still be saved. Further errors add no information.
         with contextlib.suppress(CannotWrite):
             _save(runs)
         raise
@@ -114,7 +114,7 @@ def _train_until(
 
 
 def _go_on(answers: Sequence[bool | None]) -> bool:
-    """Whether the training goes on: most callbacks answer nothing."""
+    """Whether the training continues. Most callbacks return None."""
     return all(answer is None or answer for answer in answers)
 
 

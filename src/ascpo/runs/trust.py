@@ -1,9 +1,9 @@
-"""Which environment may be opened because a run's files name it.
+"""Decide whether an environment that a run's files name may be opened.
 
 Anybody may have written a run's files, and `env` in them can name any function of any module. So a name from a file is
-followed only where that imports nothing that the file chose: a suite of this package, or an id that an installed
-package has registered with Gymnasium. Everything else needs the user's word in the same call: the same name again, a
-factory, or `trust_env`.
+used only if that imports nothing that the file chose: a suite of this package, or an id that an installed package has
+registered with Gymnasium. Everything else needs the user's permission in the same call: the same name again, a factory,
+or `trust_env`.
 """
 
 import shlex
@@ -15,7 +15,7 @@ from ascpo.runs.serialization import BadSetting
 def trusted(named: str, env: Environment | None = None, *, trust_env: bool = False) -> Environment:
     """The environment that a run's files name, if it may be opened. An error says what to type."""
     if not isinstance(named, str):
-        raise BadSetting(f"This run names {named!r} as its environment, which is no text.")
+        raise BadSetting(f"This run names {named!r} as its environment, which is not a string.")
     if env is not None and not isinstance(env, str):
         if is_suite(named):
             raise BadSetting(
@@ -44,14 +44,14 @@ def trusted(named: str, env: Environment | None = None, *, trust_env: bool = Fal
 
 
 def _from_main(named: str, env: str | None) -> str:
-    """What was defined in a script or a notebook has another name in every other program."""
+    """The error for an environment that was defined in a script or notebook, which other programs cannot import."""
     if env is not None and env.rpartition(":")[2] == named.rpartition(":")[2] and not env.startswith("__main__:"):
         return env
     function = _shown(named.rpartition(":")[2])
     raise BadSetting(
         f"This run was trained on {function} of a script or a notebook, which other programs cannot import by its "
-        f"name. Write it into a module, and type --env MODULE:{function}. Or pass it again where it is defined: "
-        f"ascpo.resume, evaluate and certify take env={function}."
+        f"name. Put it into a module, and use --env MODULE:{function}. Or pass it again in Python: ascpo.resume, "
+        f"evaluate and certify take env={function}."
     )
 
 
@@ -61,12 +61,12 @@ def names_code(named: str) -> bool:
 
 
 def flag_for(named: str) -> str:
-    """What a command about this run needs to be told, with a space before it; nothing for most environments."""
+    """The flag that a command about this run needs, after a space. Empty for most environments."""
     return f" --env {shlex.quote(named)}" if names_code(named) and "<" not in named else ""
 
 
 def note_for(named: str) -> str:
-    """What a person should know before a training on an environment that its name does not lead to; mostly nothing."""
+    """A warning about an environment that cannot be imported by its name. Empty for most environments."""
     if "<" not in named and not named.startswith("__main__:"):
         return ""
     function = _shown(named.rpartition(":")[2])
@@ -82,5 +82,5 @@ def _suite_name(env: str) -> str:
 
 
 def _shown(named: str) -> str:
-    """As it can be typed in a shell. A hostile name holds more than letters."""
+    """The name, quoted for a shell, since a hostile name may contain any characters."""
     return shlex.quote(named if named.isprintable() else ascii(named))

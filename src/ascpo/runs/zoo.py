@@ -75,13 +75,13 @@ class ZooPolicy:
         return self._json("certificate.json")
 
     def unpack(self, folder: Path) -> Path:
-        """Unpack the run into a folder. If it exists there already, it is left as it is."""
+        """Unpack the run into a folder, unless it is there already."""
         place = folder / self.directory_name
         if place.exists():
             if not (place / "policy.safetensors").exists() or self._read("policy.safetensors") != (
                 (place / "policy.safetensors").read_bytes()
             ):
-                raise NoRun(f"{place} holds something else than {PREFIX}{self.name}. Move it away.")
+                raise NoRun(f"{place} holds something other than {PREFIX}{self.name}. Move it away.")
             return place
         with writing(place):
             folder.mkdir(parents=True, exist_ok=True)
@@ -97,7 +97,7 @@ class ZooPolicy:
         with self._opened() as archive:
             names = archive.namelist()
         if unknown := sorted(set(names) - set(FILES)):
-            raise BadFile(f"{self.file} is no policy of the zoo: it holds {unknown[0]}.")
+            raise BadFile(f"{self.file} is not a policy of the zoo: it holds {unknown[0]}.")
         return names
 
     def _read(self, name: str) -> bytes:
@@ -110,7 +110,7 @@ class ZooPolicy:
             with reading(self.file), zipfile.ZipFile(self.file) as archive:
                 yield archive
         except (zipfile.BadZipFile, zlib.error) as error:
-            raise BadFile(f"{self.file} is damaged: {error}. Install the package anew.") from error
+            raise BadFile(f"{self.file} is damaged: {error}. Reinstall the package.") from error
 
     def _json(self, name: str) -> Plain:
         with reading(self.file):
@@ -120,7 +120,7 @@ class ZooPolicy:
 def packed(run: Path) -> bytes:
     """The content of a zoo file with this run."""
     if missing := [name for name in _NEEDED if not (run / name).exists()]:
-        raise NoRun(f"{run} has no {missing[0]}. A policy of the zoo was evaluated and certified.")
+        raise NoRun(f"{run} has no {missing[0]}. Evaluate and certify a run before you add it to the zoo.")
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name in FILES:

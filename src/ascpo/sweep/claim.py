@@ -2,7 +2,7 @@
 
 A claim is a file in the run's directory that its worker touches every few seconds. A claim of this machine is valid
 while the lock of the run is held, which ends with its process. A claim of another machine is valid until it has not
-been touched for a minute. A worker that finds its claim replaced exits at once, and writes nothing more.
+been touched for a minute. A worker whose claim was replaced exits at once, without writing anything more.
 """
 
 import contextlib
@@ -74,7 +74,7 @@ def _take(directory: Path, mine: Claim) -> None:
             _replace(directory, mine)
             return
         if time.monotonic() > end:
-            raise NoRun(f"{directory} is being trained on {other.host}. Run this command again when that has ended.")
+            raise NoRun(f"{directory} is being trained on {other.host}. Run this command again when it has ended.")
         time.sleep(1.0)
 
 
@@ -99,7 +99,7 @@ def _replace(directory: Path, mine: Claim) -> None:
     if before is None:
         time.sleep(1.0)
     if not _holds(directory, mine):
-        raise NoRun(f"{directory} was claimed by another machine at the same moment.")
+        raise NoRun(f"{directory} was claimed by another machine at the same moment. Run this command again later.")
 
 
 def _keep_alive(directories: Sequence[Path], mine: Claim, done: threading.Event) -> None:
@@ -127,7 +127,7 @@ def _file(directory: Path) -> Path:
 
 
 def _now(directory: Path) -> float:
-    """The time of the file system, whatever the clocks of the machines say."""
+    """The time of the file system, which does not depend on the clocks of the machines."""
     probe = directory / f".clock-{uuid.uuid4().hex}"
     try:
         probe.touch()

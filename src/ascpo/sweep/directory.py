@@ -49,7 +49,7 @@ class SweepDirectory:
     def read(self) -> tuple[list[Job], Placement, BatchSizes]:
         file = self.folder / "sweep.json"
         if not file.exists():
-            raise NoRun(f"{self.out} holds no sweep. Name the directory that `ascpo sweep` had as --out.")
+            raise NoRun(f"{self.out} holds no sweep. Name the directory that was given to `ascpo sweep` as --out.")
         plain = read_json(file)
         with reading(file):
             jobs = [Job.from_data(data) for data in plain["jobs"]]
@@ -66,7 +66,7 @@ class SweepDirectory:
             lock = filelock.FileLock(self.folder / "driver.lock").acquire(timeout=_LOOKED_AT)
         except filelock.Timeout:
             raise NoRun(
-                f"Another process drives the sweep in {self.out}. See it with: ascpo sweep status {self.out}"
+                f"Another process drives the sweep in {self.out}. To see it: ascpo sweep status {self.out}"
             ) from None
         with lock:
             (self.folder / "stop").unlink(missing_ok=True)

@@ -18,15 +18,14 @@ from ascpo.runs.config import Config
 from ascpo.runs.directory import RunDirectory
 from ascpo.runs.tables import read_table
 from ascpo.sweep.jobs import Job
-from ascpo.trust_region.clipped import ClippedStep
 
 _LEARNING, _CLIPPED_LEARNING = 1.5, 3.0
 _STEPS = 30_000
 """Steps of the epoch in which learning takes these seconds."""
 _GPU = 1 / 30
-"""Time of a run in a batch on a GPU, as a part of that of the rule."""
+"""Time of a run in a batch on a GPU, as a fraction of the rule's."""
 _UNKNOWN_SPEED = 5e3
-"""Steps per second of an environment that is no suite."""
+"""Steps per second of an environment that is not a suite."""
 RULE = "estimated from the speed of finished runs, or by a rule of thumb for two cores at 2.5 GHz"
 
 
@@ -56,14 +55,14 @@ class Estimate:
 
 
 def longest_first(jobs: Iterable[Job], estimate: Estimate) -> list[Job]:
-    """Jobs by the time that they take. Several places are then free at about the same time at the end."""
+    """Jobs sorted by their estimated time, so that all workers finish at about the same time."""
     return sorted(jobs, key=lambda job: -estimate.seconds(job.config))
 
 
 def _rule(config: Config) -> float:
     """Seconds of a step by the rule of thumb."""
-    # Clipped steps are many epochs of Adam, and take longer than one step within a trust region.
-    learning = _CLIPPED_LEARNING if isinstance(config.algorithm().step, ClippedStep) else _LEARNING
+    # A clipped step is many epochs of Adam, which take longer than one step within a trust region.
+    learning = _CLIPPED_LEARNING if config.outline.step == "clipped" else _LEARNING
     return (1 / _steps_per_second(config.env) + learning / _STEPS) * (1.0 if config.engine == "native" else _GPU)
 
 
@@ -94,7 +93,7 @@ def epoch_seconds(run: RunDirectory) -> float | None:
 
 
 def duration(seconds: float) -> str:
-    """Seconds, as a person reads them: 1.5 h, 3 min, 20 s."""
+    """A readable duration: 1.5 h, 3 min, 20 s."""
     if seconds >= 3600:
         return f"{seconds / 3600:.1f} h"
     return f"{seconds / 60:.0f} min" if seconds >= 60 else f"{seconds:.0f} s"

@@ -1,4 +1,4 @@
-"""Evaluations of a sweep's policies: which episodes are played after a training, and in which files they are kept."""
+"""Evaluations of a sweep's policies: the episodes after a training, and their files."""
 
 import math
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class FixedStarts:
 
     starts: int
     episodes: int
-    """From all starts together."""
+    """Number of episodes from all starts together."""
     file: ClassVar = "starts.json"
 
     def count(self, run: RunDirectory) -> int:

@@ -30,9 +30,9 @@ class Grid:
     env: tuple[str, ...] = ("Point-8-Hazard",)
     """The environments: suites, Gymnasium ids, or package.module:factory."""
     algo: tuple[str, ...] = ("ascpo",)
-    """The algorithms. Each takes the settings that act on it."""
+    """The algorithms. Each takes the settings that it has."""
     preset: tuple[Literal["ours", "published", "released"], ...] = ("ours",)
-    """The settings to begin with: our defaults, those of the paper, or those of its released code."""
+    """The settings to start from: our defaults, those of the paper, or those of its released code."""
     seeds: str = "0"
     """The seeds: 0..7, or 0,3,5."""
     engine: Literal["native", "mjx", "mjx-jax", "mjx-warp"] = "native"
@@ -55,9 +55,9 @@ class Grid:
         for env, algo, preset in itertools.product(*lists):
             for name, config in self._configs_of(env, algo, None if preset == "ours" else preset):
                 if found.setdefault(check_name(name), config) != config:
-                    raise BadSetting(f"Two runs would have the name {name}. Make two sweeps with another --out each.")
+                    raise BadSetting(f"Two runs would be named {name}. Make two sweeps, each with its own --out.")
                 if len(found) > _MOST_RUNS:
-                    raise BadSetting(f"These are more than {_MOST_RUNS} runs. Make several sweeps of them.")
+                    raise BadSetting(f"The grid has more than {_MOST_RUNS} runs. Divide it into several sweeps.")
         self._refuse_unused(found)
         return list(found.items())
 
@@ -79,7 +79,7 @@ class Grid:
                 yield "-".join([stem, *map(_letters, labels), f"seed{seed}"]), config
 
     def _refuse_unused(self, found: Mapping[str, Config]) -> None:
-        """Raise an error for a setting that acts on none of the algorithms."""
+        """Raise an error for a setting that no algorithm uses."""
         typed = read_overrides([*self.set, *("=".join(_axis(words)[:2]) for words in self.vary)])
         env = name_of(self.env[0])
         acting = {algo: flat(acting_settings(env, algo, nested(typed, algo))) for algo in self.algo}
@@ -89,12 +89,12 @@ class Grid:
                 # This raises the error that says why.
                 alone: Plain = nested({name: typed[name]}, first.algo)
                 configure(first.env, first.algo, **alone)
-                raise BadSetting(f"{name} acts on none of these algorithms: {', '.join(self.algo)}.")
+                raise BadSetting(f"{name} has no effect on these algorithms: {', '.join(self.algo)}. Leave it out.")
 
 
 def grids_in(file: Path) -> list[Grid]:
     """The grids of a TOML file: one at its top level, or several as [[grid]]. They have the names of the flags."""
-    with reading(file, "is no TOML"):
+    with reading(file, "is not valid TOML"):
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     several = content.pop("grid", None)
     if several is not None and content:

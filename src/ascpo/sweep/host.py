@@ -25,7 +25,7 @@ def main() -> None:
             own = {name: plan[name] for name in ("out", "name", "total_steps", "seed", "preset", "engine")}
             multihost.train(plan["env"], plan["algo"], **own, **plan["settings"])
     except Exception as error:
-        # For the log: the error may be that of a machine that nobody sees.
+        # For the log: nobody may see the output of this machine.
         traceback.print_exc()
         sys.exit(" ".join(str(error).split()) or type(error).__name__)
 

@@ -1,6 +1,6 @@
 """One training on several machines, with Ray, with SLURM, or as processes of this machine.
 
-All machines work in lock-step. If one is lost, the others are stopped, and all start again from the last checkpoint, at
+All machines work in lock-step. If one is lost, the others are stopped, and all restart from the last checkpoint, at
 most three times in a row without a new epoch.
 """
 
@@ -55,7 +55,7 @@ Start = Callable[[HostsRun, bool], Sequence[End]]
 
 
 def train_on_hosts(run: HostsRun, start: Start, say: Callable[[str], None]) -> None:
-    """Train to the end, with new starts when machines are lost."""
+    """Train to the end, and restart when machines are lost."""
     directory = RunDirectory(Path(run.out) / run.name)
     losses, before = 0, epochs_done(directory)
     while True:
@@ -125,7 +125,7 @@ class LocalHosts:
         try:
             while all(process.poll() is None for process in processes):
                 time.sleep(0.1)
-            # If one has ended well, the others are about to end, too.
+            # If one has ended successfully, the others are about to end too.
             while all(process.poll() in (None, 0) for process in processes) and any(
                 process.poll() is None for process in processes
             ):
@@ -139,7 +139,7 @@ class LocalHosts:
 
 @dataclass(frozen=True)
 class RayHosts:
-    """Machines of a Ray cluster. Each has a different one, with the cores and GPUs that are asked for."""
+    """Uses machines of a Ray cluster: one process on each, with the requested cores and GPUs."""
 
     address: str
     hosts: int
@@ -156,7 +156,9 @@ class RayHosts:
         group = placement_group([bundle] * self.hosts, strategy="STRICT_SPREAD")
         if not group.wait(600):
             remove_placement_group(group)
-            raise BadSetting(f"Ray has not had {self.hosts} machines with {bundle} within ten minutes.")
+            raise BadSetting(
+                f"Ray did not find {self.hosts} machines with {bundle} within ten minutes. Use fewer --hosts."
+            )
         try:
 
             def on(host: int, function: Callable[..., object], *arguments: object) -> Reference:
@@ -174,7 +176,7 @@ class RayHosts:
 
 @dataclass(frozen=True)
 class SlurmHosts:
-    """One job of SLURM on several machines."""
+    """Uses one SLURM job on several machines."""
 
     folder: Path
     hosts: int

@@ -50,7 +50,7 @@ class Job:
             return
         name, (wanted, present) = next(iter(differences(wanted_config, found).items()))
         raise NoRun(
-            f"{self.directory} was trained with {name}={present}, but this sweep wants {wanted}. Choose another --out, "
+            f"{self.directory} was trained with {name}={present}, but this sweep needs {wanted}. Choose another --out, "
             f"or remove that directory."
         )
 
@@ -88,7 +88,7 @@ class Job:
 
 
 def learned_steps(config: Config) -> int:
-    """The steps of the window of the cost critics, which take most of a run's memory and disk."""
+    """Steps in the window of the cost critics, which take most of a run's memory and disk space."""
     window = config.settings.cost_fit.window if config.algorithm().cost_critics else 1
     return config.settings.num_envs * config.settings.horizon * window
 
@@ -122,7 +122,7 @@ def run_batch(
         job.check()
     if runs := [Run(job.config_to_train, job.run) for job in batch if not job.is_trained()]:
         config = runs[0].config
-        # Only a suite on the host has threads to choose.
+        # Only suites on the host take a number of threads.
         options = Options(
             threads=threads if config.engine == "native" and is_suite(config.env) else 0,
             progress=display,

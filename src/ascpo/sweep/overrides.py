@@ -18,7 +18,7 @@ def read_overrides(typed: Iterable[str]) -> dict[str, object]:
         name, equals, value = text.partition("=")
         if not (name and equals and value):
             raise BadSetting(
-                f"{shown(text)} is no setting. Write name=value, for example horizon=50 or cost_fit.window=3."
+                f"{shown(text)} is not a setting. Write name=value, for example horizon=50 or cost_fit.window=3."
             )
         found[_name(name.strip())] = _value(value.strip())
     return found
@@ -35,7 +35,7 @@ def _value(text: str) -> object:
     """A number, a list of numbers, True, False or None. Anything else is text."""
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # All of these come from odd text.
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # `literal_eval` raises all of these.
         return text
 
 

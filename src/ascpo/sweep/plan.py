@@ -17,7 +17,7 @@ _BYTES_PER_STEP = 75
 """Size of a checkpoint for each step of the window of the cost critics, measured with Point."""
 _CHECKPOINTS = 2
 LONG = 3600.0
-"""A sweep that takes more seconds needs a confirmation."""
+"""A sweep that takes longer, in seconds, needs a confirmation."""
 
 
 @dataclass(frozen=True)

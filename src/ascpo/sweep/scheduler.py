@@ -4,7 +4,7 @@ A failed job is reported, and the others continue. A failed batch is split into 
 only the bad job fails, and the others lose little more than the epoch in which it failed. A sweep that was stopped is
 resumed by the same call.
 
-A batch on a GPU only trains. Its evaluations are jobs of their own on the host, so that the GPU does not wait for them.
+A batch on a GPU only trains. Its evaluations are separate jobs on the host, so that the GPU does not wait for them.
 
 A batch whose worker is lost is submitted again while it makes progress. Three losses in a row without a new epoch count
 as a failure.
@@ -76,7 +76,7 @@ class Progress(Protocol):
         """A batch failed and continues in halves."""
 
     def train(self, batch: Batch) -> None:
-        """A batch was trained, and waits for its evaluations."""
+        """A batch was trained on a GPU, and its evaluations are waiting."""
 
     def end(self, outcomes: Sequence[Outcome]) -> None:
         """The jobs of one batch have ended."""
@@ -92,7 +92,7 @@ def run_sweep(
     patience: float = 60.0,
     pause: float = 0.2,
 ) -> list[Outcome]:
-    """Run all jobs, in batches of these sizes where jobs can share an engine.
+    """Run all jobs, in batches of at most these sizes if jobs can share an engine.
 
     It stops when `stop_requested` returns True. At the end it waits up to `patience` seconds for jobs that another
     process trains.
@@ -186,7 +186,7 @@ class Tasks:
 
 
 def _training_of(batch: Batch) -> Batch:
-    """What an executor does for a batch: on a GPU only the training."""
+    """The part of a batch that an executor runs: on a GPU only the training."""
     return tuple(replace(job, evaluation=None) if needs_gpu(job) else job for job in batch)
 
 
@@ -205,7 +205,7 @@ class _Queue:
         self._waiting_since: float | None = None
         self._started: set[Job] = set()
         self._half: dict[Job, str] = {}
-        """The half of a failed batch that a job is in, then the half of that half, and so on: "011"."""
+        """For jobs of failed batches: the half of the batch, the half of that half, and so on: "011"."""
 
     def next(self, wait: bool, has_room: Callable[[Job], bool]) -> Batch:
         """The next batch. It is empty if no job is left, or, without `wait`, if no job is free now."""
@@ -217,7 +217,7 @@ class _Queue:
         return tuple(batch)
 
     def split(self, batch: Batch) -> None:
-        """The two halves of a batch come next, each for itself."""
+        """Put the two halves of a batch at the front of the queue, as separate batches."""
         middle = len(batch) // 2
         self._half |= {job: self._half.get(job, "") + str(int(i >= middle)) for i, job in enumerate(batch)}
         self._jobs.extendleft(reversed(batch))
@@ -227,7 +227,7 @@ class _Queue:
         return [self._record(Outcome(job, status, seconds / len(batch), error)) for job in batch]
 
     def evaluate(self, batch: Batch) -> None:
-        """The jobs of a batch that was trained on a GPU wait for their evaluations."""
+        """Queue the evaluations of a batch that was trained on a GPU."""
         self._jobs.extend(replace(job, trained=True) for job in batch)
 
     def _next_job(self, wait: bool, has_room: Callable[[Job], bool]) -> Job | None:

@@ -16,7 +16,7 @@ def seeds_of(text: str) -> list[int]:
         parts = []
     number = sum(max(part[-1] + 1 - part[0], 0) for part in parts)
     if number > _MOST_SEEDS:
-        raise BadSetting(f"--seeds {shown(text)[1:-1]} are too many. Train at most {_MOST_SEEDS} at the same time.")
+        raise BadSetting(f"--seeds {shown(text)[1:-1]} has too many seeds. Train at most {_MOST_SEEDS} together.")
     seeds = [seed for part in parts for seed in range(part[0], part[-1] + 1)]
     if not seeds or any(len(part) > 2 for part in parts):
         raise BadSetting(f"--seeds {shown(text)[1:-1]} is not a list of seeds. Try 0..7, or 0,3,5.")

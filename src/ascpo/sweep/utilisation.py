@@ -1,4 +1,4 @@
-"""Utilisation of the driver's machine over time: its cores and GPUs, with a row every few seconds.
+"""Utilisation of the cores and GPUs of the driver's machine, sampled every few seconds.
 
 If cores or GPUs were idle, the sweep could have had more batches at the same time (--jobs, --gpus), or batches on the
 host and on the GPU together: grids with `engine = "native"` and `engine = "mjx"` in one file.
@@ -117,7 +117,7 @@ def _share(before: tuple[float, float], now: tuple[float, float]) -> float:
 
 
 def _gpus() -> float | None:
-    """How busy the GPUs are, as their driver says."""
+    """The utilisation of the GPUs, as reported by their driver."""
     asked = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
     try:
         said = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=20).stdout

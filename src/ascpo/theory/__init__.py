@@ -1,6 +1,6 @@
-"""The paper's propositions on tabular problems, where everything can be computed exactly. NumPy only.
+"""The paper's propositions on tabular problems, where everything can be computed exactly, with NumPy alone.
 
-A car may take the short road, by a hazard, or the long one. States: start, grazing, inside, home.
+A car takes the short road past a hazard, or the long one. States: start, grazing, inside, home.
 
 >>> import numpy as np
 >>> from ascpo import theory
@@ -17,9 +17,9 @@ A car may take the short road, by a hazard, or the long one. States: start, graz
 >>> theory.law_of_return(worst.mdp, pi).values.tolist()
 [0.0, 0.1, 0.3]
 
-`tabular` is the problem, `law` the brute-force truth, `moments` the recursions, `maximum` the maximum MDP, `difference`
-and `bounds` what a change of policy can do, `cantelli` what mean and variance promise. `printed` keeps the paper's
-wrong forms, for the tests. More in docs/theory.md.
+`tabular` defines the problem, `law` computes the distribution of the return by brute force, `moments` has the
+recursions, `maximum` the maximum MDP, `difference` and `bounds` the effect of a change of policy, and `cantelli` the
+guarantees from mean and variance. `printed` keeps the paper's wrong forms for the tests. See docs/theory.md.
 """
 
 from ascpo.theory.bounds import (

@@ -1,16 +1,16 @@
-"""How much mean and variance of the return can change with the policy: the paper's bounds, corrected.
+"""Bounds on the change of the return's mean and variance with the policy: the paper's bounds, corrected.
 
 All are at the candidate π' = new, from quantities of π = old and of the change. n steps, h of them to go, and
 
     ε  = max_{h, s, a} |E_{s'} Aʰ(s, a, s')|      ε̄ = max_{h, s} |Āʰ(s)|
     α  = max_s TV(s)                              KL = min{2, max_s KL(s)},  so that α² ≤ ½ KL
 
-Two facts carry everything. After t steps the two policies' states differ by at most tα in total variation; and
+The proofs rest on two facts. After t steps the two policies' states differ by at most tα in total variation; and
 |Āʰ| ≤ 2αε. So at time t the two policies' means of Ā differ by at most 2 · 2αε · tα ≤ 2ε KL t, and these errors add up:
 
     Σ_{t<h} γᵗ · 2ε KL t = 2ε KL S_h,     S_h = Σ_{t<h} t γᵗ,     which is h(h−1)/2 at γ = 1.
 
-The sums are finite, so γ = 1 needs no limit. What the paper prints instead is in `printed`.
+The sums are finite, so γ = 1 needs no limit. The paper's printed forms are in `printed`.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ def largest_advantage(mdp: TabularMDP, pi: Policy) -> float:
 
 
 def largest_divergence(old: Policy, new: Policy) -> float:
-    """KL = min{2, max_s KL(s)}: no total variation is above 1, so no more than 2 is ever needed."""
+    """KL = min{2, max_s KL(s)}. Total variation is at most 1, so values above 2 are never needed."""
     return float(min(2.0, divergence(old, new).max()))
 
 
@@ -44,7 +44,7 @@ def value_difference_bound(mdp: TabularMDP, old: Policy, new: Policy) -> Float[n
 
 
 def advantage_change(mdp: TabularMDP, old: Policy, new: Policy) -> Float[np.ndarray, "h s s"]:
-    """Kʰ(s, s') = Aʰ_π' − Aʰ_π = γηʰ⁻¹(s') − ηʰ(s), whatever the action. Exact."""
+    """Kʰ(s, s') = Aʰ_π' − Aʰ_π = γηʰ⁻¹(s') − ηʰ(s), for any action. Exact."""
     return _against_the_next(values(mdp, new) - values(mdp, old), mdp.gamma)
 
 
@@ -70,7 +70,7 @@ def omega_change_bound(
 def mean_variance_change_bound(mdp: TabularMDP, old: Policy, new: Policy) -> float:
     """|MV_π' − MV_π| ≤ Σ_h γ²⁽ⁿ⁻ʰ⁾ (max_s ω̄ʰ(s) + min{2, 2(n−h)α} max_s ωʰ(s)).
 
-    ω̄ʰ bounds the change of ωʰ, and the rest what other states do. Zero for π' = π.
+    ω̄ʰ bounds the change of ωʰ, and the rest the effect of other states. Zero for π' = π.
     """
     K = advantage_change_bound(mdp, old, new)
     steps_before = mdp.horizon - np.arange(mdp.horizon + 1)
@@ -98,10 +98,10 @@ def variance_mean_bound(mdp: TabularMDP, old: Policy, new: Policy) -> float:
 def variance_mean_from(
     mdp: TabularMDP, old: Policy, eta: Float[np.ndarray, " s"], around: tuple[float, float]
 ) -> float:
-    """E_μ[Vⁿ²] + max_s|η² + 2|Vⁿ|η| − (min{max{0, ℰˡ}, ℰᵘ})² from an η and an (ℰˡ, ℰᵘ) of one's own."""
+    """E_μ[Vⁿ²] + max_s|η² + 2|Vⁿ|η| − (min{max{0, ℰˡ}, ℰᵘ})² for given η and (ℰˡ, ℰᵘ)."""
     V = values(mdp, old)[-1]
     lower, upper = around
-    # The number in [ℰˡ, ℰᵘ] that is closest to zero has the least square.
+    # The number in [ℰˡ, ℰᵘ] closest to zero has the smallest square.
     least = min(max(0.0, lower), upper)
     return float(mdp.mu @ V**2 + np.abs(eta**2 + 2.0 * np.abs(V) * eta).max()) - least**2
 

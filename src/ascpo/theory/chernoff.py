@@ -1,16 +1,16 @@
-"""An upper probability bound that near misses move, as Chernoff's does.
+"""An upper probability bound that depends on near misses, as Chernoff's does.
 
     Pr(𝒟 > w) ≤ E[φ(𝒟)]        φ(d) = min(e^{(d − w)/τ}, cap) for d > −h, and 0 below        τ > 0, cap ≥ 1, w ≥ −h
 
-For φ is at least 1 wherever 𝒟 > w, and nowhere negative. Like the moments of `cantelli.py` it bounds a probability by
-an expectation, so that a sum of signals over an episode estimates it; unlike the probability itself it also falls when
-episodes that violate nothing keep further away. φ only grows with d, so that the bound rewards no surer violation. As τ
-falls and with cap = 1, the bound tends to Pr(𝒟 ≥ w).
+It holds because φ is at least 1 if 𝒟 > w, and never negative. Like the moments of `cantelli.py` it bounds a probability
+by an expectation, so that a sum of signals over an episode estimates it. Unlike the probability itself, it also falls
+when episodes without violations keep a larger distance. φ only grows with d, so the bound never rewards more certain
+violations. As τ falls, with cap = 1, the bound tends to Pr(𝒟 ≥ w).
 
-𝒟 is the largest signed cost of an episode: a number below zero says how near it came.
+𝒟 is the largest signed cost of an episode: a negative number says how near it came.
 
-φ only grows and is nowhere negative, so that the weights of an episode's states bound it as well, by the union bound:
-φ(𝒟) = maxₜ φ(Cₜ) ≤ Σ φ(Cₜ).
+Because φ only grows and is never negative, the sum of the weights of an episode's states is a bound too, by the union
+bound: φ(𝒟) = maxₜ φ(Cₜ) ≤ Σ φ(Cₜ).
 """
 
 import numpy as np

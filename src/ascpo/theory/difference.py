@@ -1,10 +1,10 @@
-"""From one policy to another: what the new one does to the return of the old, and how far apart they are.
+"""Two policies: the difference of their returns, and their distance.
 
     Āʰ(s) = E_{a ~ π', s'}[Aʰ_π(s, a, s')]                 the new policy's mean of the old policy's advantage
     Vʰ_π' − Vʰ_π = E_π'[Σ_{t<h} γᵗ Āʰ⁻ᵗ(s_t)]              exact, but along the new policy's states
-    Lʰ           = E_π [Σ_{t<h} γᵗ Āʰ⁻ᵗ(s_t)]              what data of the old policy can tell
+    Lʰ           = E_π [Σ_{t<h} γᵗ Āʰ⁻ᵗ(s_t)]              an estimate from data of the old policy
 
-Note Aʰ⁻ᵗ at time t: with a finite horizon the advantage depends on the steps that are left.
+Note Aʰ⁻ᵗ at time t: with a finite horizon the advantage depends on the number of remaining steps.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ def value_difference(mdp: TabularMDP, old: Policy, new: Policy) -> Float[np.ndar
 
 
 def first_order_difference(mdp: TabularMDP, old: Policy, new: Policy) -> Float[np.ndarray, "h s"]:
-    """Lʰ(s): the same sum along the old policy's states; agrees with ηʰ to first order in the change."""
+    """Lʰ(s): the same sum along the old policy's states. It agrees with ηʰ to first order in the change."""
     return accumulate(mdp, old, mean_advantages(mdp, old, new), discount=mdp.gamma)
 
 
@@ -35,12 +35,12 @@ def total_variation(old: Policy, new: Policy) -> Float[np.ndarray, " s"]:
 
 
 def divergence(old: Policy, new: Policy) -> Float[np.ndarray, " s"]:
-    """KL(s) = Σ_a π'(a|s) log(π'(a|s) / π(a|s)), infinite where π' does what π never does.
+    """KL(s) = Σ_a π'(a|s) log(π'(a|s) / π(a|s)), infinite if π' takes an action that π never takes.
 
     Pinsker: TV² ≤ ½ KL, in either direction of KL.
     """
     used = new > 0.0
     with np.errstate(divide="ignore"):
         terms = np.where(used, new * (np.log(np.where(used, new, 1.0)) - np.log(np.where(used, old, 1.0))), 0.0)
-    # Rounding can leave a sum of nearly equal policies below zero.
+    # Rounding can make the sum of nearly equal policies negative.
     return np.maximum(terms.sum(axis=1), 0.0)

@@ -1,4 +1,4 @@
-"""The law of the return, by following every path. It knows nothing of the recursions, and so can judge them."""
+"""The law of the return, computed from every path. It does not use the recursions, so it can test them."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ from jaxtyping import Float, Int
 from ascpo.theory.tabular import Policy, TabularMDP
 
 _DIGITS = 12
-"""Returns that agree to so many digits of the largest cost are one return: sums in another order round differently."""
+"""Digits of the largest cost to which equal returns agree, since sums in another order round differently."""
 
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """A random number that takes finitely many values."""
+    """The distribution of a random number with finitely many values."""
 
     values: Float[np.ndarray, " v"]
     """The values, ascending."""
@@ -33,7 +33,7 @@ class Law:
         return float(self.probabilities @ (self.values - self.mean) ** 2)
 
     def at_most(self, x: float) -> float:
-        """Pr(𝒟 ≤ x), up to rounding: a value that misses x by a relative 1e-9 counts as x."""
+        """Pr(𝒟 ≤ x), up to rounding: a value within a relative 1e-9 of x counts as x."""
         slack = 1e-9 * np.max(np.abs(self.values))
         return float(self.probabilities[self.values <= x + slack].sum())
 
@@ -59,7 +59,7 @@ def _merge(
     probability: Float[np.ndarray, " paths"],
     unit: float,
 ) -> tuple[Int[np.ndarray, " merged"], Float[np.ndarray, " merged"], Float[np.ndarray, " merged"]]:
-    """Paths with the same state and the same total become one, with their probabilities added."""
+    """Merge paths with the same state and the same total, and add their probabilities."""
     digits = np.round(total / unit, _DIGITS)
     order = np.lexsort((digits, state))
     state, total, digits, probability = state[order], total[order], digits[order], probability[order]

@@ -1,4 +1,4 @@
-"""The maximum MDP of a tabular MDP: its costs add up to the worst cost of the episode.
+"""The maximum MDP of a tabular MDP, whose costs add up to the largest cost of the episode.
 
     D = max(C − M, 0)    M' = M + D    M₀ = 0    ⇒    Σ_t D_t = max_t C_t
 
@@ -15,7 +15,7 @@ from ascpo.theory.tabular import Policy, TabularMDP
 
 @dataclass(frozen=True, eq=False)
 class MaximumMDP:
-    """An MDP over pairs ŝ = (s, M), and what its states are."""
+    """An MDP over pairs ŝ = (s, M), and the meaning of its states."""
 
     mdp: TabularMDP
     """Dynamics and increments D of the pairs."""
@@ -25,20 +25,20 @@ class MaximumMDP:
     """M of each pair."""
 
     def lift(self, pi: Policy) -> Float[np.ndarray, "augmented a"]:
-        """A policy of the original states, as one of the pairs that does not look at M."""
+        """A policy of the original states as a policy of the pairs, which ignores M."""
         return pi[self.state]
 
 
 def maximum_mdp(original: TabularMDP) -> MaximumMDP:
-    """The pairs of every state with every level; `original.D` is read as the cost C."""
+    """The maximum MDP over pairs of every state and every level. `original.D` is the cost C."""
     C, possible = original.D, original.P > 0.0
     if original.gamma != 1.0:
-        raise ValueError(f"gamma is {original.gamma}, but only an undiscounted sum is a maximum. Take gamma=1.")
+        raise ValueError(f"gamma is {original.gamma}, but only an undiscounted sum is a maximum. Use gamma=1.")
     if np.any(C[possible] < 0.0):
-        raise ValueError("Some costs are negative, and M starts at 0. Shift the costs and the limit by the least cost.")
+        raise ValueError("Some costs are negative, but M starts at 0. Shift costs and limit by the smallest cost.")
     levels = np.unique(np.append(C[possible], 0.0))
     ranks = np.arange(len(levels))
-    # The rank of C among the levels; what cannot happen keeps M as it is.
+    # The rank of C among the levels. Impossible transitions keep M.
     rank_of_C = np.where(possible, np.searchsorted(levels, np.where(possible, C, 0.0)), 0)
     rank_after = np.maximum(ranks[:, None, None, None], rank_of_C)  # [M, s, a, s']
     moves = rank_after[..., None] == ranks  # [M, s, a, s', M']

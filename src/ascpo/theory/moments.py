@@ -1,4 +1,4 @@
-"""Mean and variance of the return, by recursion over the number h of steps to go.
+"""Mean and variance of the return, by recursion over the number h of remaining steps.
 
     V⁰ = 0    Vʰ = E_π[D + γ Vʰ⁻¹(s')]                     mean from each state
               Aʰ(s, a, s') = D + γ Vʰ⁻¹(s') − Vʰ(s)        advantage of one transition
@@ -7,7 +7,7 @@
 
     ℰ = E_μ[Vⁿ]     𝒱 = MV + VM,   MV = E_μ[Xⁿ],   VM = Var_μ[Vⁿ]
 
-Arrays over the steps to go have n + 1 rows: row h belongs to h, and row 0 is zero.
+Arrays over the remaining steps have n + 1 rows: row h belongs to h, and row 0 is zero.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ def advantages(mdp: TabularMDP, pi: Policy) -> Float[np.ndarray, "h s a s"]:
 
 
 def omega(mdp: TabularMDP, pi: Policy) -> Float[np.ndarray, "h s"]:
-    """ωʰ(s) = Var_{a, s'}[D + γ Vʰ⁻¹(s')]: what one step adds to the variance."""
+    """ωʰ(s) = Var_{a, s'}[D + γ Vʰ⁻¹(s')]: the variance that one step adds."""
     return mdp.expect(pi, advantages(mdp, pi) ** 2)
 
 

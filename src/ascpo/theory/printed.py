@@ -1,7 +1,7 @@
-"""WRONG bounds, as the paper prints them. Use `bounds`; these are here so that the tests can show where they fail.
+"""WRONG bounds, as the paper prints them. Use `bounds`; these exist so that the tests can show where they fail.
 
-Each differs from its namesake in `bounds` by the one error that its docstring names, and by nothing else. KL is capped
-at 2 as there, which can only help the printed forms.
+Each differs from its namesake in `bounds` only by the error that its docstring names. KL is capped at 2 as there, which
+can only help the printed forms.
 """
 
 import numpy as np

@@ -55,7 +55,7 @@ class Agent:
     def __post_init__(self) -> None:
         critics = self.algorithm.cost_critics
         if critics and isinstance(critics.signal, ChernoffWeights | UnionBound) and not self.settings.near_miss:
-            raise BadSetting("mode=chernoff learns from near misses. Give near_miss=0.3, say.")
+            raise BadSetting("mode=chernoff learns from near misses. Use for example near_miss=0.3.")
         # Built here: networks draw with NumPy, which is not possible while a program is traced.
         _ = self.actor, self._critics
 

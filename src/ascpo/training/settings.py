@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Annotated
 
 from ascpo.algorithms.outline import Outline
@@ -126,16 +127,21 @@ def inert_settings(settings: Settings, algorithm: Outline) -> dict[str, InertSet
         unused |= dict.fromkeys(names, f"it is for constraints, and {algorithm.name} has none")
     elif algorithm.step == "projected":
         unused["trust_region.tolerance"] = f"{algorithm.name} projects its steps instead of searching along a line"
-    changed = _changed(settings, Settings())
+    changed = _changed(settings, _defaults())
     found = ((name, value, unused.get(name, unused.get(name.split(".")[0]))) for name, value in changed)
     return {name: InertSetting(name, value, why) for name, value, why in found if why}
+
+
+@cache
+def _defaults() -> Settings:
+    return Settings()
 
 
 def _changed(settings: Dataclass, usual: Dataclass, group: str = "") -> Iterator[tuple[str, object]]:
     """The settings that differ from the defaults, by name."""
     for name in usual.__dataclass_fields__:
         value, default = getattr(settings, name), getattr(usual, name)
-        if isinstance(default, Dataclass):
+        if hasattr(default, "__dataclass_fields__"):
             yield from _changed(value, default, f"{name}.")
         elif value != default:
             yield group + name, value

@@ -1,1 +1,1 @@
-"""Search for better settings: the largest return among those that keep the limits with the probability asked for."""
+"""Search for better settings: the largest return among those that keep the limits with the target probability."""

@@ -10,11 +10,11 @@ from ascpo.sweep.scheduler import Tasks
 from ascpo.tuning.study import Search
 
 _LOOK_EVERY = 2.0
-"""Seconds between two looks at the returns of running trials."""
+"""Seconds between two checks of the returns of running trials."""
 
 
 def tune(search: Search, executor: Executor, trials: int, side_by_side: int, say: Callable[[str], None]) -> None:
-    """Run trials until so many have ended. Those that a stop has interrupted come first."""
+    """Run trials until this many have ended. Interrupted ones come first."""
     loop = _Loop(search, executor, side_by_side, say)
     try:
         loop.run(trials)

@@ -1,4 +1,4 @@
-"""The report of a search: a table of its trials, a picture of the trade-off, and one of what matters."""
+"""The report of a search: a table of trials, the Pareto front, and the importance of each setting."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ def write_report(search: Search) -> str:
 
 
 def verdict(search: Search) -> str:
-    """What the search found, against the defaults."""
+    """Sentences that compare the best trial with the defaults."""
     wanted, kept = search.setup.probability, search.feasible()
     if not kept:
         return f"No trial certifies a probability of {wanted:g}. Train longer, or play more episodes."
@@ -47,7 +47,7 @@ def default_trial(search: Search) -> Trial | None:
 
 
 def front(trials: Sequence[Trial]) -> list[Trial]:
-    """The trials that no other one beats both in the return and in the certified probability."""
+    """The Pareto front: trials that no other trial beats in both return and certified probability."""
     better = sorted(trials, key=lambda trial: (-trial.value, -trial.user_attrs["certified"]))
     found: list[Trial] = []
     for trial in better:
@@ -57,7 +57,7 @@ def front(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def importances(search: Search) -> dict[str, float]:
-    """How much each setting decides the return. Empty with too few trials."""
+    """The importance of each setting for the return. Empty with too few trials."""
     optuna = load_optuna()
     if len(search.complete()) < 4:
         return {}

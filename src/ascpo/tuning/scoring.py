@@ -26,14 +26,14 @@ class TrialScore:
     violations: int
     episodes: int
     certified: float
-    """Each policy keeps the limits with this probability, at the confidence asked for."""
+    """Each policy keeps the limits with at least this probability, at the requested confidence."""
 
 
 def score(batch: Batch, confidence: float) -> TrialScore:
-    """The score of a trial. Every seed has its own policy, so that their episodes do not share one probability.
+    """The score of a trial.
 
-    So each has its own bound, and the smallest counts. It is too large only where the bound of the worst policy is, so
-    that it has the same confidence.
+    Every seed has its own policy and probability, and so its own bound. The smallest bound counts. It exceeds the
+    worst policy's probability only if that policy's bound does, so it has the same confidence.
     """
     figures = [read_sealed(job.directory / "evaluation.json", "evaluation").content["sampled"] for job in batch]
     episodes = [one["Episodes"] for one in figures]
@@ -44,7 +44,7 @@ def score(batch: Batch, confidence: float) -> TrialScore:
 
 
 def return_bounds(batch: Batch, epochs: int) -> tuple[float, float] | None:
-    """A lower and an upper confidence bound of the return after so many epochs of training, if all runs have them."""
+    """A lower and an upper confidence bound of the return after this many epochs, if all runs have them."""
     returns: list[float] = []
     for job in batch:
         found = _returns(job.run)
@@ -56,10 +56,10 @@ def return_bounds(batch: Batch, epochs: int) -> tuple[float, float] | None:
 
 
 def is_hopeless(batch: Batch, best: Sequence[Batch], patience: float) -> bool:
-    """Whether a trial's return is surely below that of another one at the same epoch.
+    """Whether a trial's return is clearly below that of another one at the same epoch.
 
-    Its upper confidence bound is below the lower confidence bound of one of the best. The first part of the training
-    says nothing, and `patience` is that part.
+    Its upper confidence bound is then below the lower confidence bound of one of the best. No trial is pruned in the
+    first part of the training, a fraction of `patience`.
     """
     epochs = min(len(_returns(job.run)) for job in batch)
     if not best or epochs < max(2.0, patience * batch[0].config.epochs) or not batch[0].epochs_left:

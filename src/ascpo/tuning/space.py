@@ -1,4 +1,4 @@
-"""What is searched: settings with a range of numbers, or with a list of values."""
+"""The search space: settings with a range of numbers, or with a list of values."""
 
 import re
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ class Axis:
     low: float = 0.0
     high: float = 0.0
     log: bool = False
-    """Whether ratios count rather than differences."""
+    """Whether the range is searched on a logarithmic scale."""
     whole: bool = False
     values: tuple[Value, ...] = ()
     """The values of a setting that has no range."""
@@ -46,13 +46,13 @@ def _axis(text: str) -> Axis:
     name, equals, values = text.partition("=")
     name = next(iter(read_overrides([f"{name}=0"]))) if name else ""
     if not (name and equals and values):
-        raise BadSetting(f"{shown(text)} is nothing to search. Write name=low..high, or name=value,value.")
+        raise BadSetting(f"{shown(text)} has no values to search. Write name=low..high, or name=value,value.")
     if match := _RANGE.fullmatch(values):
         return _range(name, match[1], match[2], log=bool(match[3]))
     found = [next(iter(read_overrides([f"{name}={value}"]).values())) for value in values.split(",") if value]
     if len(found) < 2 or not all(one is None or isinstance(one, (int, float, str)) for one in found):
         raise BadSetting(
-            f"{shown(text)}: a search needs two values at least. Write name=low..high, or name=value,value."
+            f"{shown(text)}: a search needs at least two values. Write name=low..high, or name=value,value."
         )
     return Axis(name, values=tuple(found))  # pyright: ignore[reportArgumentType] (checked above)
 
@@ -61,7 +61,7 @@ def _range(name: str, first: str, last: str, *, log: bool) -> Axis:
     try:
         low, high = float(first), float(last)
     except ValueError:
-        raise BadSetting(f"{name}={first}..{last} is no range of numbers.") from None
+        raise BadSetting(f"{name}={first}..{last} is not a range of numbers.") from None
     if not low < high or (log and low <= 0):
         raise BadSetting(f"{name}={first}..{last}: the first number must be the smaller one{', and positive' * log}.")
     whole = first.lstrip("+-").isdigit() and last.lstrip("+-").isdigit()

@@ -1,8 +1,8 @@
-"""Trials and their order: Optuna proposes settings, and its journal keeps every trial, so that a search can go on.
+"""Trials and their order: Optuna proposes settings, and its journal keeps every trial, so that a search can continue.
 
 The return is maximised subject to a constraint: the probability of keeping the limits that every seed certifies must
-reach the one asked for. The two are never added up. The seeds of trials begin at a million, and their episodes are
-drawn with a seed of their own: the final evaluation does not use what chose the settings.
+reach the requested one. The two are never added up. The seeds of trials start at a million, and their episodes have a
+separate seed, so that the final evaluation is independent of the search.
 """
 
 import warnings
@@ -76,7 +76,7 @@ class Setup:
         )
 
     def defaults(self) -> dict[str, object]:
-        """The usual values of what is searched. Empty if one of them is not in its range."""
+        """The default values of the searched settings. Empty if one of them is not in its range."""
         known = flat(to_plain(self.base))
         usual = {axis.name: known.get(axis.name.removeprefix(f"{self.base.algo}.")) for axis in self.axes}
         return usual if all(axis.holds(usual[axis.name]) for axis in self.axes) else {}
@@ -144,7 +144,7 @@ class Search:
         return [trial for trial in self.study.trials if trial.state.name == "COMPLETE"]
 
     def feasible(self) -> list[Trial]:
-        """The trials that keep the limits as asked for, the best first."""
+        """The trials that keep the limits with the requested probability, the best first."""
         kept = [trial for trial in self.complete() if trial.user_attrs["certified"] >= self.setup.probability]
         return sorted(kept, key=lambda trial: -trial.value)
 
@@ -152,7 +152,7 @@ class Search:
         return sum(trial.state.is_finished() for trial in self.study.trials)
 
     def _set_attributes(self, number: int, attributes: Mapping[str, object], excess: float | None = None) -> None:
-        """Note something about a trial. `excess` is above 0 if it breaks the constraint of the search."""
+        """Set attributes of a trial. `excess` is above 0 if it violates the constraint of the search."""
         trial = load_optuna().trial.Trial(self.study, self.study.trials[number]._trial_id)
         if excess is not None:
             trial.set_constraint(_CONSTRAINT, excess)
@@ -160,7 +160,7 @@ class Search:
             trial.set_user_attr(name, value)
 
     def _check_same(self) -> None:
-        """A search that continues is about the same settings."""
+        """Refuse to continue a search with a different setup."""
         mine = {"base": self.setup.base.plain(), "axes": to_plain(self.setup.axes), "seeds": self.setup.seeds}
         mine |= {name: getattr(self.setup, name) for name in ("probability", "confidence", "episodes")}
         before = self.study.user_attrs.get("setup")

@@ -1,1 +1,1 @@
-"""A page that shows runs while they train: their curves, and how far they are. It reads their logs alone."""
+"""A page that shows the curves and the progress of runs while they train. It only reads their logs."""

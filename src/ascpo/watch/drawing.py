@@ -1,4 +1,4 @@
-"""Curves as SVG. Their colours and their text are the page's: it may be light or dark."""
+"""Curves as SVG. The page's style sheet sets their colours, so that it can be light or dark."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from jaxtyping import Float
 WIDTH, HEIGHT = 480, 250
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 10, 34
 _POINTS = 300
-"""The most points of a curve: more points than pixels cannot be seen."""
+"""The largest number of points of a curve, which is the number of visible pixels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +20,7 @@ class Curve:
 
     name: str
     index: int
-    """Its place among the runs, which gives it its colour."""
+    """Its index among the runs, which gives it its colour."""
     x: Float[np.ndarray, " n"]
     y: Float[np.ndarray, " n"]
 
@@ -51,7 +51,7 @@ def svg(
 
 
 def thinned(curve: Curve) -> Curve:
-    """The curve with means of neighbours, if it has many points. Its last point stays."""
+    """The curve, with means of neighbouring points if it has many. Its last point is kept."""
     n = len(curve.x)
     if n <= _POINTS:
         return curve
@@ -72,7 +72,7 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
 
 @dataclass(frozen=True)
 class _Scale:
-    """From steps and values to pixels."""
+    """Maps steps and values to pixels."""
 
     end: float
     low: float

@@ -13,19 +13,19 @@ from ascpo.runs.sealed import read_sealed
 from ascpo.runs.tables import check_table, columns_of
 
 MOST = 24
-"""So many runs are shown: those that were written last."""
+"""The largest number of runs that are shown: those that were written last."""
 
 
 @dataclass(frozen=True, eq=False)
 class Watched:
-    """A run as it is now."""
+    """The present state of a run."""
 
     name: str
     data: RunData
     seconds: float
-    """Since its log was written."""
+    """Seconds since its log was written."""
     trouble: str = ""
-    """Why its log cannot be read."""
+    """The reason why its log cannot be read."""
 
     @property
     def progress(self) -> str:
@@ -38,7 +38,7 @@ class Watched:
         return f"{done} of {planned} epochs, the last one {_ago(self.seconds)} ago"
 
     def curve(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """The steps and the values of a metric, where it has any."""
+        """The steps and the values of a metric, without missing values."""
         steps, values = self.data.metrics.get("TotalEnvInteracts"), self.data.column(name)
         if steps is None or values is None:
             return np.zeros(0), np.zeros(0)
@@ -56,7 +56,7 @@ class Logs:
         """Runs that are not shown."""
 
     def read(self) -> list[Watched]:
-        """The runs by their names. Those that appear later are found, too."""
+        """The runs by their names, including those that appeared meanwhile."""
         found = [file.parent for file in self._directory.glob("**/config.json")]
         found.sort(key=lambda run: _stamp(run)[0], reverse=True)
         self.left_out = max(len(found) - MOST, 0)
@@ -84,13 +84,13 @@ class Logs:
 
 
 def _log(run: Path) -> Mapping[str, np.ndarray]:
-    """All complete rows, as far as they fit their checksums."""
+    """All complete rows up to the first one that does not fit its checksum."""
     file = run / "metrics.csv"
     return columns_of(file, check_table(file).lines) if file.exists() else {}
 
 
 def _stamp(run: Path) -> tuple[int, int]:
-    """When its log was written, and how long it is."""
+    """The time and the size of its log."""
     for file in (run / "metrics.csv", run / "config.json"):
         try:
             found = file.stat()

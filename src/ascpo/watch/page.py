@@ -1,4 +1,4 @@
-"""The page of `ascpo watch`: a frame that is sent once, and its content, which the frame asks for again and again."""
+"""The page of `ascpo watch`: a frame that is sent once, and its content, which the frame requests repeatedly."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ascpo.watch.logs import Watched
 
 @dataclass(frozen=True)
 class Panel:
-    """A metric, and what it is called on the page."""
+    """A metric, and its title on the page."""
 
     metric: str
     title: str
@@ -68,7 +68,7 @@ def _last(run: Watched, metric: str, form: str) -> str:
 
 @cache
 def _engine() -> Environment:
-    """All text is escaped: anybody may have named a run."""
+    """All text is escaped, because names of runs may come from anybody."""
     return Environment(
         loader=PackageLoader("ascpo.watch"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,

@@ -31,7 +31,7 @@ class Watch:
 
     @property
     def address(self) -> str:
-        """With the token. Whoever knows it can see the page."""
+        """The address with the token. Anybody who knows it can see the page."""
         return f"http://{LOOPBACK}:{self.port}/{self._access.token}/"
 
     def run(self) -> None:
@@ -76,19 +76,19 @@ class Watch:
                 self.send_header("Content-Length", str(len(body)))
                 for name, value in _headers(nonce).items():
                     self.send_header(name, value)
-                # A browser that leaves the page does not wait for the answer.
+                # A browser that has left the page no longer waits for the answer.
                 with contextlib.suppress(ConnectionError):
                     self.end_headers()
                     self.wfile.write(body)
 
             def log_message(self, format: str, *args: object) -> None:
-                """Requests are not printed: their addresses hold the token."""
+                """Print nothing, because the addresses of requests contain the token."""
 
         return Handler
 
 
 def _headers(nonce: str) -> dict[str, str]:
-    """What the page may do: run its own script, ask this server, and nothing else."""
+    """The policy of the page: it may only run its own script and send requests to this server."""
     own = f"script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; " if nonce else ""
     rest = "frame-ancestors 'none'; form-action 'none'; base-uri 'none'"
     return {

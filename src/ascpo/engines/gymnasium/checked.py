@@ -18,6 +18,7 @@ from ascpo.engines.gymnasium.trial import (
     amount,
     costs_of,
     decided,
+    in_space,
     margins_of,
     not_five,
     short,
@@ -151,14 +152,9 @@ class CheckedEnv:
             return flat
         space = self._expected.observations
         try:
-            given = np.asarray(observation)
-        except FAILURES:
-            given = np.asarray(None)
-        if given.shape != space.shape or not np.can_cast(given.dtype, space.dtype or float, "same_kind"):
-            what = f"{source} returns an observation of shape {given.shape} and type {given.dtype}"
-            if given.dtype == object:
-                what = f"{source} returns {short(observation)} for an observation, which is no array of numbers"
-            raise Faulty(f"{what}; the observation space says {space.shape} and {space.dtype}. Make them agree.")
+            given = in_space(observation, space, source)
+        except ValueError as error:
+            raise Faulty(str(error)) from None
         with np.errstate(over="ignore"):
             flat = given.astype(space.dtype).reshape(-1).astype(np.float32)
         _refuse_infinite(flat, "The observation")

@@ -104,13 +104,13 @@ def _not_an_environment(made: object) -> str:
     from ascpo.engines.functional.world import World
 
     if isinstance(made, gymnasium.vector.VectorEnv):
-        return "This makes many environments at once. Make a single one: it is repeated here, as often as you ask for."
+        return "This makes many environments at once. Make a single one; --num-envs sets how many are used."
     if isinstance(made, World):
         return "This makes a world of JAX functions, which runs as one program. Leave --processes out."
     kind = f"{type(made).__module__}.{type(made).__qualname__}"
     if hasattr(made, "begin"):
         missing = [name for name in _OF_A_WORLD if not hasattr(made, name)]
-        return f"This makes a {kind}, which is no world of JAX functions yet: it has no {', '.join(missing)}."
+        return f"This makes a {kind}, which is not a world of JAX functions yet: it has no {', '.join(missing)}."
     return (
         f"This makes a {kind}, which is not a gymnasium.Env. Derive it from "
         f"gymnasium.Env; reset returns (observation, info), step (observation, reward, terminated, truncated, info)."
@@ -143,7 +143,7 @@ def _notes_of_actions(space: gymnasium.Space) -> list[str]:
         there = "actions are passed on as the policy draws them, which is about -1 to 1 at first"
         found.append(f"Some bounds of the action space are infinite: there, {there}. Give finite bounds to scale them.")
     if np.issubdtype(space.dtype, np.integer):
-        found.append("The actions are integers: what the policy draws is rounded.")
+        found.append("The actions are integers: the policy's actions are rounded.")
     return found
 
 

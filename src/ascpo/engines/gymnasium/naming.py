@@ -58,7 +58,9 @@ def named(text: str) -> MakeEnv:
     """As `resolve`, but an unknown name is an error."""
     if (make := resolve(text)) is None:
         give = "a registered id such as Pendulum-v1, the module that registers it too (package:Id-v0), or a class or"
-        raise Unsuitable(f"{text} is no environment that Gymnasium knows. Give {give} function (package.module:make).")
+        raise Unsuitable(
+            f"{text} is not an environment that Gymnasium knows. Give {give} function (package.module:make)."
+        )
     return make
 
 
@@ -85,7 +87,7 @@ def _no_such_name(module: ModuleType, name: str) -> str:
     else:
         known, words = list(gymnasium.registry), f"Importing {module.__name__} registers no environment {name}."
     near = difflib.get_close_matches(name, known)
-    return f"{words} " + (f"Did you mean {' or '.join(near)}?" if near else "Look the name up in the module.")
+    return f"{words} " + (f"Did you mean {' or '.join(near)}?" if near else "Check the name in the module.")
 
 
 def _missing_arguments(make: MakeEnv) -> list[str]:

@@ -39,8 +39,8 @@ INSPECTION = "inspection"
 _MADE, _CLOSED = "made", "closed"
 
 _CANNOT_BE_MADE = (
-    "It could not be made in a process of its own; what it said is above. What makes it must be importable there: a "
-    "function of a module, and in a script behind if __name__ == '__main__'. Or do without processes."
+    "It could not be made in its own process; its output is above. Its function must be importable there: "
+    "define it in a module, and start a script's work behind if __name__ == '__main__'. Or do without processes."
 )
 
 

@@ -62,11 +62,11 @@ class Trial:
             found.append(NEGATIVE)
         first, again = self._seen
         if not np.array_equal(first[0], again[0]):
-            remedy = "Begin reset with super().reset(seed=seed), and draw from self.np_random alone."
+            remedy = "Begin reset with super().reset(seed=seed), and draw only from self.np_random."
             found.append(f"reset(seed=...) gives another observation each time, {so}. {remedy}")
         elif not all(map(np.array_equal, first, again)):
-            remedy = "Let reset put everything back, and draw from self.np_random alone."
-            found.append(f"The same actions after the same seed lead elsewhere, {so}. {remedy}")
+            remedy = "Reset the whole state in reset, and draw only from self.np_random."
+            found.append(f"The same actions after the same seed give other observations, {so}. {remedy}")
         return found
 
     def _reset(self, seen: list[np.ndarray], seed: int) -> bool:
@@ -114,16 +114,12 @@ class Trial:
     def _look(self, seen: list[np.ndarray], observation: object, source: str) -> None:
         if not self._box:
             return
-        space = self._env.observation_space
         try:
-            given = np.asarray(observation)
-        except ValueError:
-            given = np.asarray(None)
-        if given.shape != space.shape or not np.can_cast(given.dtype, space.dtype or float, "same_kind"):
-            found = f"{source} returns an observation of shape {given.shape} and type {given.dtype}"
-            said = f"the observation space says {space.shape} and {space.dtype}"
-            self.faults.append(f"{found}; {said}. Make them agree.")
-        elif not _finite(given):
+            given = in_space(observation, self._env.observation_space, source)
+        except ValueError as error:
+            self.faults.append(str(error))
+            return
+        if not _finite(given):
             self.faults.append(f"{source} returns an observation that holds NaN or infinity. Return finite numbers.")
         else:
             seen.append(given.copy())
@@ -159,6 +155,20 @@ def _finite(number: object) -> bool:
     with contextlib.suppress(TypeError, ValueError), np.errstate(over="ignore"):
         return bool(np.isfinite(np.asarray(number, np.float32)).all())
     return False
+
+
+def in_space(observation: object, space: gymnasium.Space, source: str) -> np.ndarray:
+    """The observation as an array. A ValueError says why it does not fit the observation space."""
+    try:
+        given = np.asarray(observation)
+    except FAILURES:
+        given = np.asarray(None)
+    if given.shape == space.shape and np.can_cast(given.dtype, space.dtype or float, "same_kind"):
+        return given
+    found = f"{source} returns an observation of shape {given.shape} and type {given.dtype}"
+    if given.dtype == object:
+        found = f"{source} returns {short(observation)} for an observation, which is not an array of numbers"
+    raise ValueError(f"{found}; the observation space says {space.shape} and {space.dtype}. Make them agree.")
 
 
 def costs_of(info: Info) -> Float[np.ndarray, " m"]:

@@ -23,7 +23,7 @@ from ascpo.guard.layout import AnyArray
 from ascpo.guard.model import SUBSTEPS, touches
 from ascpo.guard.task import Task
 
-with contextlib.redirect_stdout(io.StringIO()):  # MJX prints that Warp is missing, which is nobody's mistake.
+with contextlib.redirect_stdout(io.StringIO()):  # MJX prints that Warp is missing, which is not an error.
     from mujoco import mjx
 
 Implementation = Literal["jax", "warp"]

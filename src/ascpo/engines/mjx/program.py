@@ -83,7 +83,7 @@ def chunk_program(task: Task, physics: Physics, actors: tuple[Actor, ...], mesh:
     Counts are the most upcoming episodes that an environment used, and how many simulations diverged.
     """
     step = functools.partial(_step, task, actors, *over_devices(physics, mesh))
-    # The same places after a chunk as before it: so it is compiled once.
+    # The same sharding before and after a chunk, so that it is compiled once.
     specs = (PER_DEVICE, PER_DEVICE_BY_STEP, PER_DEVICE_BY_STEP, EVERYWHERE)
     places = tuple(NamedSharding(mesh, spec) for spec in specs)
 
@@ -111,8 +111,8 @@ def over_devices(physics: Physics, mesh: Mesh) -> tuple[Callable[..., Moving], C
 class Ensemble:
     """Batches of runs with equal actors, which act together.
 
-    Algorithms differ in how they learn, and seldom in how they act: twelve of them make a program little larger than
-    one does.
+    Algorithms differ in how they learn, but rarely in how they act: a program for twelve of them is hardly larger than
+    for one.
     """
 
     actor: Actor

@@ -1,11 +1,11 @@
 """The native engine: many simulations of one model on the host's threads, the task as one compiled JAX program.
 
-An episode is a pure function of (seed, number of the episode, actions): how many environments, threads or runs there
-are beside it changes no bit.
+An episode is a pure function of (seed, number of the episode, actions), bit for bit. It does not depend on the number
+of environments, threads or other runs.
 
 A step is the physics (`mujoco.batch`: ten substeps, then a forward pass) and one JAX call for each run (ghosts,
-reward, costs, observation, and the reset of finished episodes). Sensors are switched off during the substeps, since
-only those of the forward pass are read; that more than pays for it.
+reward, costs, observation, and the reset of finished episodes). Sensors are switched off during the substeps, because
+only those of the forward pass are read. That saves more time than the forward pass takes.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ from ascpo.seeding import EnvSeeds
 
 
 class NativeEngine(TaskSizes):
-    """Environments of one task, moved together, in which policies act. They are shared equally by all runs."""
+    """Environments of one task that step together. All runs have an equal number of them."""
 
     max_runs: int | None = None
     notes: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class NativeEngine(TaskSizes):
         """Of all runs together."""
         self.divergences = Divergences()
         self.after_physics: Callable[[], None] | None = None
-        """Called when the simulations have moved, before those that reached an end begin anew."""
+        """Called after the simulations have stepped, before finished ones are reset."""
         self._simulator = Simulator(task, num_envs, num_threads)
         self._batches: list[list[Lane]] = []
         """A lane for each run."""
@@ -64,16 +64,16 @@ class NativeEngine(TaskSizes):
     @property
     @on_host
     def memory(self) -> Memory:
-        """What the task remembers of every environment: scenes, distances, step counts, observations."""
+        """The task's memory of every environment: scenes, distances, step counts, observations."""
         return jax.tree.map(lambda *parts: np.concatenate(parts), *(lane.memory for lane in self._lanes))
 
     def live(self, field: str) -> np.ndarray:
-        """A field of all simulations (`qpos`, say), a row each, as it is now and will be: it changes with them."""
+        """A field of all simulations, such as `qpos`, with a row each. It is a view that changes with them."""
         return self._simulator.batch.bind(field)
 
     @on_host
     def start(self, batches: Sequence[RunBatch]) -> None:
-        """Begin the first episode everywhere."""
+        """Start the first episode of every environment."""
         n, runs = self.num_envs, sum(map(len, batches))
         if not runs or n % runs:
             raise ValueError(f"{n} environments cannot be shared equally by {runs} runs. Ask for a multiple of {runs}.")
@@ -110,7 +110,7 @@ class NativeEngine(TaskSizes):
     def collect(self, thetas: Thetas, noises: Noises) -> list[Rollout]:
         steps = {noise.shape[1] for noise in noises}
         if len(steps) != 1:
-            raise ValueError(f"There is noise for {sorted(steps)} steps. Give every run as much.")
+            raise ValueError(f"There is noise for {sorted(steps)} steps. Give every run noise for the same number.")
         (horizon,), results, runs = steps, [], []
         for lanes, theta, noise in zip(self._batches, thetas, noises, strict=True):
             width = lanes[0].policy.record.width
@@ -127,8 +127,8 @@ class NativeEngine(TaskSizes):
             reasons = self._simulator.step(actions)
             if self.after_physics is not None:
                 self.after_physics()
-            # All programs are set off before any is waited for: so they run side by side. The last step's action is
-            # never taken: the next rollout's policy is another.
+            # All programs are started before the first result is awaited, so that they run in parallel. The action of
+            # the last step is never taken, because the next rollout has another policy.
             coming = [lane.advance(theta, noise[(t + 1) % horizon]) for lane, theta, noise, _ in runs]
             for (lane, _, _, rows), now in zip(runs, coming, strict=True):
                 rows[t + 1] = now
@@ -146,10 +146,10 @@ class NativeEngine(TaskSizes):
             lane.restore(snapshot)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
     def _with_scenes(self, rollouts: list[Rollout], scenes: Int[np.ndarray, "time run 3 env"]) -> list[Rollout]:
-        """The rollouts of batches that play scenes again say which ones."""
+        """Add the scenes to the rollouts of batches with replay."""
         found = []
         for lanes, which, rollout in zip(self._batches, consecutive(map(len, self._batches)), rollouts, strict=True):
             again = isinstance(lanes[0].schedule, ReplaySchedule)

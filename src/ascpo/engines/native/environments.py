@@ -1,4 +1,4 @@
-"""The same simulations for callers who choose the actions: the Gymnasium environments of this package."""
+"""The simulations of the native engine for callers who choose the actions: this package's Gymnasium environments."""
 
 from dataclasses import dataclass
 
@@ -18,17 +18,17 @@ from ascpo.guard.task import Memory, Outcome, Task
 
 @dataclass(frozen=True)
 class Step:
-    """A step of all environments, as NumPy arrays that are not to be written to."""
+    """A step of all environments, as read-only NumPy arrays."""
 
     observation: Float[np.ndarray, "env obs"]
-    """To act on next: of the new episode where one has just ended."""
+    """The observation to act on next, which is that of a new episode if one has just ended."""
     outcome: Outcome
-    """Its observation is of the episode that was stepped."""
+    """The outcome in the episode of the step, with its observation."""
     divergences: list[Divergence]
 
 
 class NativeEnvironments:
-    """Environments of one task, stepped together."""
+    """Environments of one task that step together."""
 
     @on_host
     def __init__(self, task: Task, num_envs: int, num_threads: int = 0) -> None:
@@ -47,36 +47,36 @@ class NativeEnvironments:
     @property
     @on_host
     def memory(self) -> Memory:
-        """What the task remembers of every environment: scenes, distances, step counts, observations."""
+        """The task's memory of every environment: scenes, distances, step counts, observations."""
         return self._lane.memory
 
     def data(self, env: int) -> mujoco.MjData:
-        """One simulation's state, in the frame of its robot's start."""
+        """The state of one simulation, in the frame of its robot's start."""
         return self._simulator.batch.get_data(env)
 
     @on_host
     def reset(self, seeds: Integer[np.ndarray, " env"]) -> Float[np.ndarray, "env obs"]:
-        """Begin the first episode of each seed, and return the observations."""
+        """Start the first episode of each seed, and return the observations."""
         self._lane = Lane(self.task, self._simulator, SeedSchedule(self.task, seeds))
         return self.next_episode(np.ones(self.num_envs, bool))
 
     @on_host
     def next_episode(self, which: Bool[np.ndarray, " env"]) -> Float[np.ndarray, "env obs"]:
-        """Begin the next episode in the environments named, and return all observations."""
+        """Start the next episode in the given environments, and return all observations."""
         self._lane.next_episode(which)
         return self.memory.observation.copy()
 
     @on_host
     def place(self, layout: Layout) -> Float[np.ndarray, "env obs"]:
-        """Begin an episode in the same given scene in every environment, and return the observations."""
+        """Start an episode in the given scene in every environment, and return the observations."""
         self._lane.place(layout)
         return self.memory.observation.copy()
 
     @on_host
     def step(self, actions: Float[np.ndarray, "env act"]) -> Step:
-        """One step of every environment. Episodes that end begin anew in the same step."""
+        """One step of every environment. Finished episodes are reset in the same step."""
         reasons = self._simulator.step(actions)
-        # The lane's policy takes its noise for the next actions, and these are never taken.
+        # The lane's policy takes its noise as its next actions. These are not used.
         results = np.asarray(self._lane.advance(self._no_parameters, actions))
         divergences = self._lane.end(results, reasons)
         self.divergences.report(divergences)

@@ -1,4 +1,4 @@
-"""Programs that run on the host's CPU, whatever accelerator there is."""
+"""Programs that run on the host's CPU, even with an accelerator."""
 
 import functools
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from ascpo.engines.precision import Arguments, Result
 
 
 def on_host(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Run the function's programs on the CPU: to call a GPU at every step would cost more than the physics."""
+    """Run the function's programs on the CPU. A call of a GPU at every step would take longer than the physics."""
 
     @functools.wraps(function)
     def hosted(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:

@@ -1,7 +1,7 @@
 """A lane: the environments of one run in the native engine, their episodes, and the policy that acts in them.
 
-The simulator moves all lanes at once. Everything else is a lane's own, and goes through the same compiled programs
-with the same shapes as if the lane were alone: other runs change no bit.
+The simulator steps all lanes at once. Everything else belongs to a single lane, and uses the same compiled programs
+with the same shapes as if the lane were alone. So results do not depend on other runs, bit for bit.
 """
 
 import jax
@@ -21,7 +21,7 @@ from ascpo.guard.task import Memory, Task
 
 
 class Lane:
-    """Neighbouring simulations, from the simulation `first` on. Environments are counted within the lane."""
+    """Consecutive simulations, starting with number `first`. Environments are counted within the lane."""
 
     def __init__(
         self,
@@ -42,42 +42,42 @@ class Lane:
 
     @property
     def memory(self) -> Memory:
-        """What the task remembers of every environment."""
-        # A copy: rows are given away to the next step's program.
+        """The task's memory of every environment."""
+        # A copy, because the next step's program reuses the buffer of the rows.
         return packed_memory(self._task).unpack(np.array(self._rows))
 
     @property
     def scenes(self) -> Int[np.ndarray, "3 env"]:
-        """The fields of the running episodes' `Scene`, where scenes are played again; otherwise nothing is said."""
+        """The fields of the running episodes' `Scene` with replay. None otherwise."""
         schedule = self.schedule
         return (
             schedule.choice.scenes if isinstance(schedule, ReplaySchedule) else np.zeros((3, self.num_envs), np.int32)
         )
 
     def next_episode(self, which: Bool[np.ndarray, " env"]) -> None:
-        """Begin the next episode in the environments named. The policy's augmentations stay."""
+        """Start the next episode in the given environments. The policy's augmentations are not reset."""
         rows, envs = np.array(self._rows), np.flatnonzero(which)
         rows[envs] = np.asarray(self.schedule.upcoming)[envs, np.asarray(self.schedule.position)[envs]]
         self._rows = jnp.array(rows)
         self._reset(envs)
 
     def cut(self) -> None:
-        """Break all episodes off and begin new ones."""
+        """Cut off all episodes and start new ones."""
         self.next_episode(np.ones(self.num_envs, bool))
         self._augmentations = self._initial()
 
     def place(self, layout: Layout) -> None:
-        """Begin an episode in the same given scene in every environment."""
+        """Start an episode in the given scene in every environment."""
         everywhere = jax.tree.map(lambda leaf: np.repeat(np.asarray(leaf)[None], self.num_envs, axis=0), layout)
         self._rows, pillars = begin(self._task, everywhere)
         self._simulator.reset(self._where.start + np.arange(self.num_envs), np.asarray(pillars))
 
     def first_action(self, theta: Theta, noise: Float[np.ndarray, "env act"]) -> Float[Array, "env _"]:
-        """What the policy observes and does now, as a packed `PolicyStep`."""
+        """The policy's observations and actions at the start, as a packed `PolicyStep`."""
         return self.policy.first(theta, self._rows, self._augmentations, noise)
 
     def advance(self, theta: Theta, noise: Float[np.ndarray, "env act"]) -> Float[Array, "env _"]:
-        """After the simulations have moved: what that did and what the policy does next, as a packed `PolicyStep`."""
+        """The outcome of a step of the simulations, and the policy's next actions, as a packed `PolicyStep`."""
         schedule, sensors = self.schedule, self._simulator.sensors[self._where]
         self._rows, self._augmentations, results = self.policy.advance(
             theta, self._rows, self._augmentations, sensors, schedule.upcoming, schedule.position, noise
@@ -85,9 +85,9 @@ class Lane:
         return results
 
     def end(self, results: Float[np.ndarray, "env results"], reasons: dict[int, str]) -> list[Divergence]:
-        """After a step: put simulations whose episodes are done back to the start, and say which broke down.
+        """Reset the simulations whose episodes ended in a step. Returns those that diverged.
 
-        The task has begun the next episodes already. `reasons` are by simulation.
+        The task has already started the next episodes. `reasons` are indexed by simulation.
         """
         at, schedule, first = self.policy.record.at, self.schedule, self._where.start
         done = np.flatnonzero((results[:, at["outcome.terminated"]] > 0) | (results[:, at["outcome.truncated"]] > 0))
@@ -105,7 +105,7 @@ class Lane:
         schedule = self.schedule
         if isinstance(schedule, ListSchedule):
             raise ValueError("A list of episodes has no snapshot. Start it again from its beginning.")
-        # Copies: rows and augmentations are given away to the next step's program.
+        # Copies, because the next step's program reuses the buffers of rows and augmentations.
         return {
             **schedule.snapshot(),
             "rows": np.array(self._rows),
@@ -120,7 +120,7 @@ class Lane:
         self._simulator.restore(self._where, arrays)
 
     def _reset(self, which: Int[np.ndarray, " n"]) -> None:
-        """Put simulations back to the start, for episodes that the task has begun already."""
+        """Reset simulations for episodes that the task has already started."""
         self._simulator.reset(self._where.start + which, self.schedule.begin_next(which))
 
     def _initial(self) -> Float[Array, "env augmentation"]:

@@ -1,4 +1,4 @@
-"""A task in which a policy acts, as compiled programs of many environments."""
+"""Compiled programs of a policy that acts in many environments of a task."""
 
 import functools
 from collections.abc import Callable
@@ -15,18 +15,18 @@ from ascpo.engines.task_step import Row, TaskStep, begin_episodes
 from ascpo.guard.task import Outcome, Task
 
 begin = jax.jit(begin_episodes, static_argnums=0)
-"""(task, layouts) → episodes that begin in them."""
+"""(task, layouts) → episodes that start in them."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class PolicyStep:
-    """What a step did, and what the policy observes and does next."""
+    """The outcome of a step, and the policy's next observation and action."""
 
     ahead: Acted
-    """Before the next step: in the new episode where one has just ended."""
+    """Before the next step, which is in a new episode if one has just ended."""
     outcome: Outcome
-    """Of the episode that was stepped. Its observation is augmented."""
+    """The outcome in the episode of the step, with an augmented observation."""
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,17 @@ class PolicyPrograms:
 
     record: Packed[PolicyStep]
     first: Callable[..., Float[Array, "env results"]]
-    """(parameters, rows, augmentations, noise) → results, of which only `ahead` has a meaning."""
+    """(parameters, rows, augmentations, noise) → results, of which only `ahead` is valid."""
     advance: Callable[..., tuple[Float[Array, "env packed"], Float[Array, "env _"], Float[Array, "env results"]]]
     """(parameters, rows, augmentations, sensors, upcoming, position, noise) → (rows, augmentations, results)."""
 
     @functools.cached_property
     def executed(self) -> int | slice:
-        """Where the results hold the action that is to be taken next."""
+        """The position of the next action in the results."""
         return self.record.at.get("ahead.taken", self.record.at["ahead.action"])
 
     def rollout(self, results: Float[np.ndarray, "run moment env results"]) -> Rollout:
-        """From the results of `first` and of every `advance` after it: views of them, except for the truth values."""
+        """The rollout from the results of `first` and the following `advance`s. Arrays are views, except booleans."""
         before, outcome = self.record.unpack(results[:, :-1]).ahead, self.record.unpack(results[:, 1:]).outcome
         return Rollout.of(before, outcome, outcome.observation)
 

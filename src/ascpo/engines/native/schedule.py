@@ -1,10 +1,10 @@
-"""Which episode comes next in each environment: the next of its seed, one of a pool of scenes, or one of a list.
+"""Schedules: the next episode of each environment, from its seed, a pool of scenes, or a list.
 
-All kinds of schedule have
+All schedules have
     seeds, episodes    the seed of each running episode, and its number among those of the seed
-    upcoming           some episodes of each environment, as packed memories at their beginning
-    position           which of the upcoming episodes is the next
-    begin_next         begins the next episode in some environments
+    upcoming           some episodes of each environment, as packed memories at their start
+    position           the index of the next episode among the upcoming ones
+    begin_next         starts the next episode in some environments
 """
 
 from collections.abc import Sequence
@@ -27,14 +27,14 @@ PerEnv: TypeAlias = Integer[np.ndarray, " env"]
 
 
 class SeedSchedule:
-    """The episodes of each environment's seed, in order, without end.
+    """The episodes of each environment's seed, in order.
 
-    Their layouts are drawn ahead, some for each environment. How many depends on the number of environments alone, so
-    that a run draws the same ones together whatever runs beside it.
+    Their layouts are drawn ahead, a block for each environment. Its size depends only on the number of environments, so
+    that a run draws the same blocks with any other runs.
     """
 
     def __init__(self, task: Task, seeds: PerEnv, episodes: PerEnv | None = None, used: PerEnv | None = None) -> None:
-        """Before the first episodes, or at these: `used` of the episodes drawn ahead have begun."""
+        """Start before the first episodes, or at the given ones, of whose block `used` have already started."""
         num_envs = len(seeds)
         self.seeds: PerEnv = np.array(seeds).astype(np.int64)
         self.episodes: PerEnv = np.full(num_envs, -1) if episodes is None else np.array(episodes, int)
@@ -53,7 +53,7 @@ class SeedSchedule:
         return {"seeds": self.seeds.copy(), "episodes": self.episodes.copy(), "used": self.used.copy()}
 
     def restored(self, arrays: Snapshot) -> "SeedSchedule":
-        """The layouts ahead are drawn again, from the episode after which they were drawn."""
+        """The schedule of a snapshot. The layouts are drawn again, from the episode after which they were drawn."""
         return SeedSchedule(self._task, arrays["seeds"], arrays["episodes"], arrays["used"])
 
     def begin_next(self, which: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n pillars 3"]:
@@ -78,10 +78,10 @@ class SeedSchedule:
 
 
 class ReplaySchedule:
-    """The episodes of each environment's seed, in order, and between them some that play a scene of a pool again."""
+    """The episodes of each environment's seed, in order, with replays of scenes of a pool between them."""
 
     def __init__(self, task: Task, fresh: SeedSchedule, choice: SceneChoice) -> None:
-        """Before the first episodes, or where both of them stand."""
+        """Start before the first episodes, or at the positions of both arguments."""
         self._task, self._fresh, self.choice = task, fresh, choice
         self.position: Int[np.ndarray, " env"] = np.zeros(len(fresh.seeds), np.int32)
         self._draw_pool()
@@ -133,7 +133,7 @@ class ListSchedule:
     """The episodes of a list, as a `Playlist` deals them out. After the last one comes the first one again."""
 
     def __init__(self, task: Task, episodes: Sequence[EpisodeId], num_envs: int, at_a_time: int = 512) -> None:
-        """The same number is drawn at a time, so that the program is compiled once."""
+        """Layouts are drawn in blocks of one size, so that the program is compiled once."""
         self._ids: Int[np.ndarray, "n 2"] = np.array(episodes, np.int64)
         count, drawn = len(episodes), []
         for first in range(0, count, at_a_time):
@@ -149,11 +149,11 @@ class ListSchedule:
     def begin_next(self, which: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n pillars 3"]:
         """The next episode begins in these environments, in rising order. Returns where its pillars stand."""
         if self._playlist is None:
-            # The first episodes begin everywhere at once.
+            # The first episodes start in all environments at once.
             self._playlist = Playlist(len(self.seeds))
         else:
             self._playlist.end(which)
-        # Places beyond the end of the list are counted from its beginning again.
+        # Positions beyond the end of the list continue at its start.
         places, reserved = self._playlist.current[which] % len(self._ids), self._playlist.reserved % len(self._ids)
         self.seeds[which], self.episodes[which] = self._ids[places].T
         self.upcoming = self._rows[reserved, None]
@@ -164,5 +164,5 @@ EpisodeSchedule: TypeAlias = SeedSchedule | ReplaySchedule | ListSchedule
 
 
 def _begin(task: Task, seeds: Integer[np.ndarray, " n"], numbers: Int[np.ndarray, " n"]) -> Beginnings:
-    """The episodes with these seeds and numbers."""
+    """The starts of the episodes with these seeds and numbers."""
     return begin(task, draw_many(task.rules, keys_for(seeds, numbers)))

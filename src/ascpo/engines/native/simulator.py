@@ -14,7 +14,7 @@ from ascpo.guard.task import Task
 
 
 class Simulator:
-    """The physics of all environments, and what their sensors read."""
+    """The physics and the sensors of all environments."""
 
     def __init__(self, task: Task, num_envs: int, num_threads: int) -> None:
         if num_envs < 1:
@@ -24,7 +24,7 @@ class Simulator:
         self._task = task
         self.batch = Batch(task.model, num_envs, num_threads)
         self.sensors: Float[np.ndarray, "env sensors"] = np.tile(task.start.sensors, (num_envs, 1))
-        """After the last step; NaN where the simulation broke down."""
+        """Sensors after the last step. NaN if the simulation diverged."""
         self.steps: Int[np.ndarray, " env"] = np.zeros(num_envs, np.int64)
         """Steps of the running episode."""
         self._sensordata = self.batch.bind("sensordata")
@@ -37,7 +37,7 @@ class Simulator:
         self._places = np.empty((num_envs, SUBSTEPS, task.model.nbody, 3))
 
     def reset(self, which: Int[np.ndarray, " n"], pillars: Float[np.ndarray, "n pillars 3"]) -> None:
-        """Put simulations back to the start, with pillars at these places."""
+        """Reset simulations to the start, with pillars at these positions."""
         self.batch.state[which] = self._task.start.state
         self.sensors[which] = self._task.start.sensors
         self.steps[which] = 0
@@ -45,7 +45,7 @@ class Simulator:
             self.batch.bind("mocap_pos")[which] = pillars
 
     def snapshot(self, where: slice) -> Snapshot:
-        """Of neighbouring simulations."""
+        """A snapshot of consecutive simulations."""
         parts = {"physics": self.batch.state, "sensors": self.sensors, "steps": self.steps}
         return {name: part[where].copy() for name, part in parts.items()}
 
@@ -54,7 +54,7 @@ class Simulator:
         self.sensors[where], self.steps[where] = snapshot["sensors"], snapshot["steps"]
 
     def step(self, actions: Float[np.ndarray, "env act"]) -> dict[int, str]:
-        """Apply the actions for one step and read the sensors. Returns which simulations broke down, and why."""
+        """Apply the actions for one step and read the sensors. Returns the simulations that diverged, with reasons."""
         if self._rotors:
             self._controls[:, self._rotors, :3] = lift(actions, self.sensors, self._task.plan.offsets, self._mass)
         else:
@@ -63,7 +63,7 @@ class Simulator:
         self.steps += 1
         warned = self.batch.warning[:, :, 1]
         if warned.any():
-            # MuJoCo has put a diverged state back to the start: the robot would seem to teleport.
+            # MuJoCo has reset a diverged state to the start, so that the robot would seem to teleport.
             for i in np.flatnonzero(warned.any(axis=1)):
                 names = [mujoco.mjtWarning(k).name.removeprefix("mjWARN_") for k in np.flatnonzero(warned[i])]
                 reasons.setdefault(int(i), f"MuJoCo warned of {', '.join(names)}")
@@ -80,7 +80,7 @@ class Simulator:
         """Ten substeps without sensors, and a forward pass with them."""
         reasons, substeps = {}, functools.partial(self.batch.step, nstep=SUBSTEPS)
         if self._task.suite.moves:
-            # Ghosts follow the robot substep by substep, so its path is recorded.
+            # Ghosts react to the robot in every substep, so its path is recorded.
             substeps = functools.partial(self.batch.rollout, SUBSTEPS, record=("xpos",), out={"xpos": self._places})
         for flags, call in ((_SENSORS_OFF, substeps), (0, self.batch.forward)):
             self._flags[:] = self._all_on | flags

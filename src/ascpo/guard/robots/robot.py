@@ -1,11 +1,11 @@
-"""What the world knows about a robot. One file of this folder describes one robot completely."""
+"""The description of a robot. Each file of this folder describes one robot completely."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class Part:
-    """A ball (`start == end`) or a capsule between two frames' origins: what counts as "the robot" in distances."""
+    """A part of the robot's shape in distances: a ball (`start == end`) or a capsule between two frames' origins."""
 
     start: str
     end: str
@@ -14,20 +14,20 @@ class Part:
 
 @dataclass(frozen=True)
 class Robot:
-    """A robot: its bodies in MJCF, and which of them are sensed, steered and judged.
+    """A robot: its bodies in MJCF, and those that are sensed, actuated and used for costs.
 
-    The MJCF has one root body, named `robot`, at the world origin; the layout's place and heading are applied
-    outside the simulator (`guard/task.py`), so the compiled model is the same for every episode.
+    The MJCF has one root body, named `robot`, at the world's origin. The layout's position and heading are applied
+    outside the simulator (`guard/task.py`), so that the compiled model is the same for every episode.
     """
 
     name: str
     mjcf: str
-    """Options, bodies and actuators. Each frame's body carries a site of the same name, at its inertial unit."""
+    """Options, bodies and actuators. Each frame's body has a site of the same name, at its inertial unit."""
     actions: int
     frames: tuple[str, ...] = ("robot",)
-    """Bodies with an inertial unit, whose position and attitude the task sees."""
+    """Bodies with an inertial unit, whose position and attitude the task uses."""
     tracked: str = "robot"
-    """The frame that has to reach the goal, that ghosts follow, and that carries the compass and the lidars."""
+    """The frame that must reach the goal, that ghosts follow, and that has the compass and the lidars."""
     compact_lidars: tuple[str, ...] = ("robot",)
     """Frames with compass and lidars in the `compact` observations."""
     parts: tuple[Part, ...] = (Part("robot", "robot", 0.0),)
@@ -35,23 +35,23 @@ class Robot:
     joints: tuple[str, ...] = ()
     """Joints with a position and a velocity sensor."""
     compact_joints: tuple[str, ...] | None = None
-    """The same in the `compact` observations, where they differ."""
+    """The same in the `compact` observations, if they differ."""
     touch: tuple[str, ...] = ()
     """Sites with a touch sensor."""
     paper_touch: bool = True
     """Whether the paper's table lists the touch sensors."""
     spatial: bool = False
-    """Goal, obstacles, compass and lidars are three-dimensional."""
+    """Whether goal, obstacles, compass and lidars are three-dimensional."""
     anchored: bool = False
-    """The robot is bolted to the middle of the arena."""
+    """Whether the robot is fixed to the centre of the arena."""
     rotors: tuple[str, ...] = ()
     """Bodies that are pushed by rotor thrust; a robot without rotors is driven by its actuators."""
     can_touch: bool = True
     """Whether it can touch anything but a pillar. If not, contacts are switched off in suites without pillars,
     which changes no trajectory and makes them faster."""
-    # The world's checksum in a certificate is made of the other fields (by repr): these two move nothing.
+    # A certificate's checksum of the world uses the repr of the other fields. These two do not affect the physics.
     plain_kinds: bool = field(default=False, repr=False)
-    """Suites call its obstacles in the air by the plain name, as in the paper: `Hazard` for `3DHazard`."""
+    """Whether suites give its obstacles in the air the plain name, as in the paper: `Hazard` for `3DHazard`."""
     steps_per_second: float = field(default=5e3, repr=False)
     """Environment steps per second on two cores of an Intel Xeon at 2.5 GHz. Only estimates of time use it."""
 

@@ -1,4 +1,4 @@
-"""Save the best policy of a training by its metrics, in a file of its own.
+"""Save the best policy of a training by its metrics, in a separate file.
 
 An epoch has few episodes, so that the best of many epochs was also lucky. `hand_out="selected"` compares the last
 policies on validation scenes instead, and hands out the best one.

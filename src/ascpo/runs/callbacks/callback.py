@@ -23,10 +23,10 @@ class TrainingPlan:
     directory: Path
     epochs_done: int
     description: str
-    """What the algorithm does about costs, as a phrase."""
+    """A phrase for how the algorithm treats costs."""
     limits: dict[str, float]
     target: str = ""
-    """What every step of a constrained algorithm aims at, as a phrase."""
+    """A phrase for the target of every step of a constrained algorithm."""
     notes: tuple[str, ...] = ()
     """Warnings about the environment, a sentence each."""
     other_runs: tuple[Path, ...] = ()

@@ -1,4 +1,4 @@
-"""Early stopping: a training ends when it no longer improves, or when your own function says so.
+"""Early stopping: a training ends when it no longer improves, or when your own function decides so.
 
 Decisions depend only on the rows of `metrics.csv`, with the digits that they have there. So a run that was interrupted
 and resumed with the same callback ends after the same epoch.
@@ -27,7 +27,7 @@ def metric_of(metric: Metric, row: Row) -> float:
 
 
 class StopWhen:
-    """A callback that stops the training when a function of a row of `metrics.csv` says so.
+    """A callback that stops the training when a function of a row of `metrics.csv` returns True.
 
     Runs that train at the same time stop when the function has returned True for each of them.
     """
@@ -97,7 +97,7 @@ class EarlyStopping:
 
     def _look(self, path: Path, row: Row) -> None:
         value = self._sign * metric_of(self._metric, row)
-        # NaN is no improvement: every comparison with it is false.
+        # NaN is not an improvement: every comparison with it is false.
         if value > self._best[path] + self._min_delta:
             self._best[path], self._waited[path] = value, 0
         elif self._waited[path] < self._patience:

@@ -22,9 +22,9 @@ from ascpo.runs.serialization import flat
 
 _NAME = "mlflow-run.txt"
 _LONGEST = 500
-"""Letters of a setting that MLflow keeps."""
+"""Number of characters of a setting that MLflow keeps."""
 _AT_ONCE = 100
-"""Settings that MLflow takes in one call."""
+"""Number of settings that MLflow takes in one call."""
 
 
 class MLflow:
@@ -84,5 +84,5 @@ class MLflow:
 
 
 def _key(name: str) -> str:
-    """The name with the letters that MLflow takes."""
+    """The name with only the characters that MLflow allows."""
     return re.sub(r"[^\w\-. ]", "_", name, flags=re.ASCII)

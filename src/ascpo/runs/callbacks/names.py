@@ -15,7 +15,7 @@ def read_name(file: Path) -> str | None:
     with reading(file):
         name = file.read_text().strip()
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
-        raise BadFile(f"{file} holds no name of a run. Remove it, and the run begins anew there.")
+        raise BadFile(f"{file} holds no name of a run. Remove it, and the logger starts a new run.")
     return name
 
 

@@ -17,7 +17,7 @@ from ascpo.sweep.executors.process import end_of, my_cores, start
 from ascpo.sweep.jobs import Batch, Job
 
 _SLOW_FILES = 30.0
-"""Seconds until a file that one machine has written is seen by all others."""
+"""Seconds until all machines see a file that one of them has written."""
 _SENT_EVERY = 30.0
 """Seconds after which a worker without a shared file system sends its runs again."""
 
@@ -34,7 +34,7 @@ class Assignment:
     """The packed runs, if files are sent."""
     version: str = ""
     gpus: float = 0.0
-    """GPUs of the batch. A batch with a part of one gets that part of its memory."""
+    """GPUs of the batch. With a fraction of a GPU, the batch gets that fraction of its memory."""
 
     @staticmethod
     def of(batch: Batch, threads: int, marker: Path | None, gpus: float = 0.0) -> "Assignment":
@@ -56,7 +56,7 @@ class Assignment:
 def train_here(assignment: Assignment, send: Callable[[bytes], None] | None = None) -> End:
     """Train a batch in a process of this machine, and wait for it. When interrupted, it saves and ends."""
     if (installed := version("ascpo")) != assignment.version:
-        return End(f"this machine has ascpo {installed}, and the sweep has {assignment.version}. Install the same.")
+        return End(f"this machine has ascpo {installed}, but the sweep has {assignment.version}. Install that version.")
     batch = assignment.batch()
     with contextlib.ExitStack() as stack:
         if assignment.marker:
@@ -68,7 +68,7 @@ def train_here(assignment: Assignment, send: Callable[[bytes], None] | None = No
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ascpo-")))
             unpack(assignment.files, folder)
             batch = tuple(replace(job, directory=folder / job.name) for job in batch)
-        # A batch on a GPU compiles for minutes with all cores, and then needs hardly any.
+        # A batch on a GPU compiles on all cores for minutes, and then hardly needs any.
         cores = () if assignment.gpus else stack.enter_context(reserved_cores(assignment.threads))
         process = start(batch, assignment.threads, cores, assignment.environment())
         try:

@@ -40,7 +40,7 @@ class Placement:
             return "local" if self.on == "local" else "slurm"
         if self.on == "ray" or ":" in self.on:
             return "ray"
-        raise BadSetting(f"--on {shown(self.on)[1:-1]} is no place. Use local, ray, ray://host:port or slurm.")
+        raise BadSetting(f"--on {shown(self.on)[1:-1]} is unknown. Use local, ray, ray://host:port or slurm.")
 
     def check(self, jobs: Sequence[Job]) -> None:
         """Raise an error for options that change nothing for this kind of machines."""

@@ -16,7 +16,8 @@ class Resources:
     """Resources of each batch."""
 
     cores: Annotated[int, Range(at_least=0, at_most=4096)] = 0
-    """Cores of each batch, and so its threads. 0 means an equal share of this machine, or one core on a cluster."""
+    """Cores of each batch, which is also its number of threads. 0 means an equal share of this machine, or one core on
+    a cluster."""
     gpus: Annotated[float, Range(at_least=0.0, at_most=64.0)] = 0.0
     """GPUs of each batch that MJX simulates. Batches of the native engine use none. 0.5 puts two batches on one GPU,
     each with its share of the memory. 0 means one GPU on a cluster; on this machine, as many batches share a GPU as
@@ -68,8 +69,7 @@ class Executor(Protocol):
 
 
 def side_by_side(executor: Executor) -> int:
-    """Number of batches that train at the same time. An executor with its own queue may know it better than by
-    slots."""
+    """Number of batches that train at the same time. An executor with its own queue may have its own estimate."""
     return getattr(executor, "side_by_side", executor.slots)
 
 

@@ -1,8 +1,8 @@
 """Sharing the GPUs of this machine: how many batches train on one at the same time, and how many runs a batch has.
 
-A batch does not fill a GPU: between its kernels the GPU waits for the host. So several batches train side by side, each
-in a process of its own, as many as cores can feed and memory can hold. Measured on an H200 with 16 cores: 32 runs of
-Point in one process take 6.6 s each, 128 runs in six processes 3.9 s each.
+A batch does not fill a GPU: between its kernels the GPU waits for the host. So several batches train at the same time,
+each in its own process, as many as the cores can feed and the memory can hold. Measured on an H200 with 16 cores: 32
+runs of Point in one process take 6.6 s each, 128 runs in six processes 3.9 s each.
 """
 
 import contextlib
@@ -18,9 +18,9 @@ from ascpo.sweep.jobs import Job, learned_steps
 MEMORY_SHARED = 0.9
 """Part of a GPU's memory that its batches share. The rest is for CUDA's own needs in every process."""
 MOST_BATCHES = 6
-"""Default of the largest number of batches on a GPU. More were not measured."""
+"""Default for the largest number of batches on a GPU. More were not measured."""
 _FEWEST_RUNS = 8
-"""Smallest number of runs in a batch, when batches are split to fill a GPU: each batch compiles its own programs."""
+"""Smallest number of runs in a batch when batches are split to fill a GPU, since each batch compiles its programs."""
 _CORES = 2
 """Cores that a batch on a GPU needs: one feeds the GPU, and compiling uses more."""
 _BYTES_PER_STEP = 3600
@@ -40,7 +40,7 @@ class GpuSharing:
 
 
 def share_gpus(jobs: Sequence[Job], gpus: int, cores: int, part: float = 0.0) -> GpuSharing:
-    """How these jobs share so many GPUs. `part` is the part of a GPU for each batch. 0 chooses it."""
+    """How these jobs share the GPUs. `part` is the part of a GPU for each batch; 0 chooses it."""
     runs = max(1, -(-len(jobs) // gpus))
     batches = int(1.0 / part) if part else max(1, min(MOST_BATCHES, -(-runs // _FEWEST_RUNS), cores // _CORES // gpus))
     largest = _BYTES_PER_STEP * max((learned_steps(job.config) for job in jobs), default=1)
@@ -62,7 +62,7 @@ def count_gpus() -> int:
 
 
 def gpu_memory() -> int:
-    """Bytes of the smallest GPU of this machine, as its driver says."""
+    """Bytes of memory of the smallest GPU of this machine, as reported by its driver."""
     try:
         asked = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
         said = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=20).stdout
@@ -80,7 +80,7 @@ def leave_gpu_to_workers() -> None:
 def multi_process_service() -> Iterator[None]:
     """CUDA's multi-process service, with which processes use a GPU at the same time instead of in turns.
 
-    It is started if it is installed and not running, and ended with the context.
+    The service is started if it is installed and not running. It is ended with the context.
     """
     began = _control("-d")
     try:

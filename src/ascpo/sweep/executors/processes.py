@@ -16,10 +16,10 @@ from ascpo.sweep.jobs import Batch, Job
 
 
 class Processes:
-    """Trains each batch in a process of its own, several at the same time, each on its share of the cores.
+    """Trains each batch in its own process, several at the same time, each on its share of the cores.
 
-    With GPUs, the batches of MJX have slots of their own beside those of the host. Those of a GPU share its memory
-    equally.
+    With GPUs, batches of MJX have their own slots in addition to those of the host. The batches on a GPU share its
+    memory equally.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Processes:
         self._running: dict[int, tuple[Batch, subprocess.Popen[bytes]]] = {}
         """The processes by slot: first the slots of the host, then those of the GPUs."""
         self._service: ExitStack | None = None
-        """CUDA's multi-process service, from the first batch that shares a GPU on."""
+        """CUDA's multi-process service. None until the first batch that shares a GPU."""
 
     def has_room(self, job: Job) -> bool:
         return any(slot not in self._running for slot in self._slots_for(job))
@@ -80,7 +80,7 @@ class Processes:
         slot = next(slot for slot in self._slots_for(batch[0]) if slot not in self._running)
         uses_gpu = bool(self._gpus) and slot >= self._host_slots
         cores: list[int] = []
-        # A batch on a GPU compiles for minutes with all cores, and then needs hardly any.
+        # A batch on a GPU compiles on all cores for minutes, and then hardly needs any.
         if self.slots > 1 and not uses_gpu:
             all_cores, first = my_cores(), slot * self._threads
             cores = [all_cores[(first + i) % len(all_cores)] for i in range(self._threads)]
@@ -97,7 +97,7 @@ class Processes:
                 self._service = ExitStack()
                 self._service.enter_context(multi_process_service())
             found |= share_of_gpu(1 / self._per_gpu)
-            # Sweeps begin with the batches that take longest. The first one on a GPU goes before the others.
+            # Sweeps start with the longest batches. The first one on a GPU has priority over the others.
             priority = "0" if slot % self._per_gpu == 0 else "1"
             found["CUDA_MPS_CLIENT_PRIORITY"] = os.environ.get("CUDA_MPS_CLIENT_PRIORITY", priority)
         return found

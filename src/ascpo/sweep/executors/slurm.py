@@ -26,7 +26,7 @@ _SLOW_FILES = 15.0
 """Seconds until the result of a job that has ended must be seen."""
 _TIME_TO_SAVE = 60.0
 _TIMEOUTS = 1000
-"""Times that SLURM may end a job for its time limit. Each time it continues where it was."""
+"""How often SLURM may end a job at its time limit. Each time the job continues from its checkpoint."""
 
 
 SlurmJob: TypeAlias = Any
@@ -68,7 +68,7 @@ class OnSlurm:
 
     @property
     def _whole_gpus(self) -> int:
-        """GPUs of a batch of MJX. SLURM hands out no parts of them."""
+        """GPUs of a batch of MJX. SLURM does not assign fractions of a GPU."""
         return max(1, round(self._resources.gpus))
 
     def has_room(self, job: Job) -> bool:
@@ -133,7 +133,7 @@ class OnSlurm:
         try:
             executor = submitit.AutoExecutor(self._folder, self._cluster, slurm_max_num_timeout=_TIMEOUTS)
         except RuntimeError as error:
-            raise BadSetting(f"SLURM is not here: {error} Use a machine of the cluster.") from error
+            raise BadSetting(f"This machine has no SLURM: {error} Use a machine of the cluster.") from error
         wanted: Plain = {"timeout_min": 60, "cpus_per_task": self._threads, "name": "ascpo"}
         if self._resources.memory:
             wanted["mem_gb"] = self._resources.memory

@@ -14,7 +14,7 @@ from reference import command_page, python_page
 from ascpo.algorithms import ALGORITHMS
 from ascpo.algorithms.suite_defaults import ALGORITHM_AND_ROBOT_DEFAULTS, ROBOT_DEFAULTS, SUITE_DEFAULTS
 from ascpo.cli.train import Train
-from ascpo.cli.zoo import FIGURES, asked_of, figures_of, steps_of
+from ascpo.cli.zoo import FIGURES, figures_of, steps_of, target_of
 from ascpo.evaluation.bound import rounded_down
 from ascpo.runs.options import Options
 from ascpo.runs.zoo import zoo_policies
@@ -118,12 +118,12 @@ def zoo_page() -> str:
             f"`zoo:{policy.name}`",
             steps_of(policy),
             *figures_of(policy),
-            asked_of(policy),
+            target_of(policy),
             rounded_down(policy.certificate["bound"]),
         )
         for policy in zoo_policies()
     ]
-    found = table(("policy", "steps", *FIGURES, "asked", "certified"), rows)
+    found = table(("policy", "steps", *FIGURES, "target", "certified"), rows)
     return "\n\n".join(["# The zoo", MADE, films(), _ABOUT_ZOO, found, _BELOW_ZOO]) + "\n"
 
 
@@ -144,8 +144,7 @@ _PICTURES, _COLUMNS = Path(__file__).parent / "pictures", 3
 _ABOUT_ZOO = """\
 These trained policies come with the package. Each has the settings and the log of its training, an evaluation on fresh
 episodes, its worst episodes and a certificate. Every command that takes a run's directory takes `zoo:NAME` too: the run
-is then put into `runs/zoo`, and is a run like any other, except that it has no checkpoints and cannot be trained
-further.
+is then unpacked into `runs/zoo`. It is a run like any other, but without checkpoints, so it cannot be trained further.
 
 ```bash
 ascpo zoo list
@@ -160,15 +159,15 @@ policy = ascpo.load("zoo:Point-1-Hazard")
 ```"""
 _BELOW_ZOO = """\
 J_r is the mean return, M_c the mean sum of the costs of an episode, both over fresh episodes with sampled actions.
-An episode is safe if it keeps every limit in every state. With the confidence that its certificate names, an episode of
-a policy is safe with at least the probability in the last column. Late are those that the time limit ends. A training
-aims at the probability that it is asked for; TRPO is asked for none.
-`ascpo certify --check zoo:NAME` plays all episodes of a certificate again, and compares every figure.
+An episode is safe if it keeps every limit in every state, and a time-out if the time limit ends it. The target is the
+target probability of the training; TRPO has none. With the confidence of its certificate, an episode of a policy is
+safe with at least the certified probability. `ascpo certify --check zoo:NAME` plays all episodes of a certificate again
+and compares every figure.
 
-`python -m benchmarks.zoo RUNS` puts trained runs into the zoo. Of several runs of a suite and an algorithm it takes the
-one that fails least on validation scenes; the certificate comes afterwards and chooses nothing. Then
+`python -m benchmarks.zoo RUNS` adds trained runs to the zoo. Of several runs of a suite and an algorithm it takes the
+one with the fewest failures on validation scenes; the certificate comes afterwards and does not affect the choice. Then
 `python -m benchmarks.films` makes the films: each is the policy's first episode that keeps its limits, reaches the goal
-and is long enough to show something."""
+and is not too short."""
 
 PAGES = {
     "settings.md": settings_page,

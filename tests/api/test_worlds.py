@@ -103,7 +103,7 @@ def test_what_would_change_nothing_is_refused_before_anything_is_written(options
 @pytest.mark.parametrize(
     ("made", "sentence"),
     [
-        (worlds.Half, "no world of JAX functions yet: it has no action_size, cost_names, observe, step"),
+        (worlds.Half, "not a world of JAX functions yet: it has no action_size, cost_names, observe, step"),
         (worlds.Growing, "another kind of state"),
         (dict, "not a gymnasium.Env"),
     ],

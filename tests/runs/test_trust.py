@@ -35,7 +35,7 @@ def test_a_suite_may_be_named_by_either_of_its_names_and_no_other_environment_ta
 
 @pytest.mark.parametrize("named", [["tests.own", "make"], None, 3])
 def test_what_is_no_text_is_no_environment(named):
-    with pytest.raises(BadSetting, match="no text"):
+    with pytest.raises(BadSetting, match="not a string"):
         trusted(named, trust_env=True)
 
 

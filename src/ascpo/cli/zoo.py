@@ -16,7 +16,7 @@ FIGURES = {
     "J_r": ("EpRet", ".2f"),
     "M_c": ("EpCost", ".4f"),
     "safe": ("SafeRate", ".1%"),
-    "late": ("TimeoutRate", ".1%"),
+    "time-outs": ("TimeoutRate", ".1%"),
 }
 """Title → column of an evaluation, and its format."""
 
@@ -60,17 +60,17 @@ def _list() -> None:
 
     console = Console(highlight=False, markup=False)
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    for title in ("name", *FIGURES, "asked", "certified", "steps"):
+    for title in ("name", *FIGURES, "target", "certified", "steps"):
         table.add_column(title, justify="left" if title == "name" else "right", no_wrap=True)
     for policy in zoo_policies():
         certified = rounded_down(policy.certificate["bound"])
-        table.add_row(policy.name, *figures_of(policy), asked_of(policy), certified, steps_of(policy))
+        table.add_row(policy.name, *figures_of(policy), target_of(policy), certified, steps_of(policy))
     console.print(table)
     console.print(
         "J_r: mean return. M_c: mean sum of the costs of an episode. safe: share of the episodes that keep every "
-        "limit in every state. late: share that the time limit ends. asked: the probability that its training aimed "
-        "at. certified: an episode is safe with at least this probability, with the confidence that the certificate "
-        "names."
+        "limit in every state. time-outs: share that the time limit ends. target: the target probability of the "
+        "training. certified: an episode is safe with at least this probability, with the confidence of the "
+        "certificate."
     )
 
 
@@ -92,7 +92,7 @@ def figures_of(policy: ZooPolicy) -> list[str]:
     return [format(policy.evaluation[column], form) for column, form in FIGURES.values()]
 
 
-def asked_of(policy: ZooPolicy) -> str:
+def target_of(policy: ZooPolicy) -> str:
     """The target probability, if the algorithm has one."""
     goes_by_it = policy.config["method"].get("target", {}).get("kind") == "feedback"
     return f"{policy.config['settings']['probability']:g}" if goes_by_it else "–"

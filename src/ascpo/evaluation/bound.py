@@ -24,7 +24,7 @@ def lower_bound(violations: int, episodes: int, confidence: float) -> float:
     """L: the probability of keeping all limits is at least this."""
     if not 0 <= violations <= episodes or episodes < 1:
         raise ValueError(
-            f"{violations} violations in {episodes} episodes: use at least one episode, and at most as many violations."
+            f"{violations} violations in {episodes} episodes: there must be an episode, and no more violations."
         )
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence={confidence} must lie between 0 and 1. Try 0.95.")

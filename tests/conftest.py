@@ -88,6 +88,11 @@ def one_context():
         mlir.make_ir_context = functools.cache(mlir.make_ir_context)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A worker waits for the processes of clusters. It does so first, while there is work for the other core."""
+    items.sort(key=lambda item: item.path.name != "test_clusters.py")
+
+
 def pytest_sessionfinish() -> None:
     """Keep the last garbage collection short.
 

@@ -1,6 +1,7 @@
 """Checking arrays alone: the outer layers hand on what users typed, and answer what is wrong with a sentence."""
 
 from contextlib import contextmanager
+from dataclasses import is_dataclass
 from functools import partial, wraps
 from types import FunctionType
 from typing import get_args
@@ -42,12 +43,19 @@ def where_shapes_are(jaxtyped):
 
     Where a function has no array, there is nothing to remember, and its types are checked all the same. Remembering
     took a fifth of the time of tests. `jaxtyped` itself checks with two functions that it writes and compiles: the
-    parameters, and after the call the parameters again with what is returned. Here it is one function, once.
+    parameters, and after the call the parameters again with what is returned. Here it is one function, once. The same
+    holds for records, of which each is a call of `__init__`.
     """
+    of_records = set()
 
     def decorator(what=None, *, typechecker):
         if what is None:
             return partial(decorator, typechecker=typechecker)
+        if isinstance(what, type) and is_dataclass(what):
+            if what.__init__ not in of_records:  # A class may inherit it.
+                what.__init__ = decorator(what.__init__, typechecker=typechecker)
+                of_records.add(what.__init__)
+            return what
         known = what.__annotations__.values() if isinstance(what, FunctionType) else [""]
         # What is written as a string is not known yet.
         if any(isinstance(kind, str) for kind in known):

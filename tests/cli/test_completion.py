@@ -32,6 +32,7 @@ def test_the_flags_are_those_of_the_help():
     flags = flags_of("train")
     assert {"--env", "--total-steps", "--cost-fit.window", "--help"} <= set(flags)
     assert all(flag.startswith("--") for flag in flags)
+    assert flags_of("check") == ["--help"], "its words name flags of `ascpo train`"
 
 
 def test_the_command_prints_the_script_with_all_commands(ascpo, monkeypatch):

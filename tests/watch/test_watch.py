@@ -60,8 +60,8 @@ def test_a_long_curve_is_drawn_by_means_and_keeps_its_end():
 
 def test_points_stand_where_they_belong():
     drawn = svg("Share", [Curve("run", 0, np.array([0.0, 10.0]), np.array([0.0, 1.0]))], share=True)
-    # The panel is 480 × 250 with margins of 52, 12, 10 and 34.
-    assert 'points="52.0,216.0 468.0,10.0"' in drawn
+    # The panel is 480 × 250 with margins of 52, 20, 10 and 34.
+    assert 'points="52.0,216.0 460.0,10.0"' in drawn
     assert svg("Nothing", [Curve("run", 0, np.zeros(0), np.zeros(0))]) == ""
     assert "<circle" in svg("One", [Curve("run", 0, np.ones(1), np.ones(1))])
 
@@ -145,6 +145,14 @@ def wait_until(condition, seconds=10.0):
 
 
 @slow("opens a browser")
+def test_the_last_label_of_an_axis_is_inside_the_picture():
+    steps = np.array([0.0, 1.25e6])
+    drawn = svg("title", [Curve("run", 0, steps, steps)])
+    labels = re.findall(r'x="([\d.]+)" y="[\d.]+" text-anchor="middle">([^<]+)<', drawn)
+    x, label = max((float(x), label) for x, label in labels if label != "steps")
+    assert x + 4 * len(label) <= WIDTH, "a letter is some eight pixels wide"
+
+
 @pytest.mark.parametrize(("size", "dark"), [((1280, 900), False), ((1280, 900), True), ((360, 740), False)])
 def test_a_browser_shows_curves_that_grow(tmp_path, size, dark):
     run = made(tmp_path / "a-run-with-quite-a-long-name-of-its-own")

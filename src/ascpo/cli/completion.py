@@ -13,6 +13,8 @@ import tyro
 from ascpo.cli.parsing import parsed
 
 _FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9.-]*[a-z0-9]")
+_TABLE = re.compile(r"^[^\w\n]* (?:positional arguments|options) ", re.MULTILINE)
+"""The head of the table of flags."""
 _BASH = """\
 _ascpo() {{
   local words= cur=${{COMP_WORDS[COMP_CWORD]}}
@@ -57,7 +59,9 @@ def flags_of(command: str) -> list[str]:
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
         import_module(f"ascpo.cli.{command.replace('-', '_')}").main(["--help"])
-    return sorted({"--help", *_FLAG.findall(said.getvalue())})
+    # Below the words about the command, which may name flags of other commands.
+    _, *listed = _TABLE.split(said.getvalue(), maxsplit=1)
+    return sorted({"--help", *_FLAG.findall("".join(listed))})
 
 
 def script(shell: str, flags: Mapping[str, Sequence[str]]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 WIDTH, HEIGHT = 480, 250
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 10, 34
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 20, 10, 34
 _POINTS = 300
 """The largest number of points of a curve, which is the number of visible pixels."""
 

@@ -1,4 +1,4 @@
-"""Policies from elsewhere: a function, an ONNX graph, a file of Stable-Baselines3."""
+"""Policies of other libraries: a function, an ONNX graph, a file of Stable-Baselines3."""
 
 from contextlib import closing
 

@@ -8,7 +8,7 @@ from ascpo.evaluation.certificate import Certificate
 from ascpo.evaluation.certify import Comparison
 from ascpo.evaluation.certify import certify as certify_runs
 from ascpo.evaluation.foreign import certify_foreign, where_of
-from ascpo.evaluation.foreign_policy import PolicyLike, is_from_elsewhere
+from ascpo.evaluation.foreign_policy import PolicyLike, is_foreign_policy
 from ascpo.evaluation.request import Request
 from ascpo.runs.callbacks.display import counting
 from ascpo.runs.compilation import set_up_compilation
@@ -86,7 +86,7 @@ def certify(
     set_up_compilation()
     request = Request(probability, confidence, episodes, limits, limits_on, actions or "sampled")
     counted = counting("episodes", episodes * len(runs), shown=progress)
-    if any(map(is_from_elsewhere, runs)):
+    if any(map(is_foreign_policy, runs)):
         where = where_of(runs[0], env, trust_env=trust_env, actions=actions, threads=threads)
         with counted as report:
             made, compared = certify_foreign(runs, where, request, report)

@@ -9,7 +9,7 @@ import numpy as np
 from ascpo.choices import Actions
 from ascpo.evaluation.evaluate import evaluate_run
 from ascpo.evaluation.foreign import evaluate_foreign, where_of
-from ascpo.evaluation.foreign_policy import PolicyLike, is_from_elsewhere, policy_name
+from ascpo.evaluation.foreign_policy import PolicyLike, is_foreign_policy, policy_name
 from ascpo.evaluation.intervals import LEVEL
 from ascpo.evaluation.kept import episodes_file
 from ascpo.evaluation.metrics import MEANINGS, Figures
@@ -91,7 +91,7 @@ def evaluate(
     set_up_compilation()
     hosting = Hosting(processes, step_timeout, restart_environments)
     host = {"threads": threads, "hosting": hosting, "max_episode_steps": max_episode_steps}
-    if callable(run) or is_from_elsewhere(run):
+    if is_foreign_policy(run):
         where = where_of(run, env, trust_env=trust_env, actions=actions, **host)
         with counting("episodes", episodes, shown=progress) as report:
             directory, figures = evaluate_foreign(run, where, episodes, seed=seed, keep=keep, report=report)

@@ -30,7 +30,7 @@ class Certify:
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """The runs' directories. With --check: certificates, or the directories that hold them. Or, with --env, policies
-    from elsewhere: sb3:FILE.zip, onnx:FILE.onnx, python:MODULE:FUNCTION."""
+    of other libraries: sb3:FILE.zip, onnx:FILE.onnx, python:MODULE:FUNCTION."""
     check: bool = False
     """Derive the certificates' plans again, repeat them from scratch, and compare all figures and the list of looks.
     Name all runs that were certified with one command, so that none of them is missing."""
@@ -64,7 +64,7 @@ def main(words: list[str]) -> None:
 
 
 def _refuse_foreign(asked: Certify, words: list[str]) -> None:
-    """Refuse what policies from elsewhere cannot have, before anything slow is imported."""
+    """Refuse what policies of other libraries cannot have, before anything slow is imported."""
     if asked.check:
         raise BadSetting("--check is for certificates of runs. To repeat this one, type the same command again.")
     actions = asked.request.actions if typed("--actions", words) else None

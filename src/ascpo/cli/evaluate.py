@@ -25,7 +25,7 @@ class Evaluate:
     """
 
     run: Annotated[Path, tyro.conf.Positional]
-    """The run's directory. Or, with --env, a policy from elsewhere: sb3:FILE.zip, onnx:FILE.onnx or
+    """The run's directory. Or, with --env, a policy of other libraries: sb3:FILE.zip, onnx:FILE.onnx or
     python:MODULE:FUNCTION."""
     episodes: Episodes = 1000
     """The number of episodes."""

@@ -64,7 +64,7 @@ def refuse_options(name: str, env: object, *, trust_env: bool, actions: Evaluate
 def kind_and_rest(name: str) -> tuple[str, str]:
     """`sb3:ppo.zip` → sb3, ppo.zip."""
     if not is_foreign(name):
-        raise BadSetting(f"{name} is a run. Runs and policies from elsewhere cannot be certified with one command.")
+        raise BadSetting(f"{name} is a run. Runs and policies of other libraries cannot be certified with one command.")
     kind, _, rest = name.partition(":")
     return kind, rest
 

@@ -148,7 +148,7 @@ def failures_of(policy: ForeignPolicy) -> Iterator[None]:
         raise BadSetting(f"{policy.name} cannot act on an observation: it raises {described(error)}.") from error
 
 
-def is_from_elsewhere(policy: PolicyLike) -> bool:
+def is_foreign_policy(policy: PolicyLike) -> bool:
     """Whether it is a function, or the name of a foreign policy."""
     return callable(policy) or is_foreign(str(policy))
 

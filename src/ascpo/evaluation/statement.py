@@ -68,10 +68,10 @@ def _together(plan: CertificatePlan, run: RunBinding) -> list[str]:
             f"The run has {many} of the earlier format, with an error of {'their' if run.earlier > 1 else 'its'} own, "
             f"which this confidence does not include."
         )
-    return [*lines, *_from_elsewhere(run.policy)]
+    return [*lines, *_foreign_policy(run.policy)]
 
 
-def _from_elsewhere(policy: str) -> list[str]:
+def _foreign_policy(policy: str) -> list[str]:
     """How a certificate is repeated whose policy is no run's."""
     if not policy:
         return []
@@ -94,7 +94,7 @@ def _together_1(plan: CertificatePlan) -> list[str]:
 
 
 def meaning(confidence: float, version: Format = 2, policy: str = "") -> list[str]:
-    """What follows from any certificate, and what does not. `policy` names one from elsewhere."""
+    """What follows from any certificate, and what does not. `policy` names a foreign one."""
     again, bounds = "policies were tested like this again and again", "such bounds would be above the truth"
     if version == 2:
         again = "runs were tested like this again and again, and each of them as often as anybody likes"

@@ -91,7 +91,7 @@ def evaluate(
     set_up_compilation()
     hosting = Hosting(processes, step_timeout, restart_environments)
     host = {"threads": threads, "hosting": hosting, "max_episode_steps": max_episode_steps}
-    if is_foreign_policy(run):
+    if callable(run) or is_foreign_policy(run):
         where = where_of(run, env, trust_env=trust_env, actions=actions, **host)
         with counting("episodes", episodes, shown=progress) as report:
             directory, figures = evaluate_foreign(run, where, episodes, seed=seed, keep=keep, report=report)

@@ -11,10 +11,10 @@ ROW = {"EpRet": 1.5, "EpCost": 1.25, "EpMaxCost": 0.25, "WorstCost": 0.75, "Safe
 TIMING = {"TimeRollout": 2.0, "TimePolicy": 1.0, "StepsPerSecond": 10_000.0}
 
 
-def shown(terminal, epochs=3, done=0, env="Point-1-Hazard", row=None, **plan):
+def shown(terminal, epochs=3, done=0, env="Point-1-Hazard", total_steps=300_000, row=None, **plan):
     out = io.StringIO()
     display = Display(Console(file=out, force_terminal=terminal, width=100, highlight=False, color_system=None))
-    config = configure(env, total_steps=300_000)
+    config = configure(env, total_steps=total_steps)
     display.on_training_start(
         TrainingPlan(config, "runs/[red]here", done, "the mean of something", {"hazard": 0.5}, **plan)
     )
@@ -32,6 +32,10 @@ def test_the_first_words_say_what_is_wanted_and_how():
     assert "(hazard at or under 0.5) in 98 % of all episodes" in " ".join(said.split())
     assert "Method: ascpo the mean of something" in said
     assert "runs/[red]here" in said, "a path is no markup"
+
+
+def test_the_length_is_that_of_the_training_and_not_of_the_request():
+    assert "30,000 steps: one epoch of 30 × 1000" in shown(terminal=False, epochs=1, total_steps=100)
 
 
 def test_notes_about_the_environment_are_shown():

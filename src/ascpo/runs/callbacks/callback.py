@@ -45,7 +45,9 @@ class TrainingPlan:
         """A description of the run and its target."""
         config, settings = self.config, self.config.settings
         limits = ", ".join(f"{name} at or under {limit:g}" for name, limit in self.limits.items())
-        length = f"{config.total_steps:,} steps: {config.epochs} epochs of {settings.num_envs} × {settings.horizon}"
+        steps = config.epochs * settings.num_envs * settings.horizon
+        epochs = "one epoch" if config.epochs == 1 else f"{config.epochs} epochs"
+        length = f"{steps:,} steps: {epochs} of {settings.num_envs} × {settings.horizon}"
         margin = f"; margin {settings.margin:g}" if settings.margin else ""
         lines = [
             f"{config.env}, {config.algo}, seed {config.seed}, {length}",

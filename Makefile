@@ -7,7 +7,7 @@ WORKERS ?= 2
 # Where this is set, every process would compile every module that it imports again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: test ready test-long test-clusters test-wheel lint types imports unit demo docs docs-serve notebooks pictures \
+.PHONY: test ready test-long test-clusters lint types imports unit demo docs docs-serve notebooks pictures \
 	throughput clean
 
 # Side by side: the tests keep both workers busy, the checks take what is left.
@@ -34,10 +34,6 @@ test-long: $(READY)
 # `make test`; here a Ray cluster loses its driver, and others share no file system. Two minutes.
 test-clusters: $(READY)
 	ASCPO_SLOW=1 $(BIN)/python -m pytest tests/sweep tests/tuning
-
-# The built wheel, not the checkout, in an environment of its own: package data, a training, its policy.
-test-wheel: $(READY)
-	ASCPO_WHEEL=1 $(BIN)/python -m pytest tests/wheel
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,11 +1,13 @@
 """The films in `docs/pictures`: a policy of the zoo for each robot, doing its task.
 
 python -m benchmarks.films
+python -m benchmarks.films Humanoid-8-Hazard      # only this one
 
 Each film is the policy's first episode, from seed 1 on, that keeps its limits, reaches the goal, and is not too short.
 Long episodes are shown faster.
 """
 
+import argparse
 from itertools import count
 from pathlib import Path
 
@@ -25,13 +27,18 @@ FRAME_MILLISECONDS = 50
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suites", nargs="*")
+    wanted = parser.parse_args().suites
     names = {policy.suite: policy.name for policy in zoo_policies() if policy.algo == "ascpo"}
     hardest: dict[str, str] = {}
     for suite in sorted(names):
         robot, _, obstacles = suite.partition("-")
         # Of Point there is one film for each kind of obstacle.
         hardest[robot if robot != "Point" else f"{robot} {obstacles.partition('-')[2]}"] = suite
-    for suite in hardest.values():
+    if unknown := set(wanted) - set(hardest.values()):
+        parser.error(f"no film is made of {', '.join(sorted(unknown))}, but of {', '.join(hardest.values())}")
+    for suite in wanted or hardest.values():
         frames = film_of(suite, f"zoo:{names[suite]}")
         file = FOLDER / f"{suite}.webp"
         first, *others = frames

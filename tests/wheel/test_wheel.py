@@ -25,19 +25,8 @@ assert env.action_space.shape == policy.act(observation, info).shape
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     place = tmp_path_factory.mktemp("dist")
-    call(
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "--wheel-dir",
-        place,
-        ROOT,
-        cwd=place,
-    )
+    build = "-m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir".split()
+    call(sys.executable, *build, place, ROOT, cwd=place)
     return next(place.glob("ascpo-*.whl"))
 
 

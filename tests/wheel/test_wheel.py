@@ -25,7 +25,7 @@ assert env.action_space.shape == policy.act(observation, info).shape
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     place = tmp_path_factory.mktemp("dist")
-    build = "-m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir".split()
+    build = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]
     call(sys.executable, *build, place, ROOT, cwd=place)
     return next(place.glob("ascpo-*.whl"))
 

@@ -1,5 +1,6 @@
 """The zoo: runs in single files, which become runs again, and policies that are what their certificates say."""
 
+import json
 import zipfile
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def test_a_run_becomes_a_file_and_that_file_the_run_again(run, policy, tmp_path)
 def test_it_tells_its_figures_without_being_unpacked(run, policy):
     assert policy.name == f"{SUITE}/ascpo"
     assert policy.evaluation["Episodes"] == len((run / "episodes-sampled.csv").read_text().splitlines()) - 1
-    assert policy.certificate["bound"] == read_certificate(run / "certificate.json").bound
+    assert policy.certificate == json.loads((run / "certificate.json").read_text())
 
 
 def test_what_was_added_to_an_unpacked_run_stays(policy, tmp_path):

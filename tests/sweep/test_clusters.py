@@ -195,7 +195,7 @@ def test_batches_of_a_gpu_take_turns_on_it_while_those_of_the_host_train_beside_
     from ascpo.sweep.executors.ray import OnRay
 
     def occupy(assignment, task, mailbox):
-        """Trains nothing, but notes what Ray gave it, and when."""
+        """Trains nothing, but waits until a batch of the other kind is there, and notes what Ray gave it, and when."""
         import json
         import time
         from pathlib import Path
@@ -205,7 +205,13 @@ def test_batches_of_a_gpu_take_turns_on_it_while_those_of_the_host_train_beside_
         from ascpo.sweep.executors.contract import End
 
         began, given = time.time(), ray.get_runtime_context().get_assigned_resources()
-        time.sleep(1.0)
+        gpu, host = (Path(assignment.marker).with_name(kind) for kind in ("gpu", "host"))
+        mine, other = (gpu, host) if given.get("GPU") else (host, gpu)
+        mine.touch()
+        # How long a worker takes to start depends on what else the machine does.
+        while not other.exists() and time.time() < began + 60.0:
+            time.sleep(0.05)
+        time.sleep(0.5)
         note = [given.get("GPU", 0.0), given.get("CPU", 0.0), began, time.time()]
         Path(assignment.marker).with_name(f"{task}.json").write_text(json.dumps(note))
         return End()

@@ -79,7 +79,7 @@ def climbed(name, world, epochs=75, limits=(0.0,)):
 
 
 @pytest.mark.parametrize("name", always(ALGORITHMS))
-def test_reward_only_everyone_finds_the_best_action(name):
+def test_reward_only_every_algorithm_finds_the_best_action(name):
     row, mean = climbed(name, OneStep("reward"))
     assert mean[0] == pytest.approx(0.5, abs=0.1)
     assert row["EpCost"] == 0.0
@@ -93,34 +93,34 @@ def test_cost_only_every_constrained_method_learns_to_avoid_it(name):
 
 
 @pytest.mark.parametrize("name", some(OF_THE_TAIL))
-def test_cost_only_the_tail_shrinks_but_its_gradient_narrows_the_policy_sooner_than_it_moves_it(name):
+def test_cost_only_cvar_methods_lower_the_cost_but_narrow_the_policy_before_they_move_it(name):
     """Only the worst tenth has a gradient; once the policy is narrow, its steps are small."""
     row, _ = climbed(name, OneStep("cost"))
     assert row["EpCost"] < 0.12  # σ/√(2π) = 0.15 at the start
 
 
 @pytest.mark.parametrize("name", some(SHIELDED))
-def test_cost_only_a_shield_keeps_costs_away_from_a_policy_that_sees_no_reason_to_move(name):
+def test_cost_only_a_shield_prevents_costs_although_the_policy_has_no_gradient(name):
     row, _ = climbed(name, OneStep("cost"))
     assert row["ShieldRate"] > 0.1
     assert row["EpCost"] < 0.1
 
 
 @slow("TRPO is compiled")
-def test_cost_only_trpo_sees_no_reason_to_move():
+def test_cost_only_trpo_has_no_gradient():
     row, _ = climbed("trpo", OneStep("cost"))
     assert row["Gain"] == pytest.approx(0.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", always(OF_THE_SPREAD))
-def test_variance_only_ascpo_chooses_the_narrow_one(name):
+def test_variance_only_ascpo_learns_the_action_with_less_variance(name):
     """The mean of the cost is ½ for every action; the spread is a quarter of the whole at a = −0.3."""
     _, mean = climbed(name, OneStep("spread"))
     assert mean[0] < -0.3
 
 
 @slow("compiles an agent of its own")
-def test_variance_only_ascpo_in_the_papers_form_needs_its_weight_at_one():
+def test_variance_only_the_paper_bound_needs_omega1_of_one():
     _, mean = climbed(ASCPO(mode="paper", omega1=1.0), OneStep("spread"))
     assert mean[0] < -0.3
 
@@ -135,7 +135,7 @@ def test_variance_only_scpo_is_indifferent():
 
 
 @pytest.mark.parametrize("name", always(name for name in BOUNDING if name != "cpo-cvar"))
-def test_an_infeasible_start_is_recovered_from_against_the_reward(name):
+def test_constrained_methods_recover_from_an_infeasible_start_against_the_reward(name):
     """Reward wants u = 1, where the first policy is, and the limit u ≤ 0. The spread's bounds take their time."""
     epochs, far = (100, 0.25) if name in OF_THE_SPREAD else (75, 0.1)
     row, mean = climbed(name, OneStep("infeasible"), epochs)
@@ -144,7 +144,7 @@ def test_an_infeasible_start_is_recovered_from_against_the_reward(name):
 
 
 @pytest.mark.parametrize("name", some(["pascpo", "ppo-lagrangian"]))
-def test_an_infeasible_start_is_left_as_the_price_of_costs_rises(name):
+def test_rising_multipliers_lead_out_of_an_infeasible_start(name):
     row, _ = climbed(name, OneStep("infeasible"))
     assert row["EpMaxCost"] < 0.1
     assert row["Multiplier"] > 10
@@ -152,7 +152,7 @@ def test_an_infeasible_start_is_left_as_the_price_of_costs_rises(name):
 
 @slow("what is not learned is no promise")
 @pytest.mark.parametrize("name", ["trpo-lagrangian", "trpo-fac", "trpo-ipo", "trpo-cvar", "cpo-cvar"])
-def test_at_the_rewards_optimum_some_never_find_out_of_an_infeasible_start(name):
+def test_some_methods_never_leave_an_infeasible_start_at_the_optimum_of_the_reward(name):
     """The reward's advantages are scaled to 1 however narrow the policy gets, the costs' shrink with it: near the
     optimum the reward outweighs a price of a hundred. The tail's gradient narrows the policy, as above."""
     row, _ = climbed(name, OneStep("infeasible"))
@@ -191,7 +191,7 @@ WALKING = [name for name in [*BOUNDING, *PAYING] if name not in {"trpo-cvar", *W
 
 @slow("trains")
 @pytest.mark.parametrize("name", some(WALKING))
-def test_a_walk_ends_before_the_forbidden_part(name):
+def test_a_walker_stops_before_the_forbidden_part(name):
     """Full speed would end at 3, of which 2 are forbidden. Most of the way to 1 is to be made, and hardly any cost."""
     row, _ = climbed(name, Corridor())
     assert row["EpRet"] > 0.4
@@ -199,26 +199,26 @@ def test_a_walk_ends_before_the_forbidden_part(name):
 
 
 @pytest.mark.parametrize("name", some(WEAKER))
-def test_some_bring_a_walk_back_most_of_the_way(name):
+def test_weaker_methods_stop_a_walker_soon_after_the_limit(name):
     row, _ = climbed(name, Corridor())
     assert row["EpMaxCost"] < 0.4, "of 2 without any care"
 
 
 @pytest.mark.parametrize("name", some(SHIELDED))
-def test_a_shield_shortens_a_walk_that_would_go_two_beyond(name):
+def test_a_shield_stops_a_walker_soon_after_the_limit(name):
     row, _ = climbed(name, Corridor())
     assert row["EpMaxCost"] < 1.0
 
 
 @slow("compiles an agent of its own")
-def test_the_price_of_the_tail_rises_too_slowly_for_so_short_a_training():
+def test_the_multiplier_of_trpo_cvar_rises_too_slowly_for_a_short_training():
     row, _ = climbed("trpo-cvar", Corridor())
     assert row["Multiplier"] > 1
     assert row["EpMaxCost"] > 1
 
 
 @slow("TRPO is compiled")
-def test_a_walk_without_constraint_goes_all_the_way():
+def test_a_walker_without_constraint_goes_all_the_way():
     row, _ = climbed("trpo", Corridor())
     assert row["EpRet"] > 2.0
 

@@ -32,12 +32,12 @@ def train(out, **more):
     return ascpo.train(CART, NAME, out=out, total_steps=2 * EPOCH, progress=False, **(TINY | more))
 
 
-def test_it_takes_less_than_sixty_lines():
+def test_an_algorithm_on_the_page_takes_less_than_sixty_lines():
     assert len(BLOCK.splitlines()) < 60
 
 
 @slow("compiles an agent of its own")
-def test_it_trains_and_every_number_of_its_log_is_finite(added, tmp_path):
+def test_a_new_algorithm_trains_and_every_number_of_its_log_is_finite(added, tmp_path):
     result = train(tmp_path, price=3.0)
     assert list(result.history["TotalEnvInteracts"]) == [EPOCH, 2 * EPOCH]
     for name in KNOWN:
@@ -46,18 +46,18 @@ def test_it_trains_and_every_number_of_its_log_is_finite(added, tmp_path):
     assert result.policy.config.method == added(price=3.0)
 
 
-def test_it_is_listed_with_its_words(added, capsys):
+def test_a_new_algorithm_is_listed_with_its_description(added, capsys):
     listing.main(["algorithms"])
     shown = " ".join(capsys.readouterr().out.split())
     assert f"{NAME} pays 1 for each unit of an episode's largest cost" in shown
 
 
-def test_its_settings_are_checked(added, tmp_path):
+def test_the_settings_of_a_new_algorithm_are_checked(added, tmp_path):
     with pytest.raises(BadSetting, match=r"price=-1\.0 must be a number of at least 0"):
         train(tmp_path, price=-1.0)
     with pytest.raises(BadSetting, match="Did you mean price"):
         train(tmp_path, prize=1.0)
 
 
-def test_it_is_gone_afterwards():
+def test_the_new_algorithm_is_gone_after_these_tests():
     assert NAME not in ALGORITHMS

@@ -19,7 +19,7 @@ SETTINGS = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
 FLAGS = set(re.findall(r"`(--[\w.-]+)`", SETTINGS))
 
 
-def test_the_nearest_flag_exists_and_the_foreign_one_does_not():
+def test_every_suggested_flag_exists_and_no_foreign_one_does():
     assert {f"--{name}" for name in (*ELSEWHERE, *NOWHERE)} & FLAGS == set()
     named = set(re.findall(r"--[\w.-]*\w", " ".join(ELSEWHERE.values())))
     assert named <= FLAGS
@@ -40,12 +40,12 @@ def test_the_nearest_flag_exists_and_the_foreign_one_does_not():
         (["--resume", "--no-progress"], "--resume needs the directory of a run"),
     ],
 )
-def test_words_of_other_libraries_are_answered_with_the_nearest_flag(words, answer):
+def test_flags_of_other_libraries_get_our_flag_suggested(words, answer):
     with pytest.raises(WrongUsage, match=re.escape(answer)):
         refuse_foreign(["--env", "Point-8-Hazard", *words])
 
 
-def test_our_own_words_pass():
+def test_our_own_flags_get_no_hint():
     refuse_foreign(["--hidden", "64", "64", "--limits", "-0.1", "--resume", "runs/a", "--name", "gamma"])
 
 

@@ -205,7 +205,7 @@ def lying(about):
 
 
 @pytest.mark.parametrize("words", ALL, ids=[" ".join(words)[:60] for words in ALL])
-def test_it_is_refused_at_once_with_a_few_lines_and_nothing_is_left_behind(words, place, ascpo, capsys):
+def test_hostile_input_is_refused_at_once_in_a_few_lines_and_leaves_nothing_behind(words, place, ascpo, capsys):
     before, began = sorted(place.rglob("*")), time.perf_counter()
     with pytest.raises(SystemExit) as end:
         ascpo(*words)
@@ -231,5 +231,5 @@ def test_no_flag_takes_nan(name, ascpo, place):
         ascpo("train", f"--{name.replace('_', '-')}", "nan", *mode)
 
 
-def test_there_are_many_of_them():
+def test_there_are_at_least_a_hundred_hostile_inputs():
     assert len(ALL) >= 100

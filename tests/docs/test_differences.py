@@ -20,7 +20,7 @@ def names(text):
     return {re.sub(r"(^|\.)no-", r"\1", flag).replace("-", "_") for flag in FLAG.findall(text)}
 
 
-def test_every_row_says_what_became_of_the_other_way():
+def test_every_row_says_whether_the_difference_can_be_reproduced():
     rows = [row for row in ROWS if row[0].strip() not in ("topic", "algorithm")]
     assert len(rows) > 70
     for row in rows:
@@ -28,7 +28,7 @@ def test_every_row_says_what_became_of_the_other_way():
         assert len(row) in (4, 5), row
 
 
-def test_a_row_that_a_preset_brings_back_names_the_settings_that_do():
+def test_a_row_that_a_preset_reproduces_names_its_settings():
     for row in ROWS:
         if row[-1].strip().startswith(("both", "published", "released")):
             assert names(row[-1]), row

@@ -141,7 +141,7 @@ def test_every_link_leads_somewhere(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_piece_of_python_is_python(page):
+def test_every_python_block_compiles(page):
     for block in blocks(page, "python"):
         if ">>>" not in block:
             compile(block, str(page), "exec")

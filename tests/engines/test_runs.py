@@ -77,7 +77,7 @@ def assert_same(one, two):
 
 @slow("bits agree where programs are compiled as users' are")
 @pytest.mark.parametrize("suite", always(SUITES, "Point-4-Ghost"))
-def test_a_run_in_company_is_to_the_bit_what_it_is_alone(suite):
+def test_a_run_is_bit_identical_alone_and_beside_others(suite):
     together, alone = together_of(suite), [alone_of(suite, run) for run in range(3)]
     for number, steps in enumerate((50, 130, 20)):
         noise = noises(number, steps)
@@ -94,7 +94,7 @@ def test_a_run_in_company_is_to_the_bit_what_it_is_alone(suite):
     assert together.episodes.min() > 16
 
 
-def test_rollouts_of_a_batch_have_its_runs_first():
+def test_the_first_axis_of_a_batched_rollout_is_the_runs():
     one, two = together_of("Point-1-Hazard").collect(THETAS, noises(0, 7))
     assert one.reward.shape == (2, 7, ENVS)
     assert one.observation.shape[-1] == two.observation.shape[-1] + 1
@@ -104,7 +104,7 @@ def test_rollouts_of_a_batch_have_its_runs_first():
 
 @slow("bits agree where programs are compiled as users' are")
 @pytest.mark.parametrize("suite", always(SUITES[:2], "Point-4-Pillar"))
-def test_runs_go_on_from_snapshots_in_company_or_alone(suite):
+def test_runs_continue_from_snapshots_alone_and_beside_others(suite):
     together = together_of(suite)
     together.collect(THETAS, noises(0, 155))
     snapshots = [together.snapshots()(run) for run in range(3)]

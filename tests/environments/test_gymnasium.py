@@ -37,7 +37,7 @@ def test_suites_beyond_the_papers_run_too(name):
 
 
 @slow("bits agree where programs are compiled as users' are")
-def test_single_and_vector_form_live_the_same_episodes_bit_for_bit():
+def test_the_single_and_the_vector_form_play_the_same_episodes_bit_for_bit():
     single = gymnasium.make("ascpo/Point-4-Hazard-v0", max_episode_steps=5)
     vector = gymnasium.make_vec("ascpo/Point-4-Hazard-v0", num_envs=3, max_episode_steps=5)
     observation, _ = single.reset(seed=12)
@@ -112,7 +112,7 @@ def test_a_hazards_cost_is_the_depth_inside_it():
     assert info["cost_hazard"] == info["costs"][0] == info["cost"]
 
 
-def test_each_kind_of_obstacle_has_a_cost_of_its_own():
+def test_each_kind_of_obstacle_has_its_own_cost():
     env = point([[0.2, 0.0], [1.0, 1.0], [0.4, 0.0]], "Point-2-Hazard+1-Pillar")
     for _ in range(20):
         *_, info = env.step(np.array([1.0, 0.0], np.float32))
@@ -135,7 +135,7 @@ def test_the_observations_layout_names_what_it_holds():
     np.testing.assert_allclose(compass, [-0.96936, 0.24234], atol=1e-5)
 
 
-def test_a_turned_robot_senses_the_world_turned():
+def test_a_turned_robot_observes_a_turned_world():
     env = point([[1.0, 0.5]], robot=[0.0, 0.0, np.pi / 2])
     observation, *_ = env.step(np.zeros(2, np.float32))
     magnetometer = observation[env.unwrapped.observation_layout["magnetometer"]]
@@ -202,7 +202,7 @@ def test_a_step_before_the_reset_is_refused():
         ascpo.GuardVectorEnv(2, "Point-1-Hazard").step(np.zeros((2, 2)))
 
 
-def test_a_breakdown_is_told_in_the_info():
+def test_a_breakdown_is_reported_in_the_info():
     env = ascpo.make("Point-1-Hazard")
     env.reset(seed=3)
     env.unwrapped._envs._simulator.batch.bind("qvel")[0, 0] = np.inf

@@ -108,12 +108,12 @@ def test_costs_that_do_not_fit_their_names_are_refused(toy, unchecked_shapes):
         FunctionalEngine(ascpo.PlaygroundWorld("Fall", speed, ("speed", "height")), 1)
 
 
-def test_a_misspelt_name_is_answered_with_the_nearest(toy):
+def test_a_misspelt_name_gets_the_nearest_one_suggested(toy):
     with pytest.raises(ValueError, match=r"Fal is not an environment of MuJoCo Playground\. Did you mean Fall"):
         ascpo.PlaygroundWorld("Fal", speed)
 
 
-def test_without_the_package_it_is_said_how_to_install_it(monkeypatch):
+def test_without_the_package_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco_playground", None)
     with pytest.raises(ValueError, match=r"not installed: pip install 'ascpo\[playground\]'"):
         ascpo.PlaygroundWorld("Fall", speed)

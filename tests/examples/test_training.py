@@ -35,7 +35,7 @@ def test_the_example_with_two_limits_learns_to_keep_both(tmp_path):
 
 
 @slow("tests/own.py is trained always")
-def test_an_environment_that_nobody_here_wrote_trains(tmp_path):
+def test_a_third_party_environment_can_be_trained_on(tmp_path):
     result = ascpo.train(
         half_cheetah, num_envs=4, horizon=100, total_steps=1200, hidden=(16, 16), out=tmp_path, progress=False
     )

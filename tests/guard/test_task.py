@@ -136,7 +136,7 @@ def test_a_pillar_stands_where_the_layout_says_and_costs_one_while_it_is_touched
     assert set(costs) == {0.0, 1.0}  # the robot bounces off
 
 
-def test_ghosts_see_the_robot_where_the_last_substep_began():
+def test_ghosts_react_to_the_robots_position_at_the_start_of_the_last_substep():
     task = task_of("Point-1-Pillar+2-Ghost")
     layout = scene((9, 9, 0.5), (-1.4, 1.3, 0.02), (-1.0, -2.0, 0.02))
     # The robot races round a circle, so the direction of each substep tells which place was seen.

@@ -223,7 +223,7 @@ def test_a_page_names_the_engines_of_its_runs(store):
         (["show", "q1", "--scale", "0"], "scale=0.0 must be a number above 0"),
     ],
 )
-def test_a_mistake_is_answered_with_what_would_be_right(typed, answer, tmp_path):
+def test_a_mistake_gets_an_error_that_says_what_is_right(typed, answer, tmp_path):
     from ascpo.runs.errors import MENDABLE
 
     with pytest.raises(MENDABLE, match=answer):

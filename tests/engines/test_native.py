@@ -73,7 +73,7 @@ def test_ghosts_react_to_the_robots_position_at_the_start_of_each_substep():
         np.testing.assert_array_equal(seen, np.array(path, np.float32))
 
 
-def test_pillars_stand_where_the_layout_says_whatever_the_robots_heading():
+def test_pillars_stand_at_their_places_in_the_layout_whatever_the_robots_heading():
     envs = envs_of("Point-4-Pillar", num_envs=5)
     layout = envs.memory.layout
     for env in range(5):

@@ -118,7 +118,7 @@ def test_a_frame_fills_the_page_and_is_not_stretched():
     assert padded(frame, (400, 200), dark=True).shape == frame.shape, "nothing is lost where it fits"
 
 
-def test_the_page_of_an_own_environment_shows_an_image_behind_its_panel():
+def test_the_page_of_a_users_environment_shows_an_image_behind_its_panel():
     replay = Replay([straight(*EPISODES)], port=0, trust_env=True)
     shown = []
     try:

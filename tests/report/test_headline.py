@@ -30,7 +30,7 @@ def test_seeds_that_agree_name_a_winner_with_its_lead_and_an_interval(tmp_path):
     ]
 
 
-def test_seeds_that_overlap_are_a_tie_and_a_third_one_that_is_apart_is_named(tmp_path):
+def test_groups_that_overlap_are_a_tie_and_a_third_one_that_differs_is_named(tmp_path):
     assert verdict(tmp_path / "two", cpo=[1.0, 2.0, 3.0], scpo=[1.5, 2.5, 3.5]).text == (
         "A tie: the 3 seeds do not tell scpo and cpo apart."
     )
@@ -54,7 +54,7 @@ def test_less_cost_is_better_and_no_interval_of_a_cost_is_below_zero(tmp_path):
     assert cost.means[0][1].startswith("0.1 [0, ")
 
 
-def test_seeds_without_any_spread_differ_by_what_they_differ():
+def test_seeds_without_variance_differ_by_their_difference():
     assert of_difference([1.0, 1.0], [0.5, 0.5]) == Interval(0.5, 0.5, 0.5)
     alike = of_difference([0.0, 2.0], [0.0, 2.0])
     assert alike.value == 0.0

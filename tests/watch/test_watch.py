@@ -66,7 +66,7 @@ def test_points_stand_where_they_belong():
     assert "<circle" in svg("One", [Curve("run", 0, np.ones(1), np.ones(1))])
 
 
-def test_names_are_shown_as_they_are_and_do_nothing(tmp_path):
+def test_names_are_shown_as_text_and_execute_nothing(tmp_path):
     made(tmp_path / "<img src=x onerror=alert(1)>")
     shown = content(Logs(tmp_path).read())
     assert "<img" not in shown

@@ -106,7 +106,7 @@ def test_a_wrong_number_of_limits_is_refused():
 @pytest.mark.parametrize(
     "wrong", [{"num_envs": 0}, {"horizon": 0}, {"discount": 1.5}, {"probability": 98.0}, {"hidden": (8, 9)}]
 )
-def test_settings_that_make_no_sense_are_refused(wrong):
+def test_impossible_settings_are_refused(wrong):
     with pytest.raises(ValueError, match=str(next(iter(wrong)))):
         Settings(**wrong)
 

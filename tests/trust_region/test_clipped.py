@@ -120,6 +120,6 @@ def test_no_iterations_are_refused():
         check(ClippedStep(iterations=0))
 
 
-def test_the_defaults_are_those_that_the_results_were_measured_with():
+def test_the_defaults_are_those_of_the_published_measurements():
     assert (ClippedStep().learning_rate, ClippedStep().iterations) == (3e-4, 80)
     assert ClippedStep(iterations=1).iterations == 1

@@ -238,7 +238,7 @@ def test_constraints_that_ask_for_too_much_together_get_the_cap():
         {"signal_every": 1},
     ],
 )
-def test_what_lies_on_the_edge_of_sense_is_allowed(edge):
+def test_values_at_the_edge_of_their_range_are_accepted(edge):
     check(TrustRegion(**edge))
 
 
@@ -257,7 +257,7 @@ def test_what_lies_on_the_edge_of_sense_is_allowed(edge):
         {"signal_every": -1},
     ],
 )
-def test_what_lies_beyond_it_is_refused_by_name(wrong):
+def test_values_outside_their_range_are_refused_with_their_names(wrong):
     with pytest.raises(BadSetting, match=f"{next(iter(wrong))}="):
         check(TrustRegion(**wrong))
 
@@ -279,7 +279,7 @@ def test_a_held_constraint_may_rise_by_a_part_of_what_the_region_could_lower_it_
         assert int(report.exponent) == exponent
 
 
-def test_the_defaults_are_those_that_the_results_were_measured_with():
+def test_the_defaults_are_those_of_the_published_measurements():
     usual = TrustRegion()
     assert (usual.delta, usual.damping, usual.backtracking) == (0.02, 0.01, 0.8)
     assert (usual.cg_iterations, usual.fisher_stride, usual.backtracks) == (20, 5, 100)

@@ -191,7 +191,7 @@ def test_an_address_at_which_nothing_listens_is_refused_at_once(kind):
 
 
 @needs_ray
-def test_batches_of_a_gpu_take_turns_on_it_while_those_of_the_host_train_beside_them(cluster, tmp_path):
+def test_gpu_batches_take_turns_while_host_batches_train_beside_them(cluster, tmp_path):
     from ascpo.sweep.executors.ray import OnRay
 
     def occupy(assignment, task, mailbox):

@@ -63,18 +63,18 @@ def rows(algorithm, world, epochs=3, num_envs=4, horizon=12, **settings):
 
 @pytest.mark.parametrize("algorithm", ALL, ids=lambda a: type(a).__name__ + getattr(a, "mode", ""))
 class TestEveryAlgorithmSurvives:
-    def test_nothing_to_see_nothing_to_gain_nothing_to_fear(self, algorithm):
+    def test_constant_observations_without_rewards_and_costs(self, algorithm):
         """Constant observations, zero advantages, no positive cost target, no cost gradient."""
         assert rows(algorithm, Trouble())[-1]["EpRet"] == 0.0
 
-    def test_a_cost_that_nothing_changes(self, algorithm):
+    def test_costs_that_no_action_changes(self, algorithm):
         """Every start is infeasible, and no step could mend it."""
         last = rows(algorithm, Trouble(reward=1.0, cost=1.0))[-1]
         assert last["SafeRate"] == 0.0
         # Every step costs 1, so that is the rate of this epoch and of all, and the worst state's cost.
         assert (last["CostRate"], last["EpochCostRate"], last["WorstCost"]) == (1.0, 1.0, 1.0)
 
-    def test_no_episode_that_ever_finishes(self, algorithm):
+    def test_episodes_that_never_finish(self, algorithm):
         last = rows(algorithm, Trouble(reward=1.0, of_action=1.0, length=0))[-1]
         assert last["Episodes"] == 0
         # Three epochs of twelve steps: the running episodes stand in for finished ones.

@@ -65,7 +65,7 @@ def test_another_function_under_the_same_name_is_another_look():
 
 
 @slow("compiles")
-def test_functions_that_cannot_be_told_apart_are_refused():
+def test_functions_that_cannot_be_distinguished_are_refused():
     with pytest.raises(BadSetting, match="Rename the functions"):
         ascpo.certify(pushing(0.0), pushing(2.0), **CERTIFIED)
     with pytest.raises(BadSetting, match="same policy is named twice"):

@@ -81,7 +81,7 @@ def test_two_policies_are_compared(ascpo, tmp_path):
     assert said.count("It means") == 1
 
 
-def test_a_tampered_certificate_is_answered_with_a_sentence(ascpo, certified, tmp_path):
+def test_a_tampered_certificate_is_refused_with_a_message(ascpo, certified, tmp_path):
     run = shutil.copytree(certified[0], tmp_path / "run")
     place = run / "certificate.json"
     place.write_text(place.read_text().replace('"episodes": 40', '"episodes": 400'))

@@ -178,7 +178,7 @@ def test_a_mistake_gets_an_error_that_says_what_is_right(ascpo, typed, answer, t
         (["--evaluate", "-1"], "evaluate=-1 must be a whole number from 0"),
     ],
 )
-def test_a_mistyped_flag_is_answered_with_the_nearest_one(ascpo, typed, answer, capsys):
+def test_a_mistyped_flag_gets_the_nearest_one_suggested(ascpo, typed, answer, capsys):
     with pytest.raises(SystemExit) as end:
         ascpo("train", *typed)
     printed = capsys.readouterr()

@@ -49,7 +49,7 @@ def test_our_own_flags_get_no_hint():
     refuse_foreign(["--hidden", "64", "64", "--limits", "-0.1", "--resume", "runs/a", "--name", "gamma"])
 
 
-def test_a_training_of_whole_epochs_says_that_it_takes_more_steps_than_asked_for(capsys):
+def test_a_training_says_if_whole_epochs_need_more_steps_than_requested(capsys):
     notices.say_length(configure("Point-8-Hazard", total_steps=100))
     said = capsys.readouterr().out
     assert said.startswith("The training takes 30000 steps instead of 100: an epoch of 30000 steps")

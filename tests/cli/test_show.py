@@ -66,7 +66,7 @@ def test_a_config_keeps_its_preset_and_takes_no_other(ascpo, tmp_path):
         ascpo("train", "--resume", run, "--preset", "published")
 
 
-def test_a_mistyped_preset_is_answered_with_the_nearest_one(ascpo):
+def test_a_mistyped_preset_gets_the_nearest_one_suggested(ascpo):
     with pytest.raises(SystemExit, match="Did you mean published"):
         ascpo("train", "--preset", "publisehd", "--show")
 

@@ -41,7 +41,7 @@ def test_a_sweep_prints_its_plan_and_trains_every_run(ascpo, tmp_path, trained):
     assert "3 runs: 3 done, 0 running, 0 failed, 0 waiting" in ascpo("sweep", "status", tmp_path)
 
 
-def test_runs_train_in_batches_of_the_size_asked_for(ascpo, tmp_path, trained):
+def test_runs_train_in_batches_of_the_requested_size(ascpo, tmp_path, trained):
     ascpo("sweep", *GRID, "--batch", 2, "--out", tmp_path)
     assert trained[0] == [["trpo-seed0", "trpo-seed1"], ["trpo-seed2"]]
 
@@ -114,7 +114,7 @@ class Endless:
     def close(self): ...
 
 
-def test_a_sweep_stops_when_another_process_asks_for_it(ascpo, tmp_path, monkeypatch):
+def test_a_sweep_stops_at_the_request_of_another_process(ascpo, tmp_path, monkeypatch):
     executor = Endless()
     monkeypatch.setattr("ascpo.cli.sweep.open_executor", lambda placement, jobs, folder: executor)
 

@@ -88,7 +88,7 @@ def test_the_native_engine_returns_views_of_what_its_programs_wrote():
     assert rollout.observation.base is rollout.reward.base
 
 
-def test_more_runs_than_an_engine_takes_are_refused_with_a_sentence():
+def test_more_runs_than_an_engine_takes_are_refused_with_a_message():
     engine = GymnasiumEngine(Cart, ENVS)
     with pytest.raises(ValueError, match=r"one run at a time, not 2\. Start one run"):
         engine.start([RunBatch(LINE, (0, 1))])

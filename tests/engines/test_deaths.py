@@ -157,7 +157,7 @@ def test_without_the_flag_a_process_that_dies_is_an_error_with_a_name():
     engine.close()
 
 
-def test_exceptions_come_through_the_pipe_with_their_traceback_and_processes_end_with_the_engine():
+def test_exceptions_keep_their_traceback_and_processes_end_with_the_engine():
     engine = engine_of("sys.exit(0)", 3, processes=True)
     children = [copy._process.pid for copy in engine._copies._copies]
     for child in children:

@@ -165,7 +165,7 @@ def test_a_list_of_episodes_has_no_snapshot():
         (worlds.Unhashable, r"no hash.*@dataclass\(frozen=True\)"),
     ],
 )
-def test_a_world_that_cannot_be_trained_on_is_refused_with_a_sentence(world, sentence, unchecked_shapes):
+def test_a_world_that_cannot_be_trained_on_is_refused_with_a_message(world, sentence, unchecked_shapes):
     with pytest.raises(Unsuitable, match=sentence):
         FunctionalEngine(world(), 1)
 

@@ -390,6 +390,6 @@ def make_here_alone():
     return Walk()
 
 
-def test_an_environment_that_cannot_be_made_in_a_process_is_refused_with_a_sentence():
+def test_an_environment_that_cannot_be_made_in_a_process_is_refused_with_a_message():
     with pytest.raises(Unsuitable, match="Making it raises SystemExit: no environment here"):
         GymnasiumEngine(make_here_alone, 1, processes=True)

@@ -270,7 +270,7 @@ def test_augmentations_are_reset_with_each_episode(engine):
     assert_array_equal(rollout.observation[:, ::LIMIT, :, -1], 0.0)
 
 
-def test_a_suite_that_jax_cannot_simulate_is_refused_with_a_sentence():
+def test_a_suite_that_jax_cannot_simulate_is_refused_with_a_message():
     with pytest.raises(Unserved, match=r"in jax cannot simulate Point-8-Pillar.*Use --engine native, or Warp"):
         MjxEngine(task_of("Point-8-Pillar"), 2, "jax")
 

@@ -176,7 +176,7 @@ def test_a_bad_action_is_refused_before_anything_moves(form, action, sentence):
         ("Arm3-1-Hazard", {"robot": [1, 0, 0], "goal": [1, 1, 1], "obstacles": [[1, 0, 1]]}, "bolted"),
     ],
 )
-def test_an_impossible_scene_is_refused_with_a_sentence(suite, scene, sentence):
+def test_an_impossible_scene_is_refused_with_a_message(suite, scene, sentence):
     env = gymnasium.make(f"ascpo/{suite}-v0")
     with pytest.raises(ValueError, match=sentence):
         env.reset(seed=0, options=scene)

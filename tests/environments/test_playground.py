@@ -90,7 +90,7 @@ def test_the_episode_length_of_the_configuration_is_a_time_limit_and_done_is_an_
     assert r.terminated.tolist() == [False, True]
 
 
-def test_a_simulation_that_is_not_finite_violates_although_its_cost_and_observation_look_safe(toy):
+def test_a_simulation_that_is_not_finite_violates_even_if_its_cost_is_zero(toy):
     engine, r = collected(ascpo.PlaygroundWorld("Fall", lambda state: speed(state) * 0.0), [1.0] * 4)
     assert_array_equal(r.cost[:, 0], [0.0, 0.0, 1.0, 0.0])
     assert r.terminated.tolist() == [False, False, True, False]

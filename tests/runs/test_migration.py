@@ -105,7 +105,7 @@ def test_the_former_setting_ask_becomes_the_target(ask, target):
     assert migrate(config("trpo", ask=ask), **LATER) == config("trpo")
 
 
-def test_former_value_critic_settings_are_dropped_if_they_had_no_effect_and_refused_otherwise():
+def test_former_value_critic_settings_are_dropped_if_inert_and_refused_otherwise():
     inert = {"balance": "none", "monotone_weight": 0.0, "window": 1, "forget": 0.9}
     later = migrate(config(value_fit={"iterations": 5} | inert), **LATER)
     assert later["settings"]["value_fit"] == {"iterations": 5}
@@ -113,7 +113,7 @@ def test_former_value_critic_settings_are_dropped_if_they_had_no_effect_and_refu
         migrate(config(value_fit=inert | {"window": 3}), **LATER)
 
 
-def test_former_algorithm_settings_are_dropped_if_they_had_no_effect_and_refused_otherwise():
+def test_former_algorithm_settings_are_dropped_if_inert_and_refused_otherwise():
     stored = configure("Point-8-Hazard").plain()
     dropped = {**stored, "method": {**stored["method"], "dwell_weight": 0.0}}
     assert Config.from_plain(dropped) == Config.from_plain(stored)

@@ -24,7 +24,7 @@ def test_user_code_needs_the_same_name_a_factory_or_trust():
     assert flag_for(OWN) == f" --env {OWN}"
 
 
-def test_a_suite_may_be_named_by_either_of_its_names_and_no_other_environment_takes_its_place():
+def test_a_suite_has_two_names_and_no_other_environment_is_taken_for_it():
     assert trusted("Point-8-Hazard", "ascpo/Point-8-Hazard-v0") == "Point-8-Hazard"
     for other in ("Point-4-Hazard", OWN):
         with pytest.raises(BadSetting, match="you named"):

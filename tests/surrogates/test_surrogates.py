@@ -157,7 +157,7 @@ CROSSES = (D > 0.2).astype(jnp.float32)
 """1 where an episode's largest cost crosses a limit of 0.2: of these actions, the last."""
 
 
-def test_the_violation_probability_has_the_gradient_of_the_probability_of_the_actions_that_violate():
+def test_the_violation_probability_has_the_gradient_of_the_probability_of_violating_actions():
     """∂p₂/∂θ = p₂·(δᵢ₂ − pᵢ): raising the violating action's logit raises the probability of a violation."""
     p = np.asarray(P)
     found = gradient(ViolationProbability(0.9), signal=CROSSES)

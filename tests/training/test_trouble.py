@@ -93,7 +93,7 @@ def test_episodes_may_be_cut_at_the_end_of_an_epoch():
     assert last["EpLen"] == 12
 
 
-def test_rewards_that_are_not_numbers_stop_the_training_with_a_sentence():
+def test_rewards_that_are_not_numbers_stop_the_training_with_a_message():
     with pytest.raises(TrainingDiverged, match="not finite"):
         rows(ALL[-1], Trouble(reward=float("nan")))
 

@@ -81,7 +81,7 @@ def test_the_descent_ends_with_the_step_that_passes_the_radius():
     assert_allclose(theta, by_hand(3), rtol=1e-5)
 
 
-def test_there_are_no_more_steps_than_asked_for():
+def test_there_are_no_more_steps_than_iterations():
     theta, _, report = go(iterations=3)
     assert_allclose(theta, by_hand(3), rtol=1e-5)
     assert taken(report, 3) == 3

@@ -267,7 +267,7 @@ def test_of_two_parallel_constraints_the_tighter_one_counts():
 
 
 @pytest.mark.parametrize("third", [[], [-1e6]], ids=["alone", "with a third that is far away"])
-def test_contradictory_constraints_are_infeasible_and_the_step_weighs_them_by_their_violation(third):
+def test_contradictory_constraints_are_weighed_by_their_violation(third):
     """y ≤ −0.5 and y ≥ 0.3: Σ cᵢbᵢ = 0.5 − 0.3 points upwards, so the step goes down, to the rim."""
     b = [[0, 1, 0], [0, -1, 0], [0, 0, 1]][: 2 + len(third)]
     found, x = of_vectors([1, 0, 0], b, [0.5, 0.3, *third])

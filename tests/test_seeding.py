@@ -1,4 +1,4 @@
-"""Who may draw which scene. Purposes, runs, environments and episodes have no scene in common."""
+"""Seeds of scenes. Purposes, runs, environments and episodes have no scene in common."""
 
 import itertools
 

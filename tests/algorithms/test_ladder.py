@@ -1,7 +1,7 @@
-"""A ladder of toy problems, one skill each, and who climbs which rung.
+"""Toy problems, each of which needs one skill, and the algorithms that solve them.
 
-A method that cannot climb a rung by design is asserted to stay where it is. ASCPO climbs always, the other
-methods in the long run.
+If an algorithm cannot solve a problem by design, the test asserts that it does not. ASCPO is always tested, the other
+algorithms in the long run.
 """
 
 import functools
@@ -30,7 +30,7 @@ SMALL_OF_COSTS = CostFitSettings(iterations=20, batch_size=256, balance="none", 
 OF_THE_SPREAD = {f"ascpo-{mode}": ASCPO(mode=mode) for mode in ("moment", "cantelli")}
 CONSTRAINED = ("cpo", "pcpo", "scpo", "ascpo")
 OWN_BOUND = {f"{name}-own": ALGORITHMS[name](target=TargetSettings("own")) for name in CONSTRAINED}
-"""As published: every step aims at the algorithm's own bound. CPO-CVaR's climbs no more rungs than its feedback."""
+"""As published: every step aims at the algorithm's own bound. With it, CPO-CVaR solves no more than with feedback."""
 METHODS = {name: kind() for name, kind in ALGORITHMS.items()} | OF_THE_SPREAD | OWN_BOUND
 BOUNDING = [name for name, method in METHODS.items() if method.build(0.98).constraint]
 """These keep a bound in every step."""
@@ -45,7 +45,7 @@ def some(names):
 
 
 def agent_for(algorithm, sizes, limits):
-    """Worlds of the same sizes share an agent, and so its compiled programs."""
+    """Worlds of equal sizes share an agent and its compiled programs."""
     built = algorithm.build(0.98)
     if built.shield:
         fit = replace(built.shield.fit, iterations=SMALL.iterations, batch_size=SMALL.batch_size)
@@ -127,7 +127,7 @@ def test_variance_only_the_paper_bound_needs_omega1_of_one():
 
 @slow("compiles an agent of its own")
 def test_variance_only_scpo_is_indifferent():
-    """Its gradient is noise, and so is where it goes: the true mean it looks at does not depend on the action."""
+    """Its gradient is only noise, because the true mean does not depend on the action."""
     row, mean = climbed("scpo", OneStep("spread"))
     _, narrow = climbed("ascpo-moment", OneStep("spread"))
     assert row["EpMaxCost"] == pytest.approx(0.5, abs=0.05)
@@ -136,7 +136,7 @@ def test_variance_only_scpo_is_indifferent():
 
 @pytest.mark.parametrize("name", always(name for name in BOUNDING if name != "cpo-cvar"))
 def test_constrained_methods_recover_from_an_infeasible_start_against_the_reward(name):
-    """Reward wants u = 1, where the first policy is, and the limit u ≤ 0. The spread's bounds take their time."""
+    """The reward is highest at u = 1, where the policy starts, and the limit is u ≤ 0."""
     epochs, far = (100, 0.25) if name in OF_THE_SPREAD else (75, 0.1)
     row, mean = climbed(name, OneStep("infeasible"), epochs)
     assert mean[0] + 1.0 < far
@@ -150,18 +150,20 @@ def test_rising_multipliers_lead_out_of_an_infeasible_start(name):
     assert row["Multiplier"] > 10
 
 
-@slow("what is not learned is no promise")
+@slow("these are known limitations")
 @pytest.mark.parametrize("name", ["trpo-lagrangian", "trpo-fac", "trpo-ipo", "trpo-cvar", "cpo-cvar"])
 def test_some_methods_never_leave_an_infeasible_start_at_the_optimum_of_the_reward(name):
-    """The reward's advantages are scaled to 1 however narrow the policy gets, the costs' shrink with it: near the
-    optimum the reward outweighs a price of a hundred. The tail's gradient narrows the policy, as above."""
+    """Advantages of the reward are scaled to 1 however narrow the policy gets, and those of costs shrink with it.
+
+    Near the optimum the reward outweighs a multiplier of a hundred. The gradient of CVaR narrows the policy, as above.
+    """
     row, _ = climbed(name, OneStep("infeasible"))
     assert row["EpMaxCost"] > 0.9
 
 
 @slow("compiles two agents of its own")
 def test_a_linear_model_without_offset_cannot_leave_an_infeasible_start():
-    """At a = 0 it expects no cost, and there is one of 1."""
+    """At a = 0 it predicts no cost, but the cost is 1."""
     row, _ = climbed("trpo-sl", OneStep("infeasible"))
     assert row["EpMaxCost"] > 0.9
     row, _ = climbed("trpo-usl", OneStep("infeasible"))
@@ -183,7 +185,7 @@ def test_two_constraints_are_held_at_once(name):
 
 
 WEAKER = ["cpo-cvar", "trpo-ipo"]
-"""Of the tail alone, and with a price that never rises."""
+"""CPO-CVaR sees only the worst episodes, and TRPO-IPO has no multiplier that rises."""
 
 
 WALKING = [name for name in [*BOUNDING, *PAYING] if name not in {"trpo-cvar", *WEAKER, *OF_THE_SPREAD}]
@@ -192,7 +194,7 @@ WALKING = [name for name in [*BOUNDING, *PAYING] if name not in {"trpo-cvar", *W
 @slow("trains")
 @pytest.mark.parametrize("name", some(WALKING))
 def test_a_walker_stops_before_the_forbidden_part(name):
-    """Full speed would end at 3, of which 2 are forbidden. Most of the way to 1 is to be made, and hardly any cost."""
+    """At full speed the walk ends at 3, but beyond 1 is forbidden. The walker should get close to 1 at hardly any cost."""
     row, _ = climbed(name, Corridor())
     assert row["EpRet"] > 0.4
     assert row["EpMaxCost"] < 0.15
@@ -225,7 +227,7 @@ def test_a_walker_without_constraint_goes_all_the_way():
 
 @slow("compiles an agent of its own")
 def test_a_generous_limit_leaves_the_reward_alone():
-    """Bounds that are their own target: a limit of 5 is never near, so the walk goes all the way."""
+    """The step aims at the bound, whose limit is never near: so the walk goes all the way."""
     row, _ = climbed(ASCPO(mode="moment", target=TargetSettings("capped")), Corridor(), limits=(500.0,))
     assert row["EpRet"] > 2.0
     assert row["Case"] in {2, 3, 4}

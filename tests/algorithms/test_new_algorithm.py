@@ -1,4 +1,4 @@
-"""The page on adding an algorithm: what it shows can be added and trained."""
+"""The algorithm on the page about adding algorithms can be added and trained."""
 
 import re
 from pathlib import Path

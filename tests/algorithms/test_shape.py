@@ -1,4 +1,4 @@
-"""Algorithms are short compositions: what two of them want belongs into a part."""
+"""Algorithms are short compositions. Code that two of them need belongs into a part."""
 
 from collections import defaultdict
 from pathlib import Path

@@ -26,7 +26,7 @@ def still(observation):
 
 
 class Model:
-    """As Stable-Baselines3 has them: several observations in, several actions and a state out."""
+    """As in Stable-Baselines3: it takes several observations and returns several actions and a state."""
 
     def predict(self, observations, deterministic=False):
         return np.zeros((len(observations), 1)), None

@@ -22,7 +22,7 @@ QUIET = {"progress": False}
 
 
 class InNotebook(Cart):
-    """As if a notebook had defined it."""
+    """An environment that seems to be defined in a notebook."""
 
 
 InNotebook.__module__ = "__main__"

@@ -25,7 +25,7 @@ SMALL = tiny("ascpo") | {"progress": False, "hand_out": "last"}
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """Trained in one go."""
+    """A run that was trained without a stop."""
     return ascpo.train(worlds.slope, total_steps=3 * EPOCH, out=tmp_path_factory.mktemp("runs"), name="whole", **SMALL)
 
 

@@ -14,7 +14,7 @@ from tests.slow import slow
 
 @pytest.fixture(scope="module")
 def certified(tmp_path_factory):
-    """A run with a certificate, and what was said about it."""
+    """A run with a certificate, and the output of the command."""
     run = untrained(tmp_path_factory.mktemp("runs"))
     with contextlib.redirect_stdout(io.StringIO()) as said:
         certify.main([str(run), "--probability", "0.5", "--episodes", "40"])

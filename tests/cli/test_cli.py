@@ -186,7 +186,7 @@ def test_a_mistyped_flag_gets_the_nearest_one_suggested(ascpo, typed, answer, ca
 
 
 def test_help_needs_no_heavy_imports():
-    """It is to come at once."""
+    """Help must appear at once."""
     code = "import sys; sys.argv = ['ascpo', '--help']; from ascpo.cli.main import main; main(); print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "usage: ascpo COMMAND" in out
@@ -194,7 +194,7 @@ def test_help_needs_no_heavy_imports():
 
 
 def test_a_mistyped_argument_is_refused_without_heavy_imports(tmp_path):
-    """Its answer is to come at once."""
+    """The answer must appear at once."""
     typed = [[verb, "nowhere"] for verb in ("certify", "evaluate", "report", "replay", "video", "export")]
     typed += [["check", "Pont-8-Hazard"], ["train", "--env", "Pont-8-Hazard"], ["train", "--gamma", "1"]]
     code = f"""

@@ -1,4 +1,4 @@
-"""Exit statuses of every verb, and what a person sees: 0, 1, 2, 130 and 143 (docs/exit-status.md)."""
+"""Exit statuses of every command, and what it prints: 0, 1, 2, 130 and 143 (docs/exit-status.md)."""
 
 import gc
 import importlib
@@ -71,7 +71,7 @@ def test_a_signal_prints_one_line_in_every_command(status, verb, number, monkeyp
 
 
 def test_a_signal_during_an_import_prints_one_line(status, monkeypatch):
-    """A library in C makes an ImportError of it."""
+    """A C library turns it into an ImportError."""
 
     def imported(name):
         try:
@@ -87,7 +87,7 @@ def test_a_signal_during_an_import_prints_one_line(status, monkeypatch):
 
 
 def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost(status, monkeypatch):
-    """What is raised there is dropped by Python, with a traceback. JAX has such a callback."""
+    """Python drops exceptions there and prints a traceback. JAX has such a callback."""
     calls = []
 
     def callback(phase, info):
@@ -111,7 +111,7 @@ def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost(status, mon
 @VERBS
 @pytest.mark.parametrize("error", [BrokenPipeError(32, "Broken pipe"), Faulty("It broke."), ValueError("It is wrong.")])
 def test_an_error_prints_a_message_and_exits_with_1_in_every_command(status, verb, error, monkeypatch):
-    """Also a broken pipe, which is not that of our output."""
+    """This includes a broken pipe that is not our output."""
 
     def work():
         raise error
@@ -154,7 +154,7 @@ def faulty(monkeypatch, fault, at=130, where="step"):
 
 @pytest.mark.parametrize("fault", always(["sys.exit(0)", "BrokenPipeError", "EOFError"], "sys.exit(0)"))
 def test_a_training_whose_environment_fails_exits_with_1_and_keeps_its_epochs(status, tmp_path, monkeypatch, fault):
-    """Its fault comes after five epochs of 25 steps."""
+    """The fault occurs after five epochs of 25 steps."""
     faulty(monkeypatch, fault)
     typed = ["--env", FAULTY, "--algo", "trpo", "--total-steps", 9 * EPOCH, "--out", tmp_path, "--evaluate", 0]
     code, _, err = status("train", *typed, *words(tiny("trpo")))

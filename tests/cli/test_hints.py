@@ -1,4 +1,4 @@
-"""Words of other libraries, and what `ascpo train` says beside its progress."""
+"""Hints for flags of other libraries, and the hints that `ascpo train` prints."""
 
 import re
 import subprocess

@@ -192,13 +192,13 @@ def place(tmp_path, monkeypatch):
 
 
 def names_of(words):
-    """The settings that are typed, by the last part of their names. One of them is to be named in the answer."""
+    """The typed settings, by the last part of their names. The error must name one of them."""
     flags = [word[2:].partition("=")[0].replace("-", "_") for word in words if word.startswith("--")]
     return {flag.rpartition(".")[2] for flag in flags} - {"env", "config", "resume", "set"}
 
 
 def lying(about):
-    """A policy's file whose header claims a million million numbers."""
+    """A policy file whose header claims 10¹² numbers."""
     shape = {"dtype": "F32", "shape": [10**12], "data_offsets": [0, 4 * 10**12]}
     header = json.dumps({"__metadata__": {"ascpo": about}, "theta": shape, "low": shape, "high": shape}).encode()
     return len(header).to_bytes(8, "little") + header + bytes(64)

@@ -1,4 +1,4 @@
-"""A run whose files name code: reading it executes nothing, unless the user of the same command says so."""
+"""A run whose files name code. Reading it executes nothing unless the user allows it in the same command."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Several seeds by one command."""
+"""Training several seeds with one command."""
 
 import json
 

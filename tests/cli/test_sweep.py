@@ -18,7 +18,7 @@ GRID = ("--env", "Point-1-Hazard", "--algo", "trpo", "--seeds", "0..2", "--total
 
 @pytest.fixture
 def trained(monkeypatch):
-    """What was trained, by the name of the run. A run that is in `bad` fails."""
+    """The trained runs, by name. A run in `bad` fails."""
     found, bad = [], set()
 
     def train(batch):
@@ -92,7 +92,7 @@ def test_a_sweep_of_a_foreign_environment_is_resumed_only_if_it_is_trusted(ascpo
 
 
 class Endless:
-    """An executor whose tasks never end by themselves."""
+    """An executor whose tasks never end on their own."""
 
     slots, most_runs, cancelled = 1, 1, 0
 

@@ -1,4 +1,4 @@
-"""docs/differences.md: every row says what brings the other way back, by settings that exist, and none is missing."""
+"""docs/differences.md: every row says which settings reproduce the difference. They exist, and none is missing."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ EXIST = {name for kind in (Settings, *ALGORITHMS.values()) for name in flat(to_p
 
 
 def names(text):
-    """The settings whose flags a text has. A switch may be named as it is turned off."""
+    """The settings whose flags occur in a text, also as switches that are turned off."""
     return {re.sub(r"(^|\.)no-", r"\1", flag).replace("-", "_") for flag in FLAG.findall(text)}
 
 

@@ -1,4 +1,4 @@
-"""The documentation as a site: where its pages are, and that all of them can be found."""
+"""The documentation as a site: every page is in the navigation and can be reached."""
 
 import json
 import subprocess
@@ -23,7 +23,7 @@ PARTS = ["Home", "Tutorials", "How-to", "Reference", "Explanation"]
 
 
 class Loader(yaml.SafeLoader):
-    """Reads the site's settings, whose functions are of no interest here."""
+    """Reads the site's settings and ignores their functions."""
 
 
 Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda *_: None)

@@ -1,4 +1,4 @@
-"""What every engine promises of a rollout, for the native and the functional one."""
+"""The contract of engines, tested with the native and the functional engine."""
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +23,7 @@ TASK = make_task("Point-8-Hazard", "paper", "closest", 120)
 
 
 def act(theta, observation, noise):
-    """Goes where theta and the noise say, and looks at the last number that it observes: the augmentation."""
+    """Act by theta, the noise, and the last number of the observation, which is the augmentation."""
     return jnp.tanh(theta[: len(noise)] + noise + 0.0 * observation[-1])
 
 
@@ -163,7 +163,7 @@ GOING_ON = ["Point-8-Hazard", "Point-4-Pillar", "Point-4-Ghost", "Drone-1-3DHaza
 
 @pytest.mark.parametrize("suite", always(GOING_ON, "Point-4-Ghost"))
 def test_a_native_engine_continues_bit_for_bit_from_a_snapshot(suite):
-    """In the middle of episodes, some of which end, so that layouts are drawn ahead anew."""
+    """The snapshot is in the middle of episodes, some of which end, so that new layouts are drawn."""
     task = make_task(suite, "paper", "closest", 120)
     goes_on_from_a_snapshot(lambda: NativeEngine(task, ENVS, 1))
 

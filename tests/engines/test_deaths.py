@@ -1,6 +1,6 @@
 """Processes of environments that die or hang: they are named, or restarted, and their episodes count as violated.
 
-Where copies only seem to have processes, all positions are cheap.
+Most tests use copies that only seem to have processes, which is fast.
 """
 
 import functools
@@ -98,7 +98,7 @@ def test_a_death_in_a_rollout_ends_its_episode_and_no_other(monkeypatch, caplog)
 
 
 def test_a_lost_episode_is_still_lost_after_a_resumption(monkeypatch):
-    """It died in its reset, before the first step of a rollout that was never collected."""
+    """The process died in a reset, before the first step of a rollout that was never collected."""
     engine, noise = mortal({("reset", 2)}, monkeypatch), np.zeros((1, 20, 1, 1), np.float32)
     engine.start([RunBatch(ACTOR, (3,))])
     engine.collect([THETA[None]], [noise])

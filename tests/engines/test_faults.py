@@ -1,4 +1,4 @@
-"""Environments that misbehave: every fault is named with its place, and none of their episodes ever counts as safe."""
+"""Environments with faults: every fault is named with its place, and none of their episodes counts as safe."""
 
 import contextlib
 import functools
@@ -39,7 +39,7 @@ def test_the_cart_without_a_fault_is_safe():
 @pytest.mark.parametrize("at", [1, 40])
 @pytest.mark.parametrize("fault", RETURNED)
 def test_no_fault_in_a_step_counts_as_safe(fault, at):
-    """Wherever it comes, there is an error with its place, and no figure."""
+    """Wherever the fault occurs, there is an error with its place, and no figure."""
     with pytest.raises(Faulty) as caught:
         played(engine_of(fault, at, num_envs=2))
     step, episode = (at - 1) % 20 + 1, (at - 1) // 20
@@ -149,7 +149,7 @@ def test_a_cut_beyond_the_environments_own_is_refused():
 
 
 def test_a_wait_for_episodes_that_do_not_end_is_explained(monkeypatch, caplog):
-    """It would go on forever: the third message ends the test."""
+    """It would wait forever, so the third message ends the test."""
     monkeypatch.setattr("ascpo.runs.episodes.EXPLAIN_AFTER", 0.0)
 
     def count(record):

@@ -1,4 +1,4 @@
-"""Worlds of JAX functions: what every engine promises, and what is said about a world that cannot be trained on."""
+"""Worlds of JAX functions: the contract of engines, and the errors for worlds that cannot be trained on."""
 
 import jax
 import jax.numpy as jnp
@@ -178,7 +178,7 @@ def test_a_world_without_time_limit_and_bounds_gets_notes():
 
 @pytest.mark.parametrize("listed", [False, True])
 def test_a_program_returns_the_types_of_its_arguments_so_that_it_is_compiled_once(listed):
-    """A constant leaves its type open, and the program would be compiled a second time for what comes out of it."""
+    """A constant has a weak type, so the program would be compiled a second time for its own results."""
     engine = FunctionalEngine(worlds.Slope(), 2)
     engine.start_at(ACTOR, EPISODES) if listed else engine.start([RunBatch(ACTOR, (0,))])
     before = engine._batches[0][0]

@@ -1,4 +1,4 @@
-"""The Gymnasium engine: the episodes of any environment, side by side, and put back into their middle."""
+"""The Gymnasium engine: episodes of any environment in parallel, restored in the middle of episodes."""
 
 import functools
 import re
@@ -27,7 +27,7 @@ THETA = jnp.array([0.4, -0.7])
 
 
 def act(theta, observation, noise):
-    """Looks at the first number that it observes and at the last: the augmentation, where there is one."""
+    """Act by the first and the last number of the observation. The last is the augmentation, if there is one."""
     return theta[0] * observation[0] + theta[1] * observation[-1] + 0.8 * noise
 
 
@@ -188,7 +188,7 @@ def test_equal_seeds_give_equal_runs_and_other_seeds_do_not():
 
 
 def taken(space, drawn):
-    """What an environment with this action space is given."""
+    """The actions that an environment with this action space gets."""
     env = Walk(space)
     engine = GymnasiumEngine(lambda: env, 1)
     start(engine, ScriptedActor())
@@ -274,7 +274,7 @@ def test_a_snapshot_of_more_environments_is_refused():
 
 
 def spoilt(fault):
-    """The third step of environment 1's third episode goes wrong."""
+    """The third step of the third episode of environment 1 is faulty."""
     seed = seeds(5, 1, 3)[2]
     engine = GymnasiumEngine(functools.partial(Walk, faults={(seed, 3): fault}, limit=5), 3)
     with pytest.raises(Faulty) as caught:
@@ -382,7 +382,7 @@ def test_results_do_not_depend_on_the_number_of_processes():
 
 
 def make_here_alone():
-    """Works in the process of the tests alone."""
+    """It works only in the process of the tests."""
     import multiprocessing
 
     if multiprocessing.parent_process() is not None:

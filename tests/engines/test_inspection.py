@@ -1,4 +1,4 @@
-"""Trying an environment out: what is found, what is refused and how, and what a name stands for."""
+"""The inspection of an environment: its results, its errors, and the lookup of names."""
 
 import functools
 import pickle
@@ -342,7 +342,7 @@ def test_other_texts_are_not_taken_for_environments(text):
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch):
-    """A directory of someone's own, with a module in it."""
+    """A user's directory with a module."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
     code = """

@@ -1,6 +1,6 @@
-"""The mjx engine on the host: the native engine's episodes, to single precision, whatever runs beside.
+"""The mjx engine on the host plays the native engine's episodes in single precision, whatever runs beside them.
 
-Compiling takes nearly all of the time, so that tests share programs: one for three runs, one for one of them alone.
+Compiling takes nearly all of the time, so the tests share two programs: one for three runs and one for a single run.
 """
 
 from dataclasses import replace
@@ -57,7 +57,7 @@ def opened():
 
 @pytest.fixture
 def engine(opened):
-    """Started anew for every test."""
+    """An engine that is restarted for every test."""
     opened.start(BATCHES)
     opened.divergences.clear()
     return opened

@@ -1,4 +1,4 @@
-"""Scenes that are played again: which ones, when, and that they are the same scenes. In every engine that can do it."""
+"""Scene replay in every engine that supports it: which scenes are replayed, when, and that they are the same."""
 
 from dataclasses import replace
 

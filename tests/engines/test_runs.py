@@ -1,4 +1,4 @@
-"""Several runs in one native engine: each of them as if it were alone, to the bit."""
+"""Several runs in one native engine: each is bit-identical to the same run alone."""
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ ENVS = 2
 
 
 def act(theta, observation, noise):
-    """Looks at all it observes, so that any bit that differs is seen in what follows."""
+    """Act by the whole observation, so that any bit that differs changes the following steps."""
     return jnp.tanh(theta[: len(noise)] + theta[-1] * jnp.sum(observation) + noise)
 
 

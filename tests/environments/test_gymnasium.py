@@ -1,4 +1,4 @@
-"""The Gymnasium face: what a user of any suite may rely on."""
+"""The Gymnasium interface of the suites."""
 
 import gymnasium
 import numpy as np

@@ -1,4 +1,4 @@
-"""Environments of MuJoCo Playground as worlds: with a toy in the package's place, and with the package itself."""
+"""Environments of MuJoCo Playground as worlds, with a toy in place of the package and with the package itself."""
 
 import sys
 from collections import namedtuple
@@ -44,13 +44,13 @@ class Fall:
 
 @pytest.fixture
 def toy(monkeypatch):
-    """In the place of the package."""
+    """A toy in place of the package."""
     registry = SimpleNamespace(ALL_ENVS=("Fall", "Rise"), load=lambda name, config_overrides: Fall(config_overrides))
     monkeypatch.setitem(sys.modules, "mujoco_playground", SimpleNamespace(registry=registry))
 
 
 def speed(state):
-    """By a comparison, with which NaN would be safe."""
+    """The cost as a comparison, for which NaN would be safe."""
     return jnp.where(state.data.qpos[0] > 3.0, state.data.qvel[0], 0.0)
 
 

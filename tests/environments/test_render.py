@@ -1,4 +1,4 @@
-"""Pictures, and what happens where none can be drawn."""
+"""Rendering, and the errors where it is not possible."""
 
 import builtins
 import subprocess

@@ -193,7 +193,7 @@ def test_the_statement_says_what_was_shown_and_never_rounds_up():
 
 
 def test_the_theoretical_bound_is_fitted_on_one_half_and_tested_on_the_other():
-    """0 and 1 in turns: the half it is made of has mean 0 and no variance, and promises that no cost is ever seen."""
+    """0 and 1 alternate: the half that the bound is fitted on has mean 0 and no variance, so the bound is 0."""
     found = theory_of(np.array([0.0, 1.0] * 50), 0.0, PLAN)
     assert (found.mean, found.variance, found.bound, found.promised) == (0.0, 0.0, 0.0, 1.0)
     assert found.within == 0.0

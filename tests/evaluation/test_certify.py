@@ -56,7 +56,7 @@ def rewrite(path, change):
 
 
 def test_a_policy_gets_a_certificate_that_can_be_repeated_from_scratch(run):
-    """It walks to and fro about the start, and the limit is at 1."""
+    """The point walks to and fro around the start, and the limit is at 1."""
     (found,), comparisons = certify([run], SOME)
     assert comparisons == []
     assert found.plan.limits == (0.0,)
@@ -92,7 +92,7 @@ def test_a_policy_that_was_changed_by_one_bit_is_refused(run, drawn):
 
 @pytest.mark.usefixtures("unchecked_shapes")
 def test_a_forged_count_is_found_by_playing_again(tmp_path):
-    """Everything agrees, checksum and words and bounds; only, it did not happen."""
+    """Checksum, statement and bounds are consistent, but the count is wrong."""
     run = untrained(tmp_path, shift=0.5)
     (found,), _ = certify([run], Request(probability=0.5, episodes=60, limits=(-1.0,)))
     assert found.violations == 60
@@ -178,7 +178,7 @@ def test_an_interrupted_look_counts(run, drawn):
 
 
 def test_a_repeated_look_with_other_results_does_not_replace_the_first_count(run, monkeypatch):
-    """An environment that draws something by itself could be asked until it is lucky."""
+    """An environment with its own randomness could be tried until it is lucky."""
     rng = np.random.default_rng(0)
     draw = lambda *_: episodes((rng.random((60, 1)) < 0.1).astype(float))  # noqa: E731
     monkeypatch.setattr("ascpo.evaluation.certify._episodes", draw)
@@ -227,7 +227,7 @@ def test_certificates_of_format_1_need_no_more_episodes_than_format_1_did(run, d
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize(("name", "value"), [("world", "gymnasium 1.0  "), ("num_envs", 5), ("k", 3.0), ("env", "x")])
 def test_a_plan_that_cannot_be_derived_is_refused_before_an_episode_is_played(run, drawn, version, name, value):
-    """The seed followed from such values: some try gave lucky scenes, and the check repeated them."""
+    """If the seed followed from such values, one could try them until the scenes are lucky."""
     (found,), _ = certify([run], SOME)
     forged = replace(found, plan=replace(found.plan, **{name: value, "format": version}))
     kept = [replace(one, bound=lower_bound(one.violations, 60, forged.plan.each)) for one in found.constraints]

@@ -1,4 +1,4 @@
-"""How often a run gets a false certificate, whoever looks however often. The truth is at the edge: all are false."""
+"""How often a run gets a false certificate after any number of looks, if its true probability is just too low."""
 
 import numpy as np
 import pytest

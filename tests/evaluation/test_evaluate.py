@@ -75,7 +75,7 @@ def test_mean_actions_may_be_evaluated_after_sampled_ones(tmp_path):
 
 
 def test_a_shields_interventions_are_reported(tmp_path):
-    """In its warm-up a safety layer does nothing. Switched on, it changes what it expects to cost."""
+    """A safety layer does nothing in its warm-up. When it acts, it changes actions with a predicted cost."""
     asleep = evaluate_run(untrained(tmp_path, algo="trpo-sl"), 10)["sampled"]["Interventions"]
     switch = np.zeros(untrained_size(tmp_path), np.float32)
     switch[-1] = 1.0
@@ -134,7 +134,7 @@ def test_episodes_end_as_in_training_unless_another_number_of_steps_is_given(tmp
 
 
 def test_an_evaluation_whose_process_dies_fails_or_counts_the_episode_as_violated(tmp_path, monkeypatch):
-    """With 100 for a limit, nothing else could violate it."""
+    """The limit is 100, so nothing else violates it."""
     monkeypatch.setenv("FAULT", "SIGKILL")
     monkeypatch.setenv("AT", "33")
     Misbehaving.made = 0

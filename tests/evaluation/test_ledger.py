@@ -67,7 +67,7 @@ def test_the_first_count_of_a_look_stands(three):
 
 
 def test_eight_threads_and_two_processes_that_look_at_once_get_different_numbers(tmp_path):
-    """And so all of them together spend no more than the error."""
+    """So all looks together spend no more than the error."""
     program = (
         "import sys; from pathlib import Path; from tests.evaluation.test_ledger import LOOK, take, replace\n"
         "print(*(take(Path(sys.argv[1]), replace(LOOK, experiment=f'{sys.argv[2]} {i}')) for i in range(4)))"

@@ -1,4 +1,4 @@
-"""Episodes are recorded in company and played again alone, with random actions: a policy would add nothing."""
+"""Episodes are recorded beside others and played again alone, with random actions."""
 
 from dataclasses import replace
 
@@ -55,7 +55,7 @@ def test_an_episode_of_a_suite_is_played_again_bit_for_bit(of_a_suite):
 
 
 def test_the_path_has_the_positions_at_which_costs_occurred(of_a_suite):
-    """A hazard's cost is how deep the robot stands in it: so the pose after the step tells the cost."""
+    """The cost of a hazard is the robot's depth inside it, so it follows from the pose after the step."""
     record, trajectory = next(pair for pair in of_a_suite[0] if pair[0].first_violation[0] > 0)
     path = trajectory.path
     assert path is not None

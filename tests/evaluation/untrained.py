@@ -1,4 +1,4 @@
-"""Runs with a policy that nobody trained: enough for an evaluation, and made in a moment."""
+"""Runs with an untrained policy: enough for an evaluation, and fast to make."""
 
 import jax.numpy as jnp
 import numpy as np

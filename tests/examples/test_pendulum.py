@@ -1,4 +1,4 @@
-"""The manual's example: its physics, its costs, and that it is fit to train on."""
+"""The example of the documentation: its physics, its costs, and that it can be trained on."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Environments from elsewhere, trained as a user would."""
+"""Environments of other packages, trained as a user would."""
 
 import gymnasium
 import numpy as np

@@ -1,4 +1,4 @@
-"""The tail of the episodes' costs, and the signals that sum to it."""
+"""The CVaR of the episodes' costs, and the signals that sum to the excess."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,7 +24,7 @@ def finished(*costs):
 
 
 def cvar(Z, done, alpha):
-    """At the quantile, which is not known before the episodes are."""
+    """The CVaR at the quantile of these episodes."""
     quantile = cost_tail(Z, done, jnp.zeros(Z.shape[-1]), alpha).quantile
     return cost_tail(Z, done, quantile, alpha).cvar(alpha)
 

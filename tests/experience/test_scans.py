@@ -1,4 +1,4 @@
-"""Recurrences in turn and at once, against a plain loop."""
+"""Sequential and parallel recurrences against a plain loop."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Scenes that are played again: who is kept, and that what they teach is weighted back."""
+"""Scene replay: which scenes are kept, and that importance weights correct for the replays."""
 
 from dataclasses import replace
 from functools import partial

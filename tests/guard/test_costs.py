@@ -1,4 +1,4 @@
-"""Costs: max(0, R - D) for regions, 0 or 1 for pillars."""
+"""Costs: max(0, R − D) for regions, 0 or 1 for pillars."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -22,7 +22,7 @@ def after(substeps, *start, robot=(0.0, 0.0, 0.0), kind=GHOST) -> np.ndarray:
 
 
 def law(g: np.ndarray, path: np.ndarray, *, spatial: bool) -> np.ndarray:
-    """The ghosts after the path, in the words of the law."""
+    """The ghosts after the path, by the formula."""
     axes, v, radius, leash, standoff = 3 if spatial else 2, 1e-4, 0.3, 2.5, 1.5
 
     def unit(a):

@@ -1,4 +1,4 @@
-"""Robots: their bodies, and where they go. Check values are of one robot alone, from the origin with heading 0."""
+"""Robots: their bodies and movements. Reference values are those of a single robot from the origin with heading 0."""
 
 from functools import cache
 from typing import NamedTuple

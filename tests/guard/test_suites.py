@@ -1,4 +1,4 @@
-"""Suites by name: what parses, what it means, and what is said of a name that does not."""
+"""Suites by name: valid names, their meaning, and the errors for invalid ones."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The price of a broken limit rises while it is broken, for each constraint or in each state."""
+"""A multiplier rises while a limit is violated, for each constraint or in each state."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Shields on models whose slopes are written down, so that the right action can be derived."""
+"""Shields with models of known slopes, so that the right action can be derived."""
 
 import equinox as eqx
 import jax

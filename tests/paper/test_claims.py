@@ -1,4 +1,4 @@
-"""Claims, assessed by seeds whose truth is known."""
+"""Claims, assessed with seeds for which the truth is known."""
 
 import numpy as np
 import pytest

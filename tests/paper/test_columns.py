@@ -1,4 +1,4 @@
-"""Runs with the published, the released and our settings: kept apart, judged apart, and shown side by side."""
+"""Runs with the published, the released and our settings: stored and assessed separately, and shown side by side."""
 
 import csv
 

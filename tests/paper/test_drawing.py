@@ -1,4 +1,4 @@
-"""Pictures: they are there, and show what they should."""
+"""Figures exist and show the right data."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""From a request to jobs, and how a sweep from the command line ends."""
+"""From the arguments of a command to jobs, and the end of a sweep from the command line."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.paper.helpers import store_in
 
 
 class Training:
-    """Stands for training in this process: it trains nothing, and fails where it is told to."""
+    """Replaces the training in this process: it trains nothing, and fails for the given runs."""
 
     batches: "list[list[str]]" = []  # noqa: RUF012
     errors: "dict[str, BaseException]" = {}  # noqa: RUF012

@@ -1,4 +1,4 @@
-"""The printed figures, as they were typed in."""
+"""The printed figures of the paper."""
 
 import pytest
 

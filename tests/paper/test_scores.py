@@ -1,4 +1,4 @@
-"""Scores, by hand and against what was worked out of the same tables elsewhere."""
+"""Scores, computed by hand and compared with published values for the same tables."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the page of a replay tells and shows beside the scene, and that browsers do not move each other."""
+"""The information that the page of a replay shows beside the scene, and that browsers are independent."""
 
 from types import SimpleNamespace
 

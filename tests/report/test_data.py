@@ -50,9 +50,7 @@ def test_the_columns_of_the_log_say_which_quantiles_there_are(tmp_path):
 
 
 @pytest.mark.parametrize(("epochs", "ending"), [(4, 1), (30, 3), (300, 10)])
-def test_final_figures_are_means_over_the_last_tenth_of_at_most_ten_epochs(
-    tmp_path, epochs, ending
-):
+def test_final_figures_are_means_over_the_last_tenth_of_at_most_ten_epochs(tmp_path, epochs, ending):
     run = read_run(made(tmp_path / "a", epochs=epochs, EpRet=list(range(epochs))))
     assert run.last("EpRet") == np.mean(range(epochs - ending, epochs))
 

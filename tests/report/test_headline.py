@@ -1,4 +1,4 @@
-"""Who is best: winners need seeds that agree, and everything else is a tie or no answer."""
+"""The headline of a comparison: a winner needs seeds that agree, and everything else is a tie or no answer."""
 
 import pytest
 

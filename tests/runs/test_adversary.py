@@ -1,4 +1,4 @@
-"""The adversary's judgement, and a short campaign of it. `python -m benchmarks.adversary` is the long one."""
+"""Fault injection: how outcomes are classified, and a short campaign. `benchmarks.adversary` runs the long one."""
 
 import shutil
 import subprocess

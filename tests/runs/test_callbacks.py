@@ -1,4 +1,4 @@
-"""Callbacks: what stops a training early, what keeps its best policy, and your own."""
+"""Callbacks: early stopping, keeping the best policy, and your own."""
 
 import math
 

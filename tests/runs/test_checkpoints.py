@@ -1,4 +1,4 @@
-"""Checkpoints: whole, or refused."""
+"""Checkpoints are intact or refused."""
 
 import dataclasses
 import logging

@@ -1,4 +1,4 @@
-"""Every file of a run, damaged in every way, read by every command: a sentence, or what the whole files say."""
+"""Every file of a run is damaged in many ways and read by every command, which must report it or be unaffected."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""Descriptions: what a run's directory says about how its algorithm treats costs."""
+"""Descriptions of how the algorithm of a run treats costs."""
 
 import json
 

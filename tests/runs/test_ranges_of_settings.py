@@ -1,4 +1,4 @@
-"""No setting of any algorithm takes a value that makes no sense, however it is given."""
+"""Every setting of every algorithm refuses impossible values, however they are given."""
 
 import contextlib
 import dataclasses

@@ -1,4 +1,4 @@
-"""Runs from Python: started, stopped, continued, made longer."""
+"""Runs from Python: started, stopped, resumed and extended."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A training that is killed goes on as if nothing had been. The benchmark of the same name kills more often."""
+"""A training that is killed continues as if nothing had happened. The benchmark of the same name kills more often."""
 
 import pytest
 

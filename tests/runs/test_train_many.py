@@ -1,4 +1,4 @@
-"""Runs that train at the same time: each leaves what it would have left alone."""
+"""Runs that train at the same time write the same files as each would alone."""
 
 import subprocess
 import sys

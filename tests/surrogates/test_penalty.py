@@ -1,4 +1,4 @@
-"""What costs add to a loss, on two steps whose ratios are 1 and 2, with advantages (1, −1) and (3, −3)."""
+"""Penalties on two steps whose ratios are 1 and 2, with advantages (1, −1) and (3, −3)."""
 
 import jax
 import jax.numpy as jnp
@@ -27,12 +27,12 @@ def test_a_multiplier_ascends_on_the_mean_cost_minus_its_limit():
 
 
 def test_the_penalty_is_the_mean_of_multiplier_times_ratio_times_advantage():
-    """Means of ξA: (1 + 6)/2 and −(1 + 6)/2, priced 2 and 1."""
+    """Means of ξA: (1 + 6)/2 and −(1 + 6)/2, with multipliers 2 and 1."""
     assert_allclose(Lagrangian(0.5)(TWO, WEIGHTS, LAM, LIMITS), 0.5 * (2 * 3.5 - 1 * 3.5))
 
 
 def test_every_state_may_have_its_own_multiplier():
-    """The first step pays 1·1, the second 2·(−6)."""
+    """The penalty of the first step is 1·1, of the second 2·(−6)."""
     lam = jnp.array([[[1.0, 0.0]], [[0.0, 2.0]]])
     assert_allclose(Lagrangian(1.0)(TWO, WEIGHTS, lam, LIMITS), (1.0 - 12.0) / 2)
 
@@ -65,7 +65,7 @@ def test_the_surrogate_of_a_constraint_may_be_a_penalty():
 
 
 def of_cost(*J, t=T):
-    """Price and gradient in ξ of a step with advantage 1, where the mean cost is so much over its limit."""
+    """Value and gradient in ξ of the barrier for a step with advantage 1, at this mean cost minus the limit."""
     m = len(J)
     one = evidence(np.ones((1, 1, m)), cost=J)
     price = lambda ratio: Barrier(t, SLOPE)(one, Weights(ratio), jnp.zeros(m), jnp.zeros(m))  # noqa: E731

@@ -1,4 +1,4 @@
-"""What steps are asked to achieve, by numbers measured by hand: every number follows from the module's formulas."""
+"""The demands of targets on steps, for given measurements. Every number follows from the formulas of the module."""
 
 import jax.numpy as jnp
 import pytest
@@ -66,7 +66,7 @@ def test_several_constraints_divide_the_allowed_share_of_violations():
 
 
 def test_a_limit_above_zero_is_met_by_the_mean_however_many_episodes_are_over_it():
-    """A mean a fifth over its limit asks for a fifth; one under it for nothing, though every episode be over."""
+    """A mean a fifth over its limit demands a fifth. One under it demands nothing, even if all episodes are over it."""
     for excess, fraction in ((0.2, 0.2), (-0.1, 0.0), (3.0, 1.0)):
         asked = demand(proportional(share=1.0), measured([1.0], excess=[excess])).fraction
         assert_allclose(asked, [fraction], rtol=1e-5)

@@ -1,4 +1,4 @@
-"""Ratios, and what they weigh. ε = 0.2, so that ratios are clipped to [0.8, 1.2]."""
+"""Weights by ratios. ε = 0.2, so that ratios are clipped to [0.8, 1.2]."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Trainings in batches: all runs that can share an engine at once, each as if it were alone."""
+"""Trainings in batches: all runs that can share an engine train at once, each as if it were alone."""
 
 import shutil
 

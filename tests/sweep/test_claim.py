@@ -1,4 +1,4 @@
-"""Claims: no two machines train one run, whatever their file system knows of locks."""
+"""Claims: no two machines train the same run, even if their file system has no locks."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The same files from a Ray cluster and from submitit as from this process, whatever is killed on the way."""
+"""A Ray cluster and submitit give the same files as this process, whatever is killed during the training."""
 
 import importlib
 import json

@@ -1,4 +1,4 @@
-"""Processes that train, and what they are told."""
+"""Processes that train, and their arguments."""
 
 import contextlib
 import io

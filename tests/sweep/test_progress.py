@@ -1,4 +1,4 @@
-"""What a sweep prints, and how long it says it takes."""
+"""The output of a sweep, and its estimates of time."""
 
 import json
 from dataclasses import replace

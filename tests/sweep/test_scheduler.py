@@ -1,4 +1,4 @@
-"""Sweeps with trainings that take no time: jobs that are missing, stopped, finished, broken, or in other hands."""
+"""Sweeps of trainings that take no time: missing, stopped, finished and failing jobs, and those of other processes."""
 
 from dataclasses import replace
 

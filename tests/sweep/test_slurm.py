@@ -1,4 +1,4 @@
-"""What SLURM's queue and submitit's files say about a job, without either of them."""
+"""The state of a job according to SLURM's queue and submitit's files, without either of them."""
 
 import subprocess
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""How busy a machine was, from samples that are known."""
+"""The utilisation of a machine, from known samples."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""What mean and variance promise about a cost, and what they do not."""
+"""What mean and variance guarantee about a cost, and what they do not."""
 
 import numpy as np
 import pytest
@@ -86,7 +86,7 @@ def test_seven_variances_guarantee_little_if_the_variance_is_small(variance, con
 
 
 def test_no_depth_of_at_most_30_cm_has_a_variance_above_0_0225():
-    """Half of the episodes at 0 and half at 0.3 m: seven variances promise 52 %, and no other law more."""
+    """Half of the episodes at 0 and half at 0.3 m: seven variances guarantee 52 %, and no other law gives more."""
     law = Law(np.array([0.0, 0.3]), np.array([0.5, 0.5]))
     assert law.variance == pytest.approx(0.0225)
     assert confidence_of_variance(law.variance, 7.0) == pytest.approx(1 - 1 / (1 + 49 * 0.0225))

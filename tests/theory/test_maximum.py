@@ -1,4 +1,4 @@
-"""The maximum MDP: its costs add up to the worst cost of the episode, and it is a Markov chain."""
+"""The maximum MDP: its costs add up to the largest cost of the episode, and it is a Markov chain."""
 
 from collections import defaultdict
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""How an agent begins, and how it acts."""
+"""The initial state of an agent, and its actions."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""What a rollout says, against the definitions written out in NumPy."""
+"""Estimates from a rollout, against the definitions in NumPy."""
 
 from dataclasses import replace
 

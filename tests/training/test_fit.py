@@ -1,4 +1,4 @@
-"""What fitting the critics changes, and what it leaves alone."""
+"""The fit of the critics: what it changes and what it does not."""
 
 from dataclasses import replace
 from functools import partial

@@ -1,4 +1,4 @@
-"""Training with scenes that are played again: what learns from them, what does not see them, and that it goes on."""
+"""Training with scene replay: what uses the replays, what does not, and that it resumes."""
 
 from dataclasses import replace
 

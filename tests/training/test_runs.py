@@ -1,4 +1,4 @@
-"""Several runs of one agent: what one program makes of them all is what each would make alone, up to rounding."""
+"""Several runs of one agent in one program give the results of each alone, up to rounding."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Every setting of every algorithm changes something that can be observed, or is refused with a sentence.
+"""Every setting of every algorithm changes something that can be observed, or is refused with a message.
 
 What is observed: the networks that training starts with, how they act, and the programs of an epoch. Programs are
 traced and compared as text with their constants, which takes no compilation.

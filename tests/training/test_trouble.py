@@ -1,4 +1,4 @@
-"""Trouble on purpose: each a defined step or a clear error, and never a NaN."""
+"""Degenerate environments: each gives a defined step or a clear error, and never NaN."""
 
 from dataclasses import dataclass
 

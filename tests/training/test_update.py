@@ -1,4 +1,4 @@
-"""One step of the policy, and of what decides the price of costs: its parts, against formulas written out."""
+"""One step of the policy, the multiplier and the value at risk, against explicit formulas."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A whole step on problems with curvatures: what is proposed has a closed form, how far it is taken follows from them.
+"""A whole step on problems with known curvature: the proposed step and its length follow from closed forms.
 
     loss = g·d + ½ Σ loss_bend·d²     constraintᵢ = bᵢ·d + ½ Σ bendᵢ·d²     divergence = ½ reality · Σ F·d²
 

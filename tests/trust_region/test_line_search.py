@@ -1,4 +1,4 @@
-"""Backtracking on a line: what is tried, what is kept."""
+"""Backtracking on a line: which steps are tried and which one is taken."""
 
 import jax.numpy as jnp
 import numpy as np

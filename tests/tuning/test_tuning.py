@@ -1,4 +1,4 @@
-"""Searches: what is searched, how a trial is judged, and that a search which was killed goes on."""
+"""Searches: the search space, the score of a trial, and that a killed search continues."""
 
 import importlib.util
 import json

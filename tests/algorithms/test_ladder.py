@@ -194,7 +194,7 @@ WALKING = [name for name in [*BOUNDING, *PAYING] if name not in {"trpo-cvar", *W
 @slow("trains")
 @pytest.mark.parametrize("name", some(WALKING))
 def test_a_walker_stops_before_the_forbidden_part(name):
-    """At full speed the walk ends at 3, but beyond 1 is forbidden. The walker should get close to 1 at hardly any cost."""
+    """At full speed the walk ends at 3, but only up to 1 is free. The walker should get near 1 at almost no cost."""
     row, _ = climbed(name, Corridor())
     assert row["EpRet"] > 0.4
     assert row["EpMaxCost"] < 0.15

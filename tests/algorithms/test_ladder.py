@@ -119,13 +119,13 @@ def test_variance_only_ascpo_learns_the_action_with_less_variance(name):
     assert mean[0] < -0.3
 
 
-@slow("compiles an agent of its own")
+@slow("compiles its own agent")
 def test_variance_only_the_paper_bound_needs_omega1_of_one():
     _, mean = climbed(ASCPO(mode="paper", omega1=1.0), OneStep("spread"))
     assert mean[0] < -0.3
 
 
-@slow("compiles an agent of its own")
+@slow("compiles its own agent")
 def test_variance_only_scpo_is_indifferent():
     """Its gradient is only noise, because the true mean does not depend on the action."""
     row, mean = climbed("scpo", OneStep("spread"))
@@ -161,7 +161,7 @@ def test_some_methods_never_leave_an_infeasible_start_at_the_optimum_of_the_rewa
     assert row["EpMaxCost"] > 0.9
 
 
-@slow("compiles two agents of its own")
+@slow("compiles its own two agents")
 def test_a_linear_model_without_offset_cannot_leave_an_infeasible_start():
     """At a = 0 it predicts no cost, but the cost is 1."""
     row, _ = climbed("trpo-sl", OneStep("infeasible"))
@@ -170,7 +170,7 @@ def test_a_linear_model_without_offset_cannot_leave_an_infeasible_start():
     assert row["EpMaxCost"] < 0.35, "a model that is not linear can, down to its threshold"
 
 
-@slow("a walk without constraint shows it, too")
+@slow("a walker without constraint shows it, too")
 def test_trpo_goes_where_the_reward_is():
     _, mean = climbed("trpo", OneStep("infeasible"))
     assert mean[0] + 1.0 == pytest.approx(1.0, abs=0.15)
@@ -212,7 +212,7 @@ def test_a_shield_stops_a_walker_soon_after_the_limit(name):
     assert row["EpMaxCost"] < 1.0
 
 
-@slow("compiles an agent of its own")
+@slow("compiles its own agent")
 def test_the_multiplier_of_trpo_cvar_rises_too_slowly_for_a_short_training():
     row, _ = climbed("trpo-cvar", Corridor())
     assert row["Multiplier"] > 1
@@ -225,7 +225,7 @@ def test_a_walker_without_constraint_goes_all_the_way():
     assert row["EpRet"] > 2.0
 
 
-@slow("compiles an agent of its own")
+@slow("compiles its own agent")
 def test_a_generous_limit_leaves_the_reward_alone():
     """The step aims at the bound, whose limit is never near: so the walk goes all the way."""
     row, _ = climbed(ASCPO(mode="moment", target=TargetSettings("capped")), Corridor(), limits=(500.0,))

@@ -36,7 +36,7 @@ def test_an_algorithm_on_the_page_takes_less_than_sixty_lines():
     assert len(BLOCK.splitlines()) < 60
 
 
-@slow("compiles an agent of its own")
+@slow("compiles its own agent")
 def test_a_new_algorithm_trains_and_every_number_of_its_log_is_finite(added, tmp_path):
     result = train(tmp_path, price=3.0)
     assert list(result.history["TotalEnvInteracts"]) == [EPOCH, 2 * EPOCH]

@@ -1,4 +1,4 @@
-"""From Python: evaluate and certify functions and other policies that no run has trained."""
+"""The Python interface: evaluate and certify functions and other policies that no run has trained."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""From Python: train, evaluate, certify, report and compare, with tables for notebooks."""
+"""The Python interface: train, evaluate, certify, report and compare, with tables for notebooks."""
 
 import importlib
 import math

@@ -41,7 +41,7 @@ def test_a_resumed_training_ends_with_the_same_metrics_and_policy_bit_for_bit(ru
     assert_array_equal(resumed.policy._file.theta, run.policy._file.theta)
 
 
-@slow("a certificate and its repetition play the same episodes always")
+@slow("the test of a certificate and its repetition always runs")
 def test_a_policy_of_a_world_is_evaluated_and_its_worst_episodes_repeat_bit_for_bit(run, unchecked_shapes):
     found = ascpo.evaluate(run.directory, env=worlds.slope, episodes=20)
     assert len(found.episodes["EpRet"]) == 20
@@ -113,7 +113,7 @@ def test_wrong_factories_are_refused_with_a_message(made, sentence, tmp_path):
         ascpo.train(made, total_steps=EPOCH, out=tmp_path / "runs", **SMALL)
 
 
-@slow("another world is trained on always")
+@slow("another world is always trained on")
 def test_the_world_of_the_documentation_can_be_trained_on(monkeypatch):
     (block,) = [one for one in blocks(ROOT / "docs" / "your-own-environment.md", "python") if "class Point" in one]
     trained = []

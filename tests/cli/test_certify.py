@@ -73,7 +73,7 @@ def test_a_policy_that_is_not_safe_enough_has_its_own_exit_status(ascpo, tmp_pat
     assert "NOT certified" in capsys.readouterr().out
 
 
-@slow("tests/evaluation/test_certify.py compares them always")
+@slow("tests/evaluation/test_certify.py always compares them")
 def test_two_policies_are_compared(ascpo, tmp_path):
     runs = untrained(tmp_path), untrained(tmp_path, seed=1)
     said = " ".join(ascpo("certify", *runs, "--probability", 0.5, "--episodes", 40).split())

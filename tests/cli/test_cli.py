@@ -1,4 +1,4 @@
-"""The command line, as a person types it."""
+"""The command line as users type it."""
 
 import csv
 import json
@@ -30,7 +30,7 @@ def run(tmp_path_factory):
     return out / "Point-1-Hazard-ascpo-seed0"
 
 
-@slow("tests/runs/test_hand_out.py tries each of them")
+@slow("tests/runs/test_hand_out.py tests each of them")
 def test_a_finished_training_may_hand_out_another_policy(run, ascpo, tmp_path):
     copies = [shutil.copytree(run, tmp_path / name) for name in ("a", "b")]
     quiet = ["--evaluate", "0", "--no-progress"]

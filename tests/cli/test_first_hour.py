@@ -51,7 +51,7 @@ def test_the_doctor_continues_after_a_failed_check_and_names_it(monkeypatch, cap
     assert "Needs care: devices." in out
 
 
-@slow("it trains")
+@slow("trains")
 def test_the_doctor_runs_a_short_training():
     assert doctor._training().startswith("2 epochs")
 

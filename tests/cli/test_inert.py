@@ -48,7 +48,7 @@ def hostile(tmp_path_factory):
 
 
 def _json(file):
-    """Its content without the checksum: whoever changes a file on purpose can remove it."""
+    """Its content without the checksum, which anybody who changes a file can remove."""
     return {key: value for key, value in json.loads(file.read_text()).items() if key != "checksum"}
 
 

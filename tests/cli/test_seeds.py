@@ -30,7 +30,7 @@ def test_a_wrong_list_of_seeds_is_refused_with_an_example(text):
         seeds_of(text)
 
 
-@slow("tests/runs/test_train_many.py shows it")
+@slow("tests/runs/test_train_many.py tests it, too")
 def test_seeds_train_at_the_same_time_and_continue_at_the_same_time(ascpo, tmp_path):
     said = ascpo("train", "--env", POINT, "--seeds", "0..1", "--total-steps", EPOCH, "--out", tmp_path, *QUICK)
     runs = [tmp_path / f"Point-1-Hazard-ascpo-seed{seed}" for seed in (0, 1)]

@@ -62,7 +62,10 @@ TRAINS_MUCH = {
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=slow("in the long run") if page.stem in TRAINS_MUCH else ()) for page in WITH_COMMANDS],
+    [
+        pytest.param(page, marks=slow("runs only in the long tests") if page.stem in TRAINS_MUCH else ())
+        for page in WITH_COMMANDS
+    ],
     ids=lambda page: page.stem,
 )
 def test_every_command_runs(page, tmp_path, monkeypatch):

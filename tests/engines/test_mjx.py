@@ -180,7 +180,7 @@ def test_snapshots_of_other_runs_are_refused(engine):
         engine.restore(less)
 
 
-@slow("compiles a program of its own")
+@slow("compiles its own program")
 def test_episodes_that_are_cut_are_followed_by_the_next(engine):
     native = NativeEngine(engine.task, 3 * ENVS, 1)
     native.start(BATCHES)
@@ -232,7 +232,7 @@ def still(physics, mesh):
     return lambda moving, actions: moving, physics.reset
 
 
-@slow("episodes are those of the native engine always")
+@slow("the comparison with the native engine always runs")
 @pytest.mark.parametrize("limit", [1, 2])
 def test_no_episode_is_missing_or_played_twice_however_many_end(monkeypatch, limit):
     """With episodes of one step, more end in a chunk than are left of those drawn ahead."""

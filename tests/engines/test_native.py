@@ -105,7 +105,7 @@ def test_an_environment_is_reset_in_the_step_in_which_its_episode_ends():
     np.testing.assert_array_equal(envs.episodes, 1)
 
 
-@slow("bits agree where programs are compiled as users' are")
+@slow("bits agree only in programs compiled as for users")
 def test_results_do_not_depend_on_threads_or_other_environments():
     alone = NativeEnvironments(task_of("Point-8-Ghost", max_episode_steps=7), 1, num_threads=1)
     together = NativeEnvironments(task_of("Point-8-Ghost", max_episode_steps=7), 20, num_threads=2)

@@ -75,7 +75,7 @@ def assert_same(one, two):
         assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
 
 
-@slow("bits agree where programs are compiled as users' are")
+@slow("bits agree only in programs compiled as for users")
 @pytest.mark.parametrize("suite", always(SUITES, "Point-4-Ghost"))
 def test_a_run_is_bit_identical_alone_and_beside_others(suite):
     together, alone = together_of(suite), [alone_of(suite, run) for run in range(3)]
@@ -102,7 +102,7 @@ def test_the_first_axis_of_a_batched_rollout_is_the_runs():
     assert_array_equal(two.taken, jnp.clip(two.action, -0.5, 0.5))
 
 
-@slow("bits agree where programs are compiled as users' are")
+@slow("bits agree only in programs compiled as for users")
 @pytest.mark.parametrize("suite", always(SUITES[:2], "Point-4-Pillar"))
 def test_runs_continue_from_snapshots_alone_and_beside_others(suite):
     together = together_of(suite)

@@ -36,7 +36,7 @@ def test_suites_beyond_the_papers_run_too(name):
     assert info["cost"] >= 0.0
 
 
-@slow("bits agree where programs are compiled as users' are")
+@slow("bits agree only in programs compiled as for users")
 def test_the_single_and_the_vector_form_play_the_same_episodes_bit_for_bit():
     single = gymnasium.make("ascpo/Point-4-Hazard-v0", max_episode_steps=5)
     vector = gymnasium.make_vec("ascpo/Point-4-Hazard-v0", num_envs=3, max_episode_steps=5)
@@ -70,7 +70,7 @@ def test_the_vector_form_says_how_it_resets():
     assert info["final_info"]["cost"].shape == (2,)
 
 
-@slow("bits agree where programs are compiled as users' are")
+@slow("bits agree only in programs compiled as for users")
 def test_gymnasiums_own_vector_wrapper_agrees_with_ours():
     ours = gymnasium.make_vec("ascpo/Point-1-Ghost-v0", num_envs=2)
     theirs = gymnasium.make_vec("ascpo/Point-1-Ghost-v0", num_envs=2, vectorization_mode="sync")

@@ -74,7 +74,7 @@ def test_format_1_divides_the_error_by_the_number_of_looks():
 
 
 def test_the_seed_depends_only_on_what_decides_the_episodes():
-    """What decides the episodes is in it. The world and the environments are derived by whoever checks."""
+    """The seed contains what decides the episodes. The check derives the model and the environments itself."""
     decides = {"env": "Point-2-Hazard", "family": ("aa", "bb"), "cost_names": ("ghost",), "limits": (0.1,)}
     decides |= {"actions": "mean", "episodes": 101, "limits_on": "episode"}
     for name, value in decides.items():
@@ -147,7 +147,7 @@ def test_the_statement_names_a_foreign_policy_and_how_to_repeat_its_certificate(
 )
 @pytest.mark.parametrize("with_new_digest", [False, True])
 def test_a_changed_certificate_is_refused(path, value, with_new_digest):
-    """Even if its checksum was made anew, its parts do not agree. What it is bound to is compared with the run."""
+    """Even with a new checksum its parts are inconsistent, and its run is compared."""
     if with_new_digest and path[0] == "run":
         return
     from ascpo.evaluation.certificate import _digest

@@ -48,7 +48,7 @@ def drawn(monkeypatch):
 
 
 def rewrite(path, change):
-    """Change a certificate, and make its checksum anew, as a forger would."""
+    """Change a certificate and update its checksum, as a forger would."""
     plain = json.loads(path.read_text())
     change(plain)
     del plain["digest"]

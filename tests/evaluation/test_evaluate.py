@@ -46,7 +46,7 @@ def test_the_same_seed_gives_the_same_episodes_and_another_gives_others(tmp_path
     assert not set(other) & set(read_table(run / "episodes-sampled.csv")["Seed"])
 
 
-@slow("test_seeding.py shows it of the seeds")
+@slow("test_seeding.py tests it with the seeds")
 def test_evaluations_with_neighbouring_seeds_share_no_episode_of_a_suite(tmp_path):
     run = untrained(tmp_path, env="Point-1-Hazard")
     seeds = []

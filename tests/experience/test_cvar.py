@@ -103,7 +103,7 @@ def test_running_sums_are_those_of_a_plain_loop(C, ends, begun):
 @settings(deadline=None, derandomize=True, max_examples=30)
 @given(COSTS, ENDS, hnp.arrays(np.float32, 2, elements=st.floats(0, 3, width=32)))
 def test_the_excesses_of_an_episode_sum_to_that_of_its_cost(C, ends, nu):
-    """Whether it ends within the steps or goes on: then, to that of its cost so far."""
+    """An episode that continues sums to the excess of its cost so far."""
     ends[-1] = True
     sums = running_sum(jnp.asarray(C), jnp.asarray(ends), jnp.zeros((ENVS, 2)))
     blank = jnp.zeros_like(C)

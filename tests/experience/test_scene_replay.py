@@ -209,7 +209,7 @@ def estimates(settings, theta, seed):
     return np.array(found)[50:], np.mean(q * (1 - q))
 
 
-@slow("with known probabilities it is exact")
+@slow("the test with known probabilities is exact and always runs")
 def test_the_gradient_of_the_violation_probability_is_nearly_unbiased_and_less_noisy():
     """Probabilities are estimated from the replays themselves. Unweighted, replays would count several times."""
     found, truth = estimates(ReplaySettings(share=0.4, pool=64), 0.0, seed=0)

@@ -1,4 +1,4 @@
-"""Means of episodes from all steps: those that a long run has, whatever the horizon."""
+"""Episode means from all steps equal those of a long run, whatever the horizon."""
 
 from functools import partial
 

@@ -108,7 +108,7 @@ def test_ghosts_at_one_place_with_the_robot_give_finite_numbers():
         assert_allclose(together, [(0.0, 0.0, 1.0), (0.0, 0.0, 1.0)], atol=0)
 
 
-@slow("bits agree where programs are compiled as users' are")
+@slow("bits agree only in programs compiled as for users")
 @pytest.mark.parametrize("kind", [GHOST, GHOST3D])
 @pytest.mark.parametrize("count", [2, 3, 4, 8])
 def test_other_ghosts_in_the_batch_do_not_change_a_result(kind, count):

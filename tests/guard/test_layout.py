@@ -1,4 +1,4 @@
-"""Layouts: thousands of every suite, against the rules and against a plain implementation of them."""
+"""Thousands of layouts of every suite, against the rules and a plain implementation of them."""
 
 import os
 import time
@@ -200,7 +200,7 @@ def test_seeds_and_episodes_name_different_keys():
 
 
 def layout_by_hand(rng: np.random.Generator, keepouts: list[float]) -> list[tuple[float, float]]:
-    """Robot, goal and obstacles, by the rules; begins anew where a hundred draws do not find a place."""
+    """Robot, goal and obstacles, by the rules. It starts again if a hundred draws find no place."""
 
     def first_that_fits(k: float, others: list[tuple[float, float, float]], draws: int):
         for x, y in rng.uniform(k - 2, 2 - k, (draws, 2)):

@@ -1,4 +1,4 @@
-"""Observations: how long, in which order, and what is in each block."""
+"""Observations: their size, their order, and the content of each block."""
 
 import jax
 import jax.numpy as jnp

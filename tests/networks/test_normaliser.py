@@ -57,7 +57,7 @@ def test_an_outlier_counts_as_its_clipped_value():
 
 
 @pytest.mark.parametrize("algo", always(["trpo", "trpo-usl"], "trpo-usl"))
-@slow("compiles an epoch of its own")
+@slow("compiles its own epoch")
 def test_acting_and_learning_use_the_same_normaliser_which_changes_after_the_epoch(algo):
     agent = agent_of(algo, normalise_observations=True)
     start = agent.init(0)

@@ -26,7 +26,7 @@ def test_the_divergence_is_the_mean_log_ratio_under_the_old_policy():
     assert_allclose(OLD.divergence(OLD), 0.0, atol=1e-7)
 
 
-@slow("tests/trust_region/test_fisher.py shows it of a policy's parameters")
+@slow("tests/trust_region/test_fisher.py tests it with a policy's parameters")
 def test_the_metric_is_the_hessian_of_the_mean_divergence():
     def mean_divergence(flat):
         return jnp.mean(OLD.divergence(Gaussian(flat[:4].reshape(2, 2), flat[4:])))

@@ -35,7 +35,7 @@ def no_pictures(monkeypatch):
 
 @pytest.fixture
 def apart(monkeypatch):
-    """No run serves two columns: runs that are made up have other figures in each."""
+    """No run is used in two columns: the made-up runs have other figures in each."""
     monkeypatch.setattr("ascpo.paper.experiments.trained_as", lambda algo, column: column)
 
 
@@ -45,7 +45,7 @@ def store(tmp_path):
 
 
 def write_column(store, column, costs=None, seeds=3, suite=POINT, experiment=COMPARED):
-    """Runs that end where the paper's did, or with other costs; the seeds differ by two per cent."""
+    """Runs with the paper's figures, or with other costs. The seeds differ by two per cent."""
     for variant in (TRPO, CPO, SCPO, ASCPO):
         J_r, M_c, rho_c = (printed_value(suite, variant.name, m) for m in (J_R, M_C, RHO_C))
         M_c = (costs or {}).get(variant.name, M_c)
@@ -67,7 +67,7 @@ def read(file):
 
 
 class TestRuns:
-    """What is trained, and where it is kept."""
+    """Which runs are trained, and where they are stored."""
 
     def test_a_column_is_part_of_a_runs_name_except_for_our_defaults(self):
         names = {column: Training(POINT, ASCPO, 1, column).name for column in COLUMNS}

@@ -1,4 +1,4 @@
-"""What each table and figure needs."""
+"""The runs that each table and figure needs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How long missing runs take on so many GPUs."""
+"""The estimated time of missing runs on several GPUs."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What is shown, from runs that nobody trained."""
+"""Pages of results, from untrained runs."""
 
 import csv
 import json
@@ -30,7 +30,7 @@ def no_pictures(monkeypatch):
 
 
 def write_printed(store, suite, variants=(TRPO, CPO, SCPO, ASCPO), seeds=3):
-    """Runs that end where the paper's did, give or take a little."""
+    """Runs whose figures are close to the paper's."""
     for variant in variants:
         for seed in range(seeds):
             J_r, M_c, rho_c = (printed_value(suite, variant.name, m) * (1 + 0.01 * seed) for m in (J_R, M_C, RHO_C))

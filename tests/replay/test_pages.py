@@ -20,7 +20,7 @@ EPISODES = ("tests.own:Cart", 3)
 
 
 class Browser:
-    """A client without a browser: it has what a page needs of one, in a server of its own."""
+    """A client without a browser, with all that a page needs, in its own server."""
 
     def __init__(self, number, server):
         self.client_id, self.scene, self.gui, self.atomic = number, server.scene, server.gui, server.atomic

@@ -11,7 +11,7 @@ from tests.report.made import made
 
 
 def verdict(path, **returns):
-    """What is said about the return of algorithms with these values, one per seed."""
+    """The headline about the return of algorithms with these values, one per seed."""
     for algo, values in returns.items():
         for seed, value in enumerate(values):
             made(path / f"{algo}{seed}", algo=algo, seed=seed, EpRet=value)

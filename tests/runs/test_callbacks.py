@@ -32,7 +32,7 @@ def plan_of(*directories):
 
 
 def told(callback, values, directory, metric="EpRet"):
-    """The epochs, counted from 1, after which it lets the training go on."""
+    """The epochs, counted from 1, after which it lets the training continue."""
     callback.on_training_start(plan_of(directory))
     answers = [callback.on_epoch_end([EpochRecord(directory, {metric: value}, {})]) for value in values]
     return [epoch + 1 for epoch, answer in enumerate(answers) if answer]

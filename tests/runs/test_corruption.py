@@ -107,7 +107,7 @@ def remembered(path):
 
 @pytest.fixture(scope="module")
 def whole(place):
-    """What the commands say about whole files."""
+    """The output of the commands for intact files."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ascpo.report.document.draw", lambda groups: [])
         patch.setattr("ascpo.evaluation.certificate.read_certificate", remembered)
@@ -139,7 +139,7 @@ DAMAGE = {
 
 
 def answer(verb, run):
-    """What a command gives, whether it says that something is doubtful, and its error."""
+    """The output of a command, whether it reports a doubtful file, and its error."""
     try:
         return *verb(run), ""
     except MENDABLE as error:
@@ -147,7 +147,7 @@ def answer(verb, run):
 
 
 def judge(run, expected, allowed_to_differ=()):
-    """Every command gives what it gave before, or says that something is wrong. Returns how many said so."""
+    """Every command has the same output as before, or reports an error. Returns how many reported one."""
     complaints = 0
     for name, verb in VERBS.items():
         found, doubtful, error = answer(verb, run)
@@ -160,7 +160,7 @@ def judge(run, expected, allowed_to_differ=()):
 
 @contextlib.contextmanager
 def replaced(run, contents):
-    """Other contents for some files; None removes one."""
+    """Replace the contents of some files; None removes one."""
     kept = {name: (run / name).read_bytes() for name in contents}
     for name, content in contents.items():
         (run / name).unlink()

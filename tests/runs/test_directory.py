@@ -1,4 +1,4 @@
-"""Where a run's directory may be."""
+"""Allowed places of a run's directory."""
 
 import pytest
 

@@ -58,7 +58,7 @@ def records_of(file):
 
 
 def finished(file, kind):
-    """The records of a run that has ended. Its server goes on writing them after the run says that it has."""
+    """The records of a finished run. Its server continues to write them after the run reports its end."""
     for _ in range(100):
         records = [kind.FromString(content) for content in records_of(file)]
         if any(record.WhichOneof("record_type") == "exit" for record in records):

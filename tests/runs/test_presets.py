@@ -1,4 +1,4 @@
-"""Presets: what they set, what replaces it, and that this is said."""
+"""Presets: their settings, overrides, and how both are reported."""
 
 import dataclasses
 import io

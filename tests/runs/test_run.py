@@ -85,7 +85,7 @@ def test_an_extended_run_equals_a_longer_one(whole, tmp_path):
     assert find(shorter).config().total_steps == 4 * EPOCH
 
 
-@slow("test_update.py shows what is carried on")
+@slow("test_update.py tests what is carried over")
 def test_a_resumed_run_continues_the_trend_of_the_signal(whole, tmp_path):
     """Measured in the first and the third epoch; two runs of two epochs are one of four."""
     env, usual = whole
@@ -97,7 +97,7 @@ def test_a_resumed_run_continues_the_trend_of_the_signal(whole, tmp_path):
     assert np.isnan(longer.history["CostSignal"][[1, 3]]).all()
 
 
-@slow("test_replay.py goes on from a state")
+@slow("test_replay.py continues from a state")
 def test_a_resumed_run_continues_with_its_pool_of_scenes(tmp_path):
     replay = {"share": 0.5, "pool": 8}
     undisturbed = train("tests/Ditch-v0", tmp_path / "whole", replay=replay)

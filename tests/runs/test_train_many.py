@@ -115,7 +115,7 @@ def test_more_devices_than_there_are_are_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@slow("imports everything once more")
+@slow("imports everything again")
 def test_mjx_is_imported_only_if_it_is_used(tmp_path):
     code = f"""
 import sys, ascpo

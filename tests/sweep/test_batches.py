@@ -45,7 +45,7 @@ def metrics(jobs):
     return {one.name: one.run.metrics.read_bytes() for one in jobs}
 
 
-@slow("engines and groups of runs are tried alone and in company")
+@slow("engines and groups of runs are tested alone and together")
 def test_runs_in_a_batch_are_bit_identical_to_runs_alone(alone, tmp_path):
     jobs, progress = jobs_in(tmp_path), Recorder()
     assert [one.status for one in train_in_batches(jobs, progress)] == ["trained"] * 4
@@ -55,7 +55,7 @@ def test_runs_in_a_batch_are_bit_identical_to_runs_alone(alone, tmp_path):
     assert {one.status for one in train_in_batches(jobs, Recorder())} == {"present"}
 
 
-@slow("a batch that was killed is tested always")
+@slow("the test of a killed batch always runs")
 def test_a_stopped_batch_resumes_together_with_a_new_job(alone, tmp_path):
     jobs, progress = jobs_in(tmp_path), Recorder()
     with pytest.raises(Stopped):

@@ -229,7 +229,7 @@ def overlap(one, other):
     return one[2] < other[3] and other[2] < one[3]
 
 
-@slow("a cluster that loses a node and a worker is tested always")
+@slow("the test of a cluster that loses a node and a worker always runs")
 @needs_ray
 def test_a_ray_cluster_whose_driver_is_killed_stops_training_and_the_same_command_resumes(cluster, here, tmp_path):
     jobs, (ray, _, mark) = jobs_in(tmp_path)[:2], cluster
@@ -275,7 +275,7 @@ def test_a_ray_cluster_that_loses_a_node_and_a_worker_trains_the_same_runs(clust
     assert files(jobs) == here
 
 
-@slow("a cluster with a shared file system is tested always")
+@slow("the test of a cluster with a shared file system always runs")
 @needs_ray
 def test_ray_sends_the_runs_where_no_file_system_is_shared_also_after_a_stop(cluster, here, tmp_path):
     from ascpo.sweep.executors.ray import OnRay

@@ -1,4 +1,4 @@
-"""Settings as a person types them."""
+"""Settings as typed on the command line."""
 
 import pytest
 

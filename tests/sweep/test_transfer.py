@@ -1,4 +1,4 @@
-"""Runs that go on elsewhere."""
+"""Runs that continue on another machine."""
 
 import tarfile
 

@@ -122,7 +122,7 @@ def test_a_lambda_of_the_costs_may_be_chosen(chosen, used):
     found, r = estimate(agent, state, rollout), plain(rollout)
     critic = agent.cost_critic(state.cost.params)
     W, W_next = (np.asarray(critic(x)) for x in (rollout.observation, rollout.next_observation))
-    # Costs would go on after a time limit.
+    # Costs would continue after a time limit.
     A, _ = written_out(
         r["cost"][..., 1], W[..., 1], W_next[..., 1], r["terminated"] | r["truncated"], r["terminated"], 0.99, used
     )

@@ -83,7 +83,7 @@ def test_measurements_and_reward_learning_use_only_fresh_scenes():
     assert_array_equal(measured.losses["value"], measured_other.losses["value"])
 
 
-@slow("what is measured is tested always")
+@slow("the measurements are always tested")
 def test_statistics_with_replays_are_those_of_the_fresh_environments_alone():
     rollout, _ = replayed_beside(AGENT)
     found = estimate(AGENT, state_with_pool(AGENT), rollout)
@@ -184,7 +184,7 @@ def assert_same_state(one, two):
         assert_array_equal(*(jax.random.key_data(x) if key else x for x, key in zip(pair, keys, strict=True)))
 
 
-@slow("engines go on from snapshots with their pools")
+@slow("the test that engines continue from snapshots with their pools always runs")
 def test_a_training_with_replays_resumes_bit_for_bit_and_is_the_same_alone():
     whole = trained((3, 8), 4)
     rows = [epoch.row for epoch in whole[-1]]
@@ -199,7 +199,7 @@ def test_a_training_with_replays_resumes_bit_for_bit_and_is_the_same_alone():
             assert_same_state(one.state.engine, two.state.engine)
 
 
-@slow("compiles a program of its own")
+@slow("compiles its own program")
 @pytest.mark.usefixtures("unchecked_shapes")
 def test_runs_in_one_program_have_their_own_pools_of_scenes():
     engine = NativeEngine(TASK, 4, 1)
@@ -240,7 +240,7 @@ def test_with_near_misses_their_scenes_enter_the_pool():
     assert float(estimate(agent, agent.init(0), near).episodes.violation_rate) == 0.0
 
 
-@slow("crossings are measured in fresh scenes always")
+@slow("the test of crossings in fresh scenes always runs")
 def test_chernoff_bounds_and_time_outs_use_only_fresh_scenes():
     sizes, target = replace(AGENT.sizes, margins=True), {"limits": (0.0, 0.0), "near_miss": 0.5, "replay": REPLAY}
     agent = agent_of(ASCPO(mode="chernoff", target=TargetSettings(timeout_limit=0.1)), sizes=sizes, **target)

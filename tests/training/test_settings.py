@@ -185,7 +185,7 @@ def cases():
             continue
         for name, value in {**leaves(Settings), **leaves(kind)}.items():
             if name not in IN_THE_LOOP and (name not in JUDGED_BY or kind().build(0.98).target is not None):
-                marks = [slow("in the long run")] if name.startswith(SEEN_ELSEWHERE) else []
+                marks = [slow("runs only in the long tests")] if name.startswith(SEEN_ELSEWHERE) else []
                 yield pytest.param(algo, name, value, id=f"{algo}-{name}", marks=marks)
 
 

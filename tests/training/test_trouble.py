@@ -82,12 +82,12 @@ class TestEveryAlgorithmSurvives:
         assert last["EpRet"] == 36.0
 
 
-@slow("compiles an epoch of its own")
+@slow("compiles its own epoch")
 def test_one_environment_and_one_step_are_enough():
     rows(CPO(), Trouble(of_action=1.0, length=1), num_envs=1, horizon=1)
 
 
-@slow("compiles an epoch of its own")
+@slow("compiles its own epoch")
 def test_episodes_may_be_cut_at_the_end_of_an_epoch():
     last = rows(ALL[-1], Trouble(of_action=1.0, length=0), carry=False)[-1]
     assert last["EpLen"] == 12

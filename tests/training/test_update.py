@@ -77,7 +77,7 @@ def test_the_problem_has_the_constraints_of_the_algorithm_and_the_demand_of_its_
     assert np.isnan(cap)
 
 
-@slow("compiles an update of its own")
+@slow("compiles its own update")
 def test_the_cap_of_a_target_is_reported():
     agent = agent_of("ascpo")
     state, rollout, estimates = an_epoch(agent, truncated=jnp.zeros((TIME, 3), bool))
@@ -143,14 +143,14 @@ def test_without_constraints_there_is_no_signal(algorithm):
     assert (after.policy.signal, report.signal.shape) == (None, (0,))
 
 
-@slow("compiles an update of its own")
+@slow("compiles its own update")
 def test_a_single_environment_measures_no_signal():
     agent = agent_of("ascpo", Sizes(1, 2, 2, 2), num_envs=1, trust_region=EVERY_SECOND)
     state, rollout, estimates = an_epoch(agent)
     assert np.isnan(update(agent, state, rollout, estimates)[1].signal).all()
 
 
-@slow("compiles an update of its own")
+@slow("compiles its own update")
 def test_feedback_uses_the_signal_of_earlier_epochs():
     """A signal of 0.1 on average, which is what half is asked for."""
     target = TargetSettings(half_signal=0.1)
@@ -200,7 +200,7 @@ def test_while_episodes_time_out_costs_are_waived_and_the_multiplier_stays(waive
     assert np.all(np.asarray(after) > 0.0) == rises
 
 
-@slow("compiles an update of its own")
+@slow("compiles its own update")
 def test_a_state_multiplier_rises_where_the_cost_that_followed_is_over_the_limit():
     """The same step as by hand: `ascend` on the cost that followed, less the limit."""
     agent = agent_of("trpo-fac", margin=0.05)

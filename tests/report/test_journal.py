@@ -122,8 +122,8 @@ def test_an_entry_says_how_the_multiplier_changes(tmp_path):
     run = read_run(made(tmp_path / "a", algo="trpo-lagrangian", Multiplier=[0, 2, 2, 1], **NO_CONSTRAINTS))
     texts = [said(run, epoch)["Penalty"] for epoch in range(4)]
     assert texts[0] == (
-        "The objective pays for the mean cost of an episode. Its multiplier was 0 in this step and rose to 2 for the "
-        "next one."
+        "The objective has a penalty for the mean cost of an episode. Its multiplier was 0 in this step and rose to 2 "
+        "for the next one."
     )
     assert texts[1].endswith("was 2 in this step and hardly changed for the next one.")
     assert texts[2].endswith("was 2 in this step and fell to 1 for the next one.")
@@ -133,7 +133,7 @@ def test_an_entry_says_how_the_multiplier_changes(tmp_path):
 def test_a_penalty_without_a_multiplier_says_so(tmp_path):
     run = read_run(made(tmp_path / "a", algo="trpo-ipo", **NO_CONSTRAINTS))
     assert said(run, 0)["Penalty"].endswith("The penalty has no multiplier.")
-    assert phases(run)[0][2] == "The objective pays for costs"
+    assert phases(run)[0][2] == "The objective penalises costs"
 
 
 def test_an_entry_counts_the_iterations_of_a_clipped_step(tmp_path):
@@ -175,13 +175,13 @@ def test_an_unknown_epoch_is_refused_with_the_epochs_of_the_run(tmp_path):
 
 def test_an_algorithm_that_this_program_does_not_know_describes_itself(tmp_path):
     path = made(tmp_path / "a", algo="mine", Multiplier=[1, 2, 3, 4], **NO_CONSTRAINTS)
-    write(path, Description("mine", "pays for near misses", "penalty", "the number of near misses", "", "constrained"))
+    write(path, Description("mine", "penalises near misses", "penalty", "the number of near misses", "", "constrained"))
     run = read_run(path)
-    assert said(run, 0)["Penalty"].startswith("The objective pays for the number of near misses.")
+    assert said(run, 0)["Penalty"].startswith("The objective has a penalty for the number of near misses.")
     ((_, _, title, text),) = phases(run)
     assert title == "The multiplier rises"
     assert "The multiplier of the number of near misses went from 1 to 4." in text
-    assert lines(run, [], 200)[1] == "mine pays for near misses."
+    assert lines(run, [], 200)[1] == "mine penalises near misses."
 
 
 def test_epochs_of_the_same_kind_are_one_phase_with_its_means(tmp_path):

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from ascpo.networks.multiplier import ScalarMultiplier, StateMultiplier
 from ascpo.surrogates.evidence import Evidence
 from ascpo.surrogates.maximum import ExpectedMaximum
-from ascpo.surrogates.penalty import Barrier, BoundOverLimit, EpisodeCost, Lagrangian, Penalty, PricedBound
+from ascpo.surrogates.penalty import Barrier, BoundLagrangian, BoundOverLimit, EpisodeCost, Lagrangian, Penalty
 from ascpo.surrogates.weights import Weights
 from tests.surrogates.helpers import evidence, statistics
 
@@ -60,16 +60,16 @@ def test_the_gradient_of_the_penalty_is_the_multiplier_times_that_of_the_cost():
 
 def test_the_surrogate_of_a_constraint_may_be_a_penalty():
     """X = Σ ξA over 2 episodes = (3.5, −3.5)."""
-    price = PricedBound(ExpectedMaximum(), 0.5)
-    assert_allclose(price(TWO, WEIGHTS, LAM, LIMITS), 0.5 * (2 * 3.5 - 1 * 3.5))
+    term = BoundLagrangian(ExpectedMaximum(), 0.5)
+    assert_allclose(term(TWO, WEIGHTS, LAM, LIMITS), 0.5 * (2 * 3.5 - 1 * 3.5))
 
 
 def of_cost(*J, t=T):
     """Value and gradient in ξ of the barrier for a step with advantage 1, at this mean cost minus the limit."""
     m = len(J)
     one = evidence(np.ones((1, 1, m)), cost=J)
-    price = lambda ratio: Barrier(t, SLOPE)(one, Weights(ratio), jnp.zeros(m), jnp.zeros(m))  # noqa: E731
-    value, slope = jax.value_and_grad(price)(jnp.ones((1, 1)))
+    term = lambda ratio: Barrier(t, SLOPE)(one, Weights(ratio), jnp.zeros(m), jnp.zeros(m))  # noqa: E731
+    value, slope = jax.value_and_grad(term)(jnp.ones((1, 1)))
     return float(value), float(slope[0, 0])
 
 
@@ -111,8 +111,8 @@ def test_several_barriers_add_up_on_either_side_of_their_limits():
 def test_a_barrier_is_evaluated_at_the_estimated_cost_of_the_new_policy():
     """J = J_C − w + Σ(ξ−1)A / N: 1 − 2 + 3/2, and 1 − 2 − 3/2."""
     some = evidence([[[1.0, -1.0]], [[3.0, -3.0]]], cost=[1.0, 1.0], count=2.0)
-    price = Barrier(T, SLOPE)(some, WEIGHTS, jnp.zeros(2), LIMITS)
-    assert_allclose(price, SLOPE * 0.5 - np.log(2.5) / T, rtol=1e-5)
+    term = Barrier(T, SLOPE)(some, WEIGHTS, jnp.zeros(2), LIMITS)
+    assert_allclose(term, SLOPE * 0.5 - np.log(2.5) / T, rtol=1e-5)
 
 
 @pytest.mark.parametrize(("rescaled", "divisor"), [(False, 1.0), (True, 1.0 + 2.0 + 1.0)])
@@ -145,13 +145,13 @@ def test_a_scalar_multiplier_needs_a_violation_and_a_state_multiplier_takes_none
 
 @pytest.mark.parametrize("rescaled", [False, True])
 def test_without_a_multiplier_only_penalties_that_need_none_affect_the_loss(rescaled):
-    added = lambda price: Penalty(price, rescaled=rescaled).added_to(jnp.array(-8.0), TWO, WEIGHTS, None, LIMITS)  # noqa: E731
+    added = lambda term: Penalty(term, rescaled=rescaled).added_to(jnp.array(-8.0), TWO, WEIGHTS, None, LIMITS)  # noqa: E731
     assert_allclose(added(Lagrangian(1.0)), -8.0)
     assert_allclose(added(lambda evidence, weights, lam, limits: jnp.array(3.0)), -5.0)
 
 
 def test_the_default_strength_of_a_penalty_is_one():
-    assert Lagrangian().strength == PricedBound(ExpectedMaximum()).strength == 1.0
+    assert Lagrangian().strength == BoundLagrangian(ExpectedMaximum()).strength == 1.0
 
 
 def test_state_multipliers_rescale_by_their_mean():

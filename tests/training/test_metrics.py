@@ -153,7 +153,7 @@ def test_costs_are_summed_over_all_steps_and_the_worst_is_the_largest():
 
 
 def test_the_logged_multiplier_is_the_one_that_the_step_used():
-    """Of both constraints' prices before the epoch, the larger; after it they are zero here."""
+    """Of both constraints' multipliers before the epoch, the larger; after it they are zero here."""
     agent = agent_of("trpo-lagrangian")
     before = agent.init(0)
     before = replace(before, policy=replace(before.policy, multiplier=jnp.array([0.5, 0.25])))

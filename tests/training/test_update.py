@@ -191,9 +191,9 @@ def test_while_episodes_time_out_costs_are_waived_and_the_multiplier_stays(waive
     agent = agent_of("trpo-lagrangian", timeout_waiver=waiver)
     ended = np.asarray(rollout_of(agent).done)
     state, rollout, estimates = an_epoch(agent, terminated=np.zeros_like(ended), truncated=ended)
-    priced = replace(state, policy=replace(state.policy, multiplier=jnp.ones(2)))
+    penalised = replace(state, policy=replace(state.policy, multiplier=jnp.ones(2)))
     at, evidence = away(state.policy.theta), estimates.evidence
-    loss = problem_of(agent, priced, rollout, estimates).evaluate(at).loss
+    loss = problem_of(agent, penalised, rollout, estimates).evaluate(at).loss
     ratio = np.exp(log_prob(agent, at, rollout) - log_prob(agent, state.policy.theta, rollout))
     assert np.isclose(loss, reward_loss(evidence, Weights(jnp.asarray(ratio))), rtol=1e-4) == (not rises)
     after = _multiplier(agent, state.policy.multiplier, rollout.observation, evidence)

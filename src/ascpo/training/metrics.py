@@ -52,7 +52,7 @@ COLUMNS: dict[str, str] = {
     "WorstCost": "largest cost of any state in this epoch, in finished and running episodes",
     "CostRate": "cost per step since the start",
     "EpochCostRate": "cost per step of this epoch",
-    "Multiplier": "price of costs in the objective; of several, the largest",
+    "Multiplier": "multiplier of the penalty in the objective; of several, the largest",
     "ShieldRate": "share of the actions that a shield changed",
     "ShieldShift": "mean distance of these changes, in the policy's units",
     "VaR": "ν, the α-quantile of the episodes' costs; of several constraints, the largest",

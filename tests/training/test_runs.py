@@ -50,7 +50,7 @@ def test_runs_learn_the_same_one_by_one_and_all_at_once():
     apart, together = (an_epoch(over_runs, collected) for over_runs in (HostMap(), VectorMap()))
     np.testing.assert_array_equal(apart[1], together[1])
     np.testing.assert_array_equal(apart[2], together[2])
-    assert apart[4] == together[4] == ["TimeJudge", "TimePolicy", "TimeCritics"]
+    assert apart[4] == together[4] == ["TimeEstimates", "TimePolicy", "TimeCritics"]
     for i in (0, 1):
         alone, beside = apart[0].state(i)(), together[0].state(i)()
         assert jax.tree.structure(alone) == jax.tree.structure(beside)

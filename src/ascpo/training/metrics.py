@@ -67,7 +67,7 @@ the critic of the squared maximum, and `_timeouts` the constraint of the time-ou
 TIMES: dict[str, str] = {
     "Epoch": "counted from 0",
     "TimeRollout": "seconds for the rollout",
-    "TimeJudge": "seconds for values, advantages and episode statistics",
+    "TimeEstimates": "seconds for values, advantages and episode statistics",
     "TimePolicy": "seconds for the update of the policy",
     "TimeCritics": "seconds for fitting the critics",
     "TimeOther": "seconds for this row and the metrics",

@@ -22,7 +22,7 @@ from ascpo.training.agent import agent_for
 from ascpo.training.loop import train
 from ascpo.training.settings import Settings
 
-PARTS = ("TimeRollout", "TimeJudge", "TimePolicy", "TimeCritics", "TimeOther")
+PARTS = ("TimeRollout", "TimeEstimates", "TimePolicy", "TimeCritics", "TimeOther")
 
 
 def measure(runs: Mapping[str, tuple[Any, Settings]], epochs: int, suite: str) -> dict[str, dict[str, float]]:

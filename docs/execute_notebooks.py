@@ -14,6 +14,18 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).parent / "tutorials"
+_PLOTS = """\
+figure.facecolor: none
+axes.facecolor: none
+savefig.facecolor: none
+legend.framealpha: 0
+text.color: 808080
+axes.labelcolor: 808080
+axes.edgecolor: 808080
+xtick.color: 808080
+ytick.color: 808080
+"""
+"""Plots without a ground, in a grey that can be read on the light page and on the dark one."""
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 _FRAME = re.compile(r"\r*(\x1b\[\?25l|\x1b\[2K)")
 """A line that begins with erasing itself, or with hiding the cursor."""
@@ -51,10 +63,14 @@ def printed(text: str) -> str:
 def main(names: list[str]) -> None:
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     os.environ["NO_COLOR"] = "1"
-    for source in [HERE / f"{name}.py" for name in names] or sorted(HERE.glob("*.py")):
-        began = time.perf_counter()
-        execute(source)
-        print(f"{source.stem}: {time.perf_counter() - began:.0f} s", flush=True)
+    with tempfile.TemporaryDirectory() as place:
+        plots = Path(place) / "matplotlibrc"
+        plots.write_text(_PLOTS)
+        os.environ["MATPLOTLIBRC"] = str(plots)
+        for source in [HERE / f"{name}.py" for name in names] or sorted(HERE.glob("*.py")):
+            began = time.perf_counter()
+            execute(source)
+            print(f"{source.stem}: {time.perf_counter() - began:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

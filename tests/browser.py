@@ -1,4 +1,4 @@
-"""A headless Chromium for tests of pages, driven by Selenium. Where either is missing the test is skipped."""
+"""A headless Chromium for tests of pages, driven by Selenium. The test is skipped if either is missing."""
 
 import base64
 import contextlib
@@ -17,7 +17,7 @@ _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 def opened(
     url: str, *, size: tuple[int, int] = (1280, 900), dark: bool = False, arguments: Sequence[str] = ()
 ) -> Iterator[Any]:
-    """A driver that shows the page. `messages` tells what it complained of."""
+    """A driver that shows the page. `messages` returns its errors."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="Selenium is not installed: pip install selenium.")
     browser = next((found for name in _CHROMIUM if (found := shutil.which(name))), None)
     driver = shutil.which("chromedriver")
@@ -53,18 +53,18 @@ def opened(
 
 
 def messages(page: Any, level: str = "SEVERE") -> list[str]:
-    """What the console says, of this level. Each is told once."""
+    """The messages of this level on the console, each returned once."""
     return [entry["message"] for entry in page.get_log("browser") if entry["level"] == level]
 
 
 def requests(page: Any) -> list[str]:
-    """The addresses that were asked for since the last time."""
+    """The addresses that were requested since the last call."""
     events = [json.loads(entry["message"])["message"] for entry in page.get_log("performance")]
     return [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
 
 
 def picture(page: Any, path: str | Path, *, whole: bool = True) -> None:
-    """The page as a PNG: all of it, or the part that the window shows."""
+    """The page as a PNG: the whole page, or the part that the window shows."""
     found = page.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": whole} | _clip(page, whole))
     Path(path).write_bytes(base64.b64decode(found["data"]))
 

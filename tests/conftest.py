@@ -28,7 +28,7 @@ def known(flag: str) -> bool:
         return content.find(flag.encode()) >= 0
 
 
-# In a new environment whoever imports a module first compiles it. All workers would begin with the same ones, and none
+# In a new environment the first import of a module compiles it. All workers would begin with the same ones, and none
 # would find anything. The second one begins with these, which do not import JAX.
 if os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
     for library in ("scipy.stats", "matplotlib.pyplot", "viser"):

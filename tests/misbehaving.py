@@ -1,4 +1,4 @@
-"""A cart that goes wrong on purpose. In a module, so that it can be made in other processes too."""
+"""A cart with deliberate faults. It is in a module, so that other processes can make it too."""
 
 import multiprocessing
 import os
@@ -93,7 +93,7 @@ class Misbehaving(Cart):
 
 
 class Scheduled(Misbehaving):
-    """Its processes die one after the other as a list of (fault, at, where) says, and then live on."""
+    """Its processes die one after the other according to a list of (fault, at, where), and then stay alive."""
 
     def __init__(self, schedule, marks):
         number = len(list(Path(marks).iterdir()))

@@ -5,7 +5,7 @@ import numpy as np
 
 
 class Cart(gymnasium.Env):
-    """Push a point along a line; the way made is the reward, the cost how far beyond 1 it is. Twenty steps."""
+    """Push a point along a line. The reward is the distance moved, the cost the distance beyond 1. Twenty steps."""
 
     def __init__(self):
         self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float32)

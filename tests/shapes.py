@@ -1,4 +1,4 @@
-"""Checking arrays alone: the outer layers hand on what users typed, and answer what is wrong with a sentence."""
+"""Checks only of arrays: the outer layers pass on what users typed, and have error messages of their own."""
 
 from contextlib import contextmanager
 from dataclasses import is_dataclass

@@ -13,7 +13,10 @@ def slow(why):
 
 def always(names, *chosen):
     """The names as parameters of a test: these of them always, and the others in the long run."""
-    return [name if name in chosen else pytest.param(*_values(name), marks=slow("in the long run")) for name in names]
+    return [
+        name if name in chosen else pytest.param(*_values(name), marks=slow("runs only in the long tests"))
+        for name in names
+    ]
 
 
 def _values(name):

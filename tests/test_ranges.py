@@ -26,7 +26,7 @@ class Outer:
     settings: Inner = field(default_factory=Inner)
 
 
-def test_what_lies_on_the_edges_of_its_range_is_allowed():
+def test_values_at_the_edges_of_their_range_are_accepted():
     check(Outer(part=1.0, free=-1e30, limits=(0.0, 5.0), names=("a",), inner_fit=Inner(1e-30, 9)))
     check(Outer(part=0, free=3))
 
@@ -57,7 +57,7 @@ def test_what_lies_on_the_edges_of_its_range_is_allowed():
         ({"settings": Inner(rate=-1.0)}, r"^rate=-1\.0 must be"),
     ],
 )
-def test_what_lies_beyond_or_has_another_type_is_refused_with_the_name_as_it_is_typed(wrong, sentence):
+def test_values_outside_their_range_or_type_are_refused_with_the_name_as_typed(wrong, sentence):
     with pytest.raises(BadSetting, match=sentence):
         check(Outer(**wrong))
 

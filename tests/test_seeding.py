@@ -1,4 +1,4 @@
-"""Who may draw which scene. Purposes, runs, environments and episodes have no scene in common."""
+"""Seeds of scenes. Purposes, runs, environments and episodes have no scene in common."""
 
 import itertools
 
@@ -69,7 +69,7 @@ def test_millions_of_episodes_have_as_many_keys():
 
 
 @given(purposes, runs, envs)
-def test_a_seed_says_its_purpose_its_run_and_its_environment(purpose, run, env):
+def test_a_seed_encodes_its_purpose_its_run_and_its_environment(purpose, run, env):
     """So no other seed is equal to it."""
     seed = seed_of(purpose, run, env)
     assert (seed >> 50, seed >> 18 & 2**32 - 1, seed & 2**18 - 1) == (purpose, run, env)
@@ -86,12 +86,12 @@ def test_the_key_of_a_scene_is_the_seed_and_the_number_of_the_episode(purpose, r
 
 
 @given(st.integers(0, 2**32 - 1), episodes)
-def test_seeds_of_users_have_keys_of_their_own(seed, episode):
+def test_seeds_of_users_have_their_own_keys(seed, episode):
     assert keys_for(np.array([seed]), np.array([episode]))[0, 2] == 0
 
 
 @given(purposes, runs, envs, episodes)
-def test_a_reset_seed_says_its_purpose_and_fits_into_a_signed_number(purpose, run, env, episode):
+def test_a_reset_seed_encodes_its_purpose_and_fits_into_a_signed_integer(purpose, run, env, episode):
     found = reset_seed(seed_of(purpose, run, env), episode)
     assert found >> 28 == purpose
     assert 0 <= found < 2**31
@@ -103,7 +103,7 @@ def test_reset_seeds_differ_between_runs_environments_and_episodes():
 
 
 @pytest.mark.parametrize(("run", "env"), [(-1, 0), (2**32, 0), (0, -1), (0, MAX_ENVS)])
-def test_what_has_no_seed_is_refused(run, env):
+def test_impossible_seeds_are_refused(run, env):
     with pytest.raises(ValueError, match=r"must lie between 0 and|Use a smaller num_envs"):
         seed_of(Purpose.TRAINING, run, env)
 
@@ -136,7 +136,7 @@ def test_no_scene_is_drawn_for_two_purposes():
     assert len(set().union(*by_purpose)) == 7 * 400
 
 
-def test_no_scene_of_a_certificate_an_evaluation_a_validation_or_a_fixed_start_is_played_in_a_training():
+def test_no_scene_of_a_certificate_evaluation_validation_or_fixed_start_occurs_in_training():
     engine, actor = NativeEngine(task(), 20, 1), ScriptedActor()
     engine.start([RunBatch(actor, (0, 1))])
     trained = set()
@@ -167,7 +167,7 @@ def test_validation_scenes_are_no_scenes_of_certificates_or_evaluations_in_eithe
 # Version 1: numbers of the code before there was a version.
 
 
-def test_version_1_has_the_seeds_that_it_had():
+def test_the_seeds_of_version_1_are_unchanged():
     assert OLD.training(700, 3).tolist() == [700, 701, 702]
     assert OLD.evaluation(1, 3) == [(2**30 + 2**16, 0), (2**30 + 2**16 + 1, 0), (2**30 + 2**16 + 2, 0)]
     assert OLD.fixed_starts(2) == [(2147483648, 0), (2147483649, 0)]
@@ -176,7 +176,7 @@ def test_version_1_has_the_seeds_that_it_had():
     assert [reset_seed(seed, 0) for seed in (2**30, 2**31 + 5, 2**32 - 1)] == [1073741824, 5, 2147483647]
 
 
-def test_version_1_has_the_certificates_that_it_had():
+def test_the_certificate_seeds_of_version_1_are_unchanged():
     about = {"env": POINT, "policy": "a", "family": ("a",), "cost_names": ("hazard",), "limits": (0.0,)}
     plan = CertificatePlan(**about, seeding=1, format=1)
     assert plan.experiment == "58096fe485ceae805fe6dd1f236dfc83affa36cdad5cfe43ff387be46acf42ef"
@@ -185,7 +185,7 @@ def test_version_1_has_the_certificates_that_it_had():
     assert CertificatePlan(**about, format=1).experiment != plan.experiment
 
 
-def test_version_1_has_the_keys_that_it_had():
+def test_the_keys_of_version_1_are_unchanged():
     found = keys_for(np.array([0, 1, 700, 2**30, 2**32 - 1]), np.array([0, 3, 1, 0, 99]))
     assert found[:, :2].tolist() == [
         [1797259609, 2579123966],
@@ -196,7 +196,7 @@ def test_version_1_has_the_keys_that_it_had():
     ]
 
 
-def test_version_1_has_the_layouts_that_it_had():
+def test_the_layouts_of_version_1_are_unchanged():
     engine = NativeEngine(task(), 4, 1)
     engine.start([RunBatch(ScriptedActor(), (0, 700), seeding=1)])
     assert engine.seeds.tolist() == [0, 1, 700, 701]
@@ -269,7 +269,7 @@ def taken():
     return set(found)
 
 
-def test_your_own_environments_are_trained_evaluated_and_certified_with_seeds_of_their_own(tmp_path):
+def test_training_evaluation_and_certificates_of_your_own_environments_have_distinct_seeds(tmp_path):
     taken()
     env = f"{__name__}:Recording"
     run = ascpo.train(env, "trpo", total_steps=4 * EPOCH, out=tmp_path, **QUIET).directory

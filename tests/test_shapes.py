@@ -25,7 +25,7 @@ def test_axes_of_the_same_name_have_the_same_length(typechecker):
         add(jnp.ones(2), jnp.ones(1))
 
 
-def test_types_of_a_function_without_arrays_are_checked_in_the_inner_layers_alone():
+def test_types_of_functions_without_arrays_are_checked_only_in_the_inner_layers():
     def double(n: int) -> int:
         return 2 * n
 
@@ -35,7 +35,7 @@ def test_types_of_a_function_without_arrays_are_checked_in_the_inner_layers_alon
     assert double.__annotations__ == {"n": int, "return": int}
 
 
-def test_the_fields_of_a_record_are_checked_together_also_where_its_class_is_inherited_from():
+def test_the_fields_of_a_record_are_checked_together_even_in_base_classes():
     @checked(typechecker=beartype)
     @dataclass
     class Pair:
@@ -53,7 +53,7 @@ def test_the_fields_of_a_record_are_checked_together_also_where_its_class_is_inh
     assert Named.__init__ is Pair.__init__
 
 
-def test_a_record_is_not_checked_where_shapes_are_not():
+def test_a_record_is_not_checked_where_shapes_are_unchecked():
     @checked(typechecker=beartype)
     @dataclass
     class Single:

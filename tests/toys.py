@@ -1,6 +1,6 @@
-"""Toy worlds, one skill each. Every optimum can be read off the formulas.
+"""Toy worlds, each of which needs one skill. Every optimum follows from the formulas.
 
-All have two observations, two actions and two costs, of which most worlds use one: so they share compiled learners.
+All have two observations, two actions and two costs, of which most use one, so that they share compiled programs.
 """
 
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class OneStep:
 
 @dataclass(frozen=True)
 class Corridor:
-    """Walk along a line from 0 for `length` steps; the reward is the way made, the cost how far beyond 1 one is."""
+    """Walk along a line from 0 for `length` steps. The reward is the distance moved, the cost the distance beyond 1."""
 
     length: int = 10
     observation_size: int = 2

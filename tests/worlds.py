@@ -73,7 +73,7 @@ class WideBounds(Slope):
 
 
 class Half:
-    """A world that lacks most of what a world has."""
+    """A world that lacks most of the required functions."""
 
     observation_size = 2
 

@@ -1,7 +1,7 @@
-"""A ladder of toy problems, one skill each, and who climbs which rung.
+"""Toy problems, each of which needs one skill, and the algorithms that solve them.
 
-A method that cannot climb a rung by design is asserted to stay where it is. ASCPO climbs always, the other
-methods in the long run.
+If an algorithm cannot solve a problem by design, the test asserts that it does not. ASCPO is always tested, the other
+algorithms in the long run.
 """
 
 import functools
@@ -30,7 +30,7 @@ SMALL_OF_COSTS = CostFitSettings(iterations=20, batch_size=256, balance="none", 
 OF_THE_SPREAD = {f"ascpo-{mode}": ASCPO(mode=mode) for mode in ("moment", "cantelli")}
 CONSTRAINED = ("cpo", "pcpo", "scpo", "ascpo")
 OWN_BOUND = {f"{name}-own": ALGORITHMS[name](target=TargetSettings("own")) for name in CONSTRAINED}
-"""As published: every step aims at the algorithm's own bound. CPO-CVaR's climbs no more rungs than its feedback."""
+"""As published: every step aims at the algorithm's own bound. With it, CPO-CVaR solves no more than with feedback."""
 METHODS = {name: kind() for name, kind in ALGORITHMS.items()} | OF_THE_SPREAD | OWN_BOUND
 BOUNDING = [name for name, method in METHODS.items() if method.build(0.98).constraint]
 """These keep a bound in every step."""
@@ -45,7 +45,7 @@ def some(names):
 
 
 def agent_for(algorithm, sizes, limits):
-    """Worlds of the same sizes share an agent, and so its compiled programs."""
+    """Worlds of equal sizes share an agent and its compiled programs."""
     built = algorithm.build(0.98)
     if built.shield:
         fit = replace(built.shield.fit, iterations=SMALL.iterations, batch_size=SMALL.batch_size)
@@ -79,7 +79,7 @@ def climbed(name, world, epochs=75, limits=(0.0,)):
 
 
 @pytest.mark.parametrize("name", always(ALGORITHMS))
-def test_reward_only_everyone_finds_the_best_action(name):
+def test_reward_only_every_algorithm_finds_the_best_action(name):
     row, mean = climbed(name, OneStep("reward"))
     assert mean[0] == pytest.approx(0.5, abs=0.1)
     assert row["EpCost"] == 0.0
@@ -93,41 +93,41 @@ def test_cost_only_every_constrained_method_learns_to_avoid_it(name):
 
 
 @pytest.mark.parametrize("name", some(OF_THE_TAIL))
-def test_cost_only_the_tail_shrinks_but_its_gradient_narrows_the_policy_sooner_than_it_moves_it(name):
+def test_cost_only_cvar_methods_lower_the_cost_but_narrow_the_policy_before_they_move_it(name):
     """Only the worst tenth has a gradient; once the policy is narrow, its steps are small."""
     row, _ = climbed(name, OneStep("cost"))
     assert row["EpCost"] < 0.12  # σ/√(2π) = 0.15 at the start
 
 
 @pytest.mark.parametrize("name", some(SHIELDED))
-def test_cost_only_a_shield_keeps_costs_away_from_a_policy_that_sees_no_reason_to_move(name):
+def test_cost_only_a_shield_prevents_costs_although_the_policy_has_no_gradient(name):
     row, _ = climbed(name, OneStep("cost"))
     assert row["ShieldRate"] > 0.1
     assert row["EpCost"] < 0.1
 
 
 @slow("TRPO is compiled")
-def test_cost_only_trpo_sees_no_reason_to_move():
+def test_cost_only_trpo_has_no_gradient():
     row, _ = climbed("trpo", OneStep("cost"))
     assert row["Gain"] == pytest.approx(0.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", always(OF_THE_SPREAD))
-def test_variance_only_ascpo_chooses_the_narrow_one(name):
+def test_variance_only_ascpo_learns_the_action_with_less_variance(name):
     """The mean of the cost is ½ for every action; the spread is a quarter of the whole at a = −0.3."""
     _, mean = climbed(name, OneStep("spread"))
     assert mean[0] < -0.3
 
 
-@slow("compiles an agent of its own")
-def test_variance_only_ascpo_in_the_papers_form_needs_its_weight_at_one():
+@slow("compiles its own agent")
+def test_variance_only_the_paper_bound_needs_omega1_of_one():
     _, mean = climbed(ASCPO(mode="paper", omega1=1.0), OneStep("spread"))
     assert mean[0] < -0.3
 
 
-@slow("compiles an agent of its own")
+@slow("compiles its own agent")
 def test_variance_only_scpo_is_indifferent():
-    """Its gradient is noise, and so is where it goes: the true mean it looks at does not depend on the action."""
+    """Its gradient is only noise, because the true mean does not depend on the action."""
     row, mean = climbed("scpo", OneStep("spread"))
     _, narrow = climbed("ascpo-moment", OneStep("spread"))
     assert row["EpMaxCost"] == pytest.approx(0.5, abs=0.05)
@@ -135,8 +135,8 @@ def test_variance_only_scpo_is_indifferent():
 
 
 @pytest.mark.parametrize("name", always(name for name in BOUNDING if name != "cpo-cvar"))
-def test_an_infeasible_start_is_recovered_from_against_the_reward(name):
-    """Reward wants u = 1, where the first policy is, and the limit u ≤ 0. The spread's bounds take their time."""
+def test_constrained_methods_recover_from_an_infeasible_start_against_the_reward(name):
+    """The reward is highest at u = 1, where the policy starts, and the limit is u ≤ 0."""
     epochs, far = (100, 0.25) if name in OF_THE_SPREAD else (75, 0.1)
     row, mean = climbed(name, OneStep("infeasible"), epochs)
     assert mean[0] + 1.0 < far
@@ -144,31 +144,33 @@ def test_an_infeasible_start_is_recovered_from_against_the_reward(name):
 
 
 @pytest.mark.parametrize("name", some(["pascpo", "ppo-lagrangian"]))
-def test_an_infeasible_start_is_left_as_the_price_of_costs_rises(name):
+def test_rising_multipliers_lead_out_of_an_infeasible_start(name):
     row, _ = climbed(name, OneStep("infeasible"))
     assert row["EpMaxCost"] < 0.1
     assert row["Multiplier"] > 10
 
 
-@slow("what is not learned is no promise")
+@slow("these are known limitations")
 @pytest.mark.parametrize("name", ["trpo-lagrangian", "trpo-fac", "trpo-ipo", "trpo-cvar", "cpo-cvar"])
-def test_at_the_rewards_optimum_some_never_find_out_of_an_infeasible_start(name):
-    """The reward's advantages are scaled to 1 however narrow the policy gets, the costs' shrink with it: near the
-    optimum the reward outweighs a price of a hundred. The tail's gradient narrows the policy, as above."""
+def test_some_methods_never_leave_an_infeasible_start_at_the_optimum_of_the_reward(name):
+    """Advantages of the reward are scaled to 1 however narrow the policy gets, and those of costs shrink with it.
+
+    Near the optimum the reward outweighs a multiplier of a hundred. The gradient of CVaR narrows the policy, as above.
+    """
     row, _ = climbed(name, OneStep("infeasible"))
     assert row["EpMaxCost"] > 0.9
 
 
-@slow("compiles two agents of its own")
+@slow("compiles its own two agents")
 def test_a_linear_model_without_offset_cannot_leave_an_infeasible_start():
-    """At a = 0 it expects no cost, and there is one of 1."""
+    """At a = 0 it predicts no cost, but the cost is 1."""
     row, _ = climbed("trpo-sl", OneStep("infeasible"))
     assert row["EpMaxCost"] > 0.9
     row, _ = climbed("trpo-usl", OneStep("infeasible"))
     assert row["EpMaxCost"] < 0.35, "a model that is not linear can, down to its threshold"
 
 
-@slow("a walk without constraint shows it, too")
+@slow("a walker without constraint shows it, too")
 def test_trpo_goes_where_the_reward_is():
     _, mean = climbed("trpo", OneStep("infeasible"))
     assert mean[0] + 1.0 == pytest.approx(1.0, abs=0.15)
@@ -183,7 +185,7 @@ def test_two_constraints_are_held_at_once(name):
 
 
 WEAKER = ["cpo-cvar", "trpo-ipo"]
-"""Of the tail alone, and with a price that never rises."""
+"""CPO-CVaR sees only the worst episodes, and TRPO-IPO has no multiplier that rises."""
 
 
 WALKING = [name for name in [*BOUNDING, *PAYING] if name not in {"trpo-cvar", *WEAKER, *OF_THE_SPREAD}]
@@ -191,41 +193,41 @@ WALKING = [name for name in [*BOUNDING, *PAYING] if name not in {"trpo-cvar", *W
 
 @slow("trains")
 @pytest.mark.parametrize("name", some(WALKING))
-def test_a_walk_ends_before_the_forbidden_part(name):
-    """Full speed would end at 3, of which 2 are forbidden. Most of the way to 1 is to be made, and hardly any cost."""
+def test_a_walker_stops_before_the_forbidden_part(name):
+    """At full speed the walk ends at 3, but only up to 1 is free. The walker should get near 1 at almost no cost."""
     row, _ = climbed(name, Corridor())
     assert row["EpRet"] > 0.4
     assert row["EpMaxCost"] < 0.15
 
 
 @pytest.mark.parametrize("name", some(WEAKER))
-def test_some_bring_a_walk_back_most_of_the_way(name):
+def test_weaker_methods_stop_a_walker_soon_after_the_limit(name):
     row, _ = climbed(name, Corridor())
     assert row["EpMaxCost"] < 0.4, "of 2 without any care"
 
 
 @pytest.mark.parametrize("name", some(SHIELDED))
-def test_a_shield_shortens_a_walk_that_would_go_two_beyond(name):
+def test_a_shield_stops_a_walker_soon_after_the_limit(name):
     row, _ = climbed(name, Corridor())
     assert row["EpMaxCost"] < 1.0
 
 
-@slow("compiles an agent of its own")
-def test_the_price_of_the_tail_rises_too_slowly_for_so_short_a_training():
+@slow("compiles its own agent")
+def test_the_multiplier_of_trpo_cvar_rises_too_slowly_for_a_short_training():
     row, _ = climbed("trpo-cvar", Corridor())
     assert row["Multiplier"] > 1
     assert row["EpMaxCost"] > 1
 
 
 @slow("TRPO is compiled")
-def test_a_walk_without_constraint_goes_all_the_way():
+def test_a_walker_without_constraint_goes_all_the_way():
     row, _ = climbed("trpo", Corridor())
     assert row["EpRet"] > 2.0
 
 
-@slow("compiles an agent of its own")
+@slow("compiles its own agent")
 def test_a_generous_limit_leaves_the_reward_alone():
-    """Bounds that are their own target: a limit of 5 is never near, so the walk goes all the way."""
+    """The step aims at the bound, whose limit is never near: so the walk goes all the way."""
     row, _ = climbed(ASCPO(mode="moment", target=TargetSettings("capped")), Corridor(), limits=(500.0,))
     assert row["EpRet"] > 2.0
     assert row["Case"] in {2, 3, 4}

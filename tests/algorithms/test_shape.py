@@ -1,4 +1,4 @@
-"""Algorithms are short compositions: what two of them want belongs into a part."""
+"""Algorithms are short compositions. Code that two of them need belongs into a part."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -20,7 +20,7 @@ def test_an_algorithm_is_one_short_file(file):
     assert len(file.read_text().splitlines()) <= 120
 
 
-def test_no_six_lines_stand_in_two_of_them():
+def test_no_two_algorithms_share_six_lines():
     seen = defaultdict(set)
     for file in FILES:
         lines = [line for line in map(str.strip, file.read_text().splitlines()) if line]
@@ -31,7 +31,7 @@ def test_no_six_lines_stand_in_two_of_them():
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_an_algorithm_is_called_as_it_is_typed_and_has_a_page(name):
+def test_an_algorithm_has_the_name_that_is_typed_and_a_page(name):
     assert ALGORITHMS[name]().build(0.98).name == name
     assert (FOLDER.parents[2] / "docs" / "algorithms" / f"{name}.md").exists()
 
@@ -41,7 +41,7 @@ def test_an_algorithm_is_called_as_it_is_typed_and_has_a_page(name):
     [({}, "sigmoid"), ({"mode": "chernoff", "cap": 1.0}, "sigmoid"), ({"mode": "chernoff", "cap": 1.5}, "softplus"),
      ({"mode": "chernoff", "cap": 1.0, "union_bound": True}, "softplus"), ({"mode": "moment"}, "softplus")],
 )  # fmt: skip
-def test_what_is_never_more_than_one_is_predicted_so(settings, head):
+def test_critics_of_signals_that_are_at_most_one_end_in_a_sigmoid(settings, head):
     assert ALGORITHMS["ascpo"](**settings).build(0.98).cost_critics.head == head
 
 
@@ -61,5 +61,5 @@ METHODS = [
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
-def test_an_outline_says_what_the_parts_are(method):
+def test_an_outline_agrees_with_the_parts_of_the_algorithm(method):
     assert outline_of(method, 0.95) == method.build(0.95).outline

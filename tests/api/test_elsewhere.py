@@ -1,4 +1,4 @@
-"""From Python: evaluate and certify functions and other policies that no run has trained."""
+"""The Python interface: evaluate and certify functions and other policies that no run has trained."""
 
 import json
 import sys
@@ -26,7 +26,7 @@ def still(observation):
 
 
 class Model:
-    """As Stable-Baselines3 has them: several observations in, several actions and a state out."""
+    """As in Stable-Baselines3: it takes several observations and returns several actions and a state."""
 
     def predict(self, observations, deterministic=False):
         return np.zeros((len(observations), 1)), None
@@ -42,7 +42,7 @@ def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def test_a_function_that_stands_still_is_certified_with_the_bound_of_no_violation():
+def test_a_function_that_never_violates_is_certified_with_the_bound_of_no_violation():
     found = ascpo.certify(still, **CERTIFIED)
     (certificate,) = found.certificates
     assert found.policies == (STILL,)
@@ -65,7 +65,7 @@ def test_another_function_under_the_same_name_is_another_look():
 
 
 @slow("compiles")
-def test_functions_that_cannot_be_told_apart_are_refused():
+def test_functions_that_cannot_be_distinguished_are_refused():
     with pytest.raises(BadSetting, match="Rename the functions"):
         ascpo.certify(pushing(0.0), pushing(2.0), **CERTIFIED)
     with pytest.raises(BadSetting, match="same policy is named twice"):
@@ -114,14 +114,14 @@ def test_a_file_of_stable_baselines_is_evaluated_by_its_name(monkeypatch):
         (f"python:{__name__}:nothing", {}, "is no function"),
     ],
 )
-def test_what_does_not_fit_is_answered_before_a_look_is_spent(policy, how, answer, tmp_path):
+def test_a_policy_that_does_not_fit_its_environment_is_refused_before_a_look_is_spent(policy, how, answer, tmp_path):
     with pytest.raises(BadSetting, match=answer):
         ascpo.certify(policy, **CERTIFIED | how)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("how", [{}, {"env": Cart, "trust_env": True}, {"env": Cart, "actions": "sampled"}])
-def test_an_evaluation_refuses_the_same(how):
+def test_an_evaluation_refuses_the_same_policies(how):
     with pytest.raises(BadSetting, match=r"does not say its environment|changes nothing"):
         ascpo.evaluate(still, **how, **QUIET)
 
@@ -138,6 +138,6 @@ def test_the_policy_of_a_run_is_certified_by_its_run():
 
 
 @slow("simulates")
-def test_who_stands_still_in_a_suite_is_safe_and_never_arrives():
+def test_a_function_that_stands_still_in_a_suite_is_safe_and_never_arrives():
     found = ascpo.evaluate(lambda observation: np.zeros(2), 4, env="Point-1-Hazard", **QUIET)
     assert (found.figures["SafeRate"], found.figures["EpRet"], found.figures["EpLen"]) == (1.0, 0.0, 1000.0)

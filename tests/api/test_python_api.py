@@ -1,4 +1,4 @@
-"""From Python: train, evaluate, certify, report and compare, with tables for notebooks."""
+"""The Python interface: train, evaluate, certify, report and compare, with tables for notebooks."""
 
 import importlib
 import math
@@ -22,7 +22,7 @@ QUIET = {"progress": False}
 
 
 class InNotebook(Cart):
-    """As if a notebook had defined it."""
+    """An environment that seems to be defined in a notebook."""
 
 
 InNotebook.__module__ = "__main__"
@@ -44,7 +44,7 @@ def test_a_result_has_columns_and_a_table(tmp_path):
 
 
 @slow("trains")
-def test_an_environment_of_a_notebook_is_passed_again(tmp_path):
+def test_an_environment_from_a_notebook_must_be_passed_again(tmp_path):
     run = untrained(tmp_path, env="__main__:InNotebook", factory=InNotebook)
     with pytest.raises(BadSetting, match=r"of a script or a notebook.* evaluate and certify take env=InNotebook\."):
         ascpo.evaluate(run, 4, **QUIET)
@@ -53,7 +53,7 @@ def test_an_environment_of_a_notebook_is_passed_again(tmp_path):
     assert certified.table["episodes"] == [12]
 
 
-def test_nobody_is_told_of_a_notebook_where_the_name_leads_somewhere():
+def test_no_hint_about_notebooks_if_the_environment_can_be_found_by_its_name():
     assert note_for("Point-8-Hazard") == note_for("tests.own:make") == ""
     assert "pass the function that makes the environment again" in note_for("tests.own:test.<locals>.<lambda>")
 
@@ -141,7 +141,7 @@ def test_a_run_without_an_evaluation_has_no_interval_of_its_own(tmp_path):
     assert found.differences["differs"] == [False, False]
 
 
-def test_what_a_notebook_shows_is_escaped(tmp_path):
+def test_names_are_escaped_in_what_a_notebook_shows(tmp_path):
     run = made(tmp_path / "run", env="<script>alert(1)</script>", EpRet=[1.0, 2.0, 3.0, math.nan])
     other = made(tmp_path / "other", env="Point-1-Hazard")
     shown = ascpo.compare(run, other)._repr_html_()

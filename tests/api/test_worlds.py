@@ -25,11 +25,11 @@ SMALL = tiny("ascpo") | {"progress": False, "hand_out": "last"}
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """Trained in one go."""
+    """A run that was trained without a stop."""
     return ascpo.train(worlds.slope, total_steps=3 * EPOCH, out=tmp_path_factory.mktemp("runs"), name="whole", **SMALL)
 
 
-def test_it_trains_by_its_factory_and_the_config_keeps_its_name(run):
+def test_a_world_trains_by_its_factory_and_the_config_keeps_its_name(run):
     assert json.loads((run.directory / "config.json").read_text())["env"] == NAME
     assert run.epochs == 3
 
@@ -41,8 +41,8 @@ def test_a_resumed_training_ends_with_the_same_metrics_and_policy_bit_for_bit(ru
     assert_array_equal(resumed.policy._file.theta, run.policy._file.theta)
 
 
-@slow("a certificate and its repetition play the same episodes always")
-def test_it_is_evaluated_and_its_worst_episodes_repeat_bit_for_bit(run, unchecked_shapes):
+@slow("the test of a certificate and its repetition always runs")
+def test_a_policy_of_a_world_is_evaluated_and_its_worst_episodes_repeat_bit_for_bit(run, unchecked_shapes):
     found = ascpo.evaluate(run.directory, env=worlds.slope, episodes=20)
     assert len(found.episodes["EpRet"]) == 20
     records = read_records(run.directory / worst_file("sampled"))
@@ -52,7 +52,7 @@ def test_it_is_evaluated_and_its_worst_episodes_repeat_bit_for_bit(run, unchecke
         render_episode(records[0], NAME, print)
 
 
-def test_it_is_certified_and_the_certificate_can_be_repeated(run, unchecked_shapes):
+def test_a_policy_of_a_world_is_certified_and_the_certificate_can_be_repeated(run, unchecked_shapes):
     ascpo.certify(run.directory, env=NAME, episodes=12, probability=0.5)
     assert check_certificate(run.directory, env=NAME).certificate.plan.env == NAME
 
@@ -75,7 +75,7 @@ def test_a_policy_from_elsewhere_acts_in_it(tmp_path, monkeypatch):
     assert len(found.episodes["EpRet"]) == 4
 
 
-def test_check_says_what_it_is(capsys):
+def test_check_describes_a_world(capsys):
     check.main([NAME])
     said = capsys.readouterr().out
     assert "can be trained on" in said
@@ -94,7 +94,7 @@ def test_check_says_what_it_is(capsys):
         ({"near_miss": 0.1}, "near_miss=0.1 changes nothing"),
     ],
 )
-def test_what_would_change_nothing_is_refused_before_anything_is_written(options, sentence, tmp_path):
+def test_settings_without_effect_are_refused_before_anything_is_written(options, sentence, tmp_path):
     with pytest.raises(ValueError, match=sentence):
         ascpo.train(NAME, total_steps=EPOCH, out=tmp_path / "runs", **SMALL | options)
     assert not (tmp_path / "runs").exists()
@@ -108,12 +108,12 @@ def test_what_would_change_nothing_is_refused_before_anything_is_written(options
         (dict, "not a gymnasium.Env"),
     ],
 )
-def test_what_makes_something_else_is_refused(made, sentence, tmp_path):
+def test_wrong_factories_are_refused_with_a_message(made, sentence, tmp_path):
     with pytest.raises(ValueError, match=sentence):
         ascpo.train(made, total_steps=EPOCH, out=tmp_path / "runs", **SMALL)
 
 
-@slow("another world is trained on always")
+@slow("another world is always trained on")
 def test_the_world_of_the_documentation_can_be_trained_on(monkeypatch):
     (block,) = [one for one in blocks(ROOT / "docs" / "your-own-environment.md", "python") if "class Point" in one]
     trained = []

@@ -14,14 +14,14 @@ from tests.slow import slow
 
 @pytest.fixture(scope="module")
 def certified(tmp_path_factory):
-    """A run with a certificate, and what was said about it."""
+    """A run with a certificate, and the output of the command."""
     run = untrained(tmp_path_factory.mktemp("runs"))
     with contextlib.redirect_stdout(io.StringIO()) as said:
         certify.main([str(run), "--probability", "0.5", "--episodes", "40"])
     return run, " ".join(said.getvalue().split())
 
 
-def test_a_certificate_is_said_in_words_written_and_repeated(ascpo, certified):
+def test_a_certificate_is_explained_in_words_written_and_repeated(ascpo, certified):
     run, said = certified
     assert "40 episodes of tests/Cart-v0 were planned" in said
     assert "CERTIFIED" in said
@@ -53,19 +53,19 @@ def test_a_check_on_another_kind_of_machine_says_both_counts(ascpo, certified, m
     assert f"The certificate says {claimed.violations + 1}" in said
 
 
-def test_the_earlier_flag_of_looks_is_answered_with_a_sentence(ascpo, tmp_path):
+def test_the_former_flag_looks_is_refused_with_a_message(ascpo, tmp_path):
     for words in (["--looks", "2"], ["--looks=2"]):
         with pytest.raises(SystemExit, match="Leave it out: every look at a run is counted"):
             ascpo("certify", tmp_path, *words)
 
 
 @pytest.mark.parametrize("words", [("--limits", "nan"), ("--limits", "inf"), ("--confidence", "nan")])
-def test_what_is_not_a_number_is_answered_with_a_sentence(ascpo, tmp_path, words):
+def test_arguments_that_are_not_numbers_are_refused_with_a_message(ascpo, tmp_path, words):
     with pytest.raises(SystemExit, match=words[0].removeprefix("--")):
         ascpo("certify", untrained(tmp_path), *words)
 
 
-def test_a_policy_that_is_not_safe_enough_ends_with_a_status_of_its_own(ascpo, tmp_path, capsys):
+def test_a_policy_that_is_not_safe_enough_has_its_own_exit_status(ascpo, tmp_path, capsys):
     run = untrained(tmp_path)
     with pytest.raises(SystemExit) as end:
         ascpo("certify", run, "--probability", 0.9, "--episodes", 40, "--limits", -1.0)
@@ -73,7 +73,7 @@ def test_a_policy_that_is_not_safe_enough_ends_with_a_status_of_its_own(ascpo, t
     assert "NOT certified" in capsys.readouterr().out
 
 
-@slow("tests/evaluation/test_certify.py compares them always")
+@slow("tests/evaluation/test_certify.py always compares them")
 def test_two_policies_are_compared(ascpo, tmp_path):
     runs = untrained(tmp_path), untrained(tmp_path, seed=1)
     said = " ".join(ascpo("certify", *runs, "--probability", 0.5, "--episodes", 40).split())
@@ -81,7 +81,7 @@ def test_two_policies_are_compared(ascpo, tmp_path):
     assert said.count("It means") == 1
 
 
-def test_a_tampered_certificate_is_answered_with_a_sentence(ascpo, certified, tmp_path):
+def test_a_tampered_certificate_is_refused_with_a_message(ascpo, certified, tmp_path):
     run = shutil.copytree(certified[0], tmp_path / "run")
     place = run / "certificate.json"
     place.write_text(place.read_text().replace('"episodes": 40', '"episodes": 400'))
@@ -89,12 +89,12 @@ def test_a_tampered_certificate_is_answered_with_a_sentence(ascpo, certified, tm
         ascpo("certify", "--check", run)
 
 
-def test_too_few_episodes_are_answered_with_how_many_it_takes(ascpo, tmp_path):
+def test_too_few_episodes_are_refused_with_the_number_that_is_enough(ascpo, tmp_path):
     with pytest.raises(SystemExit, match="at least 348"):
         ascpo("certify", untrained(tmp_path), "--probability", 0.99, "--episodes", 100)
 
 
-def test_no_run_at_all_is_answered_with_a_sentence(ascpo):
+def test_certify_without_a_run_is_refused(ascpo):
     with pytest.raises(SystemExit) as end:
         ascpo("certify")
     assert end.value.code

@@ -1,4 +1,4 @@
-"""The command line, as a person types it."""
+"""The command line as users type it."""
 
 import csv
 import json
@@ -30,7 +30,7 @@ def run(tmp_path_factory):
     return out / "Point-1-Hazard-ascpo-seed0"
 
 
-@slow("tests/runs/test_hand_out.py tries each of them")
+@slow("tests/runs/test_hand_out.py tests each of them")
 def test_a_finished_training_may_hand_out_another_policy(run, ascpo, tmp_path):
     copies = [shutil.copytree(run, tmp_path / name) for name in ("a", "b")]
     quiet = ["--evaluate", "0", "--no-progress"]
@@ -59,7 +59,7 @@ def test_a_training_leaves_its_log_its_settings_its_policy_an_evaluation_and_a_r
     assert (run / "policy.safetensors").exists()
 
 
-def test_a_run_opens_by_saying_what_is_constrained(ascpo, tmp_path):
+def test_a_run_says_at_its_start_what_is_constrained(ascpo, tmp_path):
     out = ascpo("train", "--env", POINT, "--total-steps", EPOCH, "--out", tmp_path, *QUICK, "--evaluate", 0)
     said = " ".join(out.split())
     assert "the largest cost of any state in an episode stays within its limit (hazard at or under 0) in 98 %" in said
@@ -99,7 +99,7 @@ def test_a_resumed_run_keeps_its_seeding_and_a_new_one_with_its_settings_gets_th
         parse(["--resume", str(tmp_path), "--seeding", "2"])
 
 
-def test_a_run_keeps_the_length_of_its_episodes_and_says_nothing_of_one_that_was_not_asked_for(tmp_path):
+def test_a_run_keeps_its_episode_length_and_mentions_it_only_if_it_was_set(tmp_path):
     asked, _ = parse(["--env", CART, "--max-episode-steps", "7"])
     (config,) = asked.as_configs()
     assert config.plain()["max_episode_steps"] == 7
@@ -133,7 +133,7 @@ def test_lists_show_what_there_is(ascpo, run):
     assert "Point-1-Hazard-ascpo-seed0" in ascpo("list", "runs", run.parent).replace("\n", "")
 
 
-def test_a_check_tells_what_an_environment_has(ascpo):
+def test_a_check_describes_an_environment(ascpo):
     out = ascpo("check", CART)
     assert "tests/Cart-v0 can be trained on" in out
     assert "-2 to 2" in out
@@ -160,7 +160,7 @@ def test_a_check_tells_what_an_environment_has(ascpo):
         (["list", "runs", "nowhere"], "There is no run"),
     ],
 )
-def test_a_mistake_is_answered_with_what_would_be_right(ascpo, typed, answer, tmp_path, monkeypatch):
+def test_a_mistake_gets_an_error_that_says_what_is_right(ascpo, typed, answer, tmp_path, monkeypatch):
     with pytest.raises(SystemExit, match=answer):
         ascpo(*typed, *(["--out", tmp_path / "out"] if typed[0] == "train" else []))
     assert not (tmp_path / "out").exists()
@@ -178,23 +178,23 @@ def test_a_mistake_is_answered_with_what_would_be_right(ascpo, typed, answer, tm
         (["--evaluate", "-1"], "evaluate=-1 must be a whole number from 0"),
     ],
 )
-def test_a_mistyped_flag_is_answered_with_the_nearest_one(ascpo, typed, answer, capsys):
+def test_a_mistyped_flag_gets_the_nearest_one_suggested(ascpo, typed, answer, capsys):
     with pytest.raises(SystemExit) as end:
         ascpo("train", *typed)
     printed = capsys.readouterr()
     assert answer in " ".join(f"{printed.out} {printed.err} {end.value}".replace("│", " ").split())
 
 
-def test_help_needs_no_heavy_import():
-    """It is to come at once."""
+def test_help_needs_no_heavy_imports():
+    """Help must appear at once."""
     code = "import sys; sys.argv = ['ascpo', '--help']; from ascpo.cli.main import main; main(); print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "usage: ascpo COMMAND" in out
     assert not {"jax", "mujoco", "matplotlib", "orbax", "tyro"} & set(out.split())
 
 
-def test_what_a_mistyped_word_needs_is_no_heavy_import(tmp_path):
-    """Its answer is to come at once."""
+def test_a_mistyped_argument_is_refused_without_heavy_imports(tmp_path):
+    """The answer must appear at once."""
     typed = [[verb, "nowhere"] for verb in ("certify", "evaluate", "report", "replay", "video", "export")]
     typed += [["check", "Pont-8-Hazard"], ["train", "--env", "Pont-8-Hazard"], ["train", "--gamma", "1"]]
     code = f"""
@@ -212,7 +212,7 @@ for words in {typed}:
     assert done.stderr.count("\n") == len(typed)
 
 
-def test_the_help_of_train_shows_the_settings_of_the_algorithm_that_is_meant(ascpo, capsys):
+def test_the_help_of_train_shows_the_settings_of_the_chosen_algorithm(ascpo, capsys):
     for algo, shown in (("ascpo", True), ("trpo", False)):
         with pytest.raises(SystemExit):
             ascpo("train", "--algo", algo, "--help")

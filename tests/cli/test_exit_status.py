@@ -1,4 +1,4 @@
-"""Exit statuses of every verb, and what a person sees: 0, 1, 2, 130 and 143 (docs/exit-status.md)."""
+"""Exit statuses of every command, and what it prints: 0, 1, 2, 130 and 143 (docs/exit-status.md)."""
 
 import gc
 import importlib
@@ -45,7 +45,7 @@ def verb_does(monkeypatch, verb, work):
 
 
 @VERBS
-def test_wrong_usage_is_2_and_help_is_0(status, verb):
+def test_wrong_usage_exits_with_2_and_help_with_0(status, verb):
     assert status(verb, "--no-such-flag", "--nor-this")[0] == 2
     assert status(verb, "--help")[0] == 0
 
@@ -60,7 +60,7 @@ def test_an_unknown_command_is_wrong_usage(status, typed):
 
 @VERBS
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_is_one_line_in_every_verb(status, verb, number, monkeypatch):
+def test_a_signal_prints_one_line_in_every_command(status, verb, number, monkeypatch):
     before = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
     verb_does(monkeypatch, verb, lambda: signal.raise_signal(number))
     code, out, err = status(verb)
@@ -70,8 +70,8 @@ def test_a_signal_is_one_line_in_every_verb(status, verb, number, monkeypatch):
     assert (out, err) == ("", f"ascpo {verb}: stopped by {signal.Signals(number).name}.\n")
 
 
-def test_a_signal_during_an_import_is_one_line_too(status, monkeypatch):
-    """A library in C makes an ImportError of it."""
+def test_a_signal_during_an_import_prints_one_line(status, monkeypatch):
+    """A C library turns it into an ImportError."""
 
     def imported(name):
         try:
@@ -87,7 +87,7 @@ def test_a_signal_during_an_import_is_one_line_too(status, monkeypatch):
 
 
 def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost(status, monkeypatch):
-    """What is raised there is dropped by Python, with a traceback. JAX has such a callback."""
+    """Python drops exceptions there and prints a traceback. JAX has such a callback."""
     calls = []
 
     def callback(phase, info):
@@ -110,8 +110,8 @@ def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost(status, mon
 
 @VERBS
 @pytest.mark.parametrize("error", [BrokenPipeError(32, "Broken pipe"), Faulty("It broke."), ValueError("It is wrong.")])
-def test_an_error_is_a_sentence_and_1_in_every_verb(status, verb, error, monkeypatch):
-    """Also a broken pipe, which is not that of our output."""
+def test_an_error_prints_a_message_and_exits_with_1_in_every_command(status, verb, error, monkeypatch):
+    """This includes a broken pipe that is not our output."""
 
     def work():
         raise error
@@ -121,14 +121,14 @@ def test_an_error_is_a_sentence_and_1_in_every_verb(status, verb, error, monkeyp
     assert (code, err) == (1, f"ascpo {verb}: {error}\n")
 
 
-def test_an_exit_of_somebody_elses_code_is_not_ours(status, monkeypatch):
+def test_an_exit_by_user_code_is_an_error(status, monkeypatch):
     verb_does(monkeypatch, "replay", lambda: sys.exit(0))
     code, _, err = status("replay")
     assert code == 1
     assert "test_exit_status ended the program by itself (SystemExit: 0)" in err
 
 
-def test_a_traceback_is_there_for_whoever_asks(status, monkeypatch):
+def test_a_traceback_is_shown_on_request(status, monkeypatch):
     def work():
         try:
             raise ZeroDivisionError("at home")
@@ -153,8 +153,8 @@ def faulty(monkeypatch, fault, at=130, where="step"):
 
 
 @pytest.mark.parametrize("fault", always(["sys.exit(0)", "BrokenPipeError", "EOFError"], "sys.exit(0)"))
-def test_a_training_whose_environment_fails_is_1_and_keeps_its_epochs(status, tmp_path, monkeypatch, fault):
-    """Its fault comes after five epochs of 25 steps."""
+def test_a_training_whose_environment_fails_exits_with_1_and_keeps_its_epochs(status, tmp_path, monkeypatch, fault):
+    """The fault occurs after five epochs of 25 steps."""
     faulty(monkeypatch, fault)
     typed = ["--env", FAULTY, "--algo", "trpo", "--total-steps", 9 * EPOCH, "--out", tmp_path, "--evaluate", 0]
     code, _, err = status("train", *typed, *words(tiny("trpo")))
@@ -166,7 +166,7 @@ def test_a_training_whose_environment_fails_is_1_and_keeps_its_epochs(status, tm
     assert f"All finished epochs are saved. To continue: ascpo train --resume {run.path}" in err
 
 
-def test_a_check_of_an_environment_that_exits_is_1(status, monkeypatch):
+def test_a_check_of_an_environment_that_exits_has_status_1(status, monkeypatch):
     faulty(monkeypatch, "sys.exit(0)", at=3)
     Misbehaving.made = 1
     code, out, err = status("check", FAULTY)
@@ -205,7 +205,7 @@ def command(*typed, **more):
 
 
 @slow("a training with processes starts")
-def test_ctrl_c_to_a_training_and_its_processes_is_one_line(tmp_path):
+def test_ctrl_c_to_a_training_and_its_processes_prints_one_line(tmp_path):
     """As a terminal sends it: to all processes of the group."""
     typed = [
         "--env",
@@ -230,7 +230,7 @@ def test_ctrl_c_to_a_training_and_its_processes_is_one_line(tmp_path):
 
 
 @slow("starts processes")
-def test_sigterm_to_an_evaluation_and_its_processes_is_one_line(tmp_path):
+def test_sigterm_to_an_evaluation_and_its_processes_prints_one_line(tmp_path):
     """As a batch system sends it. The episodes would never end."""
     env = "tests.misbehaving:Endless"
     run, mark = untrained(tmp_path, env=env), tmp_path / "mark"
@@ -244,7 +244,7 @@ def test_sigterm_to_an_evaluation_and_its_processes_is_one_line(tmp_path):
     assert (evaluation.returncode, out, err) == (143, "", "ascpo evaluate: stopped by SIGTERM.\n")
 
 
-def test_a_command_goes_on_when_nobody_reads_its_output(tmp_path):
+def test_a_command_continues_when_its_output_pipe_is_closed(tmp_path):
     """Its exit status is that of its work: 2 here, and never 0 for the broken pipe."""
     listing = command("list", "suites")
     listing.stdout.close()

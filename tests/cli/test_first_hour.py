@@ -24,7 +24,7 @@ def test_a_new_environment_passes_its_own_test_and_the_check(ascpo, tmp_path, mo
 
 
 @pytest.mark.parametrize("name", ["my-env", "class", "1st", "ünlü"])
-def test_a_name_that_is_no_module_is_refused(ascpo, name):
+def test_a_name_that_is_not_a_module_is_refused(ascpo, name):
     with pytest.raises(SystemExit):
         ascpo("new-env", name)
 
@@ -36,7 +36,7 @@ def test_files_that_exist_are_left_alone(ascpo, tmp_path, capsys):
     assert [file.name for file in tmp_path.iterdir()] == ["test_mine.py"]
 
 
-def test_the_doctor_goes_on_after_trouble_and_names_it(monkeypatch, capsys):
+def test_the_doctor_continues_after_a_failed_check_and_names_it(monkeypatch, capsys):
     def broken():
         raise doctor.Trouble("turn it on")
 
@@ -51,12 +51,12 @@ def test_the_doctor_goes_on_after_trouble_and_names_it(monkeypatch, capsys):
     assert "Needs care: devices." in out
 
 
-@slow("it trains")
-def test_the_doctor_trains():
+@slow("trains")
+def test_the_doctor_runs_a_short_training():
     assert doctor._training().startswith("2 epochs")
 
 
-def test_the_doctor_knows_every_extra_that_adds_something_of_its_own():
+def test_the_doctor_knows_every_extra_with_packages_of_its_own():
     extras = tomllib.loads((Path(doctor.__file__).parents[3] / "pyproject.toml").read_text())["project"]
     extras = extras["optional-dependencies"].keys() - {"gpu", "warp", "docs", "dev"}
     assert set(doctor._EXTRAS.values()) == extras

@@ -1,4 +1,4 @@
-"""Words of other libraries, and what `ascpo train` says beside its progress."""
+"""Hints for flags of other libraries, and the hints that `ascpo train` prints."""
 
 import re
 import subprocess
@@ -19,7 +19,7 @@ SETTINGS = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
 FLAGS = set(re.findall(r"`(--[\w.-]+)`", SETTINGS))
 
 
-def test_the_nearest_flag_exists_and_the_foreign_one_does_not():
+def test_every_suggested_flag_exists_and_no_foreign_one_does():
     assert {f"--{name}" for name in (*ELSEWHERE, *NOWHERE)} & FLAGS == set()
     named = set(re.findall(r"--[\w.-]*\w", " ".join(ELSEWHERE.values())))
     assert named <= FLAGS
@@ -40,16 +40,16 @@ def test_the_nearest_flag_exists_and_the_foreign_one_does_not():
         (["--resume", "--no-progress"], "--resume needs the directory of a run"),
     ],
 )
-def test_words_of_other_libraries_are_answered_with_the_nearest_flag(words, answer):
+def test_flags_of_other_libraries_get_our_flag_suggested(words, answer):
     with pytest.raises(WrongUsage, match=re.escape(answer)):
         refuse_foreign(["--env", "Point-8-Hazard", *words])
 
 
-def test_our_own_words_pass():
+def test_our_own_flags_get_no_hint():
     refuse_foreign(["--hidden", "64", "64", "--limits", "-0.1", "--resume", "runs/a", "--name", "gamma"])
 
 
-def test_a_training_of_whole_epochs_says_that_it_takes_more_steps_than_asked_for(capsys):
+def test_a_training_says_if_whole_epochs_need_more_steps_than_requested(capsys):
     notices.say_length(configure("Point-8-Hazard", total_steps=100))
     said = capsys.readouterr().out
     assert said.startswith("The training takes 30000 steps instead of 100: an epoch of 30000 steps")

@@ -192,20 +192,20 @@ def place(tmp_path, monkeypatch):
 
 
 def names_of(words):
-    """The settings that are typed, by the last part of their names. One of them is to be named in the answer."""
+    """The typed settings, by the last part of their names. The error must name one of them."""
     flags = [word[2:].partition("=")[0].replace("-", "_") for word in words if word.startswith("--")]
     return {flag.rpartition(".")[2] for flag in flags} - {"env", "config", "resume", "set"}
 
 
 def lying(about):
-    """A policy's file whose header claims a million million numbers."""
+    """A policy file whose header claims 10¹² numbers."""
     shape = {"dtype": "F32", "shape": [10**12], "data_offsets": [0, 4 * 10**12]}
     header = json.dumps({"__metadata__": {"ascpo": about}, "theta": shape, "low": shape, "high": shape}).encode()
     return len(header).to_bytes(8, "little") + header + bytes(64)
 
 
 @pytest.mark.parametrize("words", ALL, ids=[" ".join(words)[:60] for words in ALL])
-def test_it_is_refused_at_once_with_a_few_lines_and_nothing_is_left_behind(words, place, ascpo, capsys):
+def test_hostile_input_is_refused_at_once_in_a_few_lines_and_leaves_nothing_behind(words, place, ascpo, capsys):
     before, began = sorted(place.rglob("*")), time.perf_counter()
     with pytest.raises(SystemExit) as end:
         ascpo(*words)
@@ -231,5 +231,5 @@ def test_no_flag_takes_nan(name, ascpo, place):
         ascpo("train", f"--{name.replace('_', '-')}", "nan", *mode)
 
 
-def test_there_are_many_of_them():
+def test_there_are_at_least_a_hundred_hostile_inputs():
     assert len(ALL) >= 100

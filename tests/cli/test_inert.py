@@ -1,4 +1,4 @@
-"""A run whose files name code: reading it executes nothing, unless the user of the same command says so."""
+"""A run whose files name code. Reading it executes nothing unless the user allows it in the same command."""
 
 import json
 import shutil
@@ -48,7 +48,7 @@ def hostile(tmp_path_factory):
 
 
 def _json(file):
-    """Its content without the checksum: whoever changes a file on purpose can remove it."""
+    """Its content without the checksum, which anybody who changes a file can remove."""
     return {key: value for key, value in json.loads(file.read_text()).items() if key != "checksum"}
 
 
@@ -87,7 +87,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
-def test_a_command_does_not_execute_what_a_run_names_and_says_what_to_type(canary, refused, words):
+def test_a_command_does_not_execute_code_that_a_run_names_and_says_what_to_type(canary, refused, words):
     _, executed = canary
     said = refused(*words)
     assert not executed()
@@ -107,7 +107,7 @@ INERT = [("report run", NAME), *((words, form) for words in ("journal run", "lis
 
 
 @pytest.mark.parametrize(("words", "form"), INERT)
-def test_reports_journals_and_lists_are_inert(canary, ascpo, words, form):
+def test_reports_journals_and_lists_execute_no_code_of_a_run(canary, ascpo, words, form):
     run, executed = canary
     for file in filter(lambda file: file.is_file(), run.rglob("*")):
         file.write_bytes(file.read_bytes().replace(NAME.encode(), form.encode()))
@@ -124,7 +124,7 @@ def test_the_user_may_name_the_environment_again_or_trust_the_run(canary, ascpo,
     assert executed()
 
 
-def test_python_wants_the_same_word(canary):
+def test_python_functions_need_the_same_trust(canary):
     run, executed = canary
     record = read_records(run / "worst-sampled.safetensors")[0]
     calls = (
@@ -148,7 +148,7 @@ def test_python_wants_the_same_word(canary):
     assert executed()
 
 
-def test_a_name_is_shown_as_a_shell_takes_it(canary, refused):
+def test_names_are_quoted_for_the_shell(canary, refused):
     run, _ = canary
     worse = "os:$(touch x)\x1b[2J"
     file = run / "config.json"
@@ -180,7 +180,7 @@ def test_control_characters_in_names_do_not_reach_the_terminal(tmp_path, ascpo, 
     assert r"e\x1b[2Jscape" in listed
 
 
-def test_names_are_no_program_for_latex_even_if_the_current_directory_asks_for_it(tmp_path, monkeypatch):
+def test_names_are_not_interpreted_as_latex_even_if_the_current_directory_turns_it_on(tmp_path, monkeypatch):
     import matplotlib
 
     from ascpo.report.style import look

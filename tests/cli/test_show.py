@@ -19,7 +19,7 @@ def rows(printed):
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
-def test_a_preset_is_shown_as_what_it_changes_and_why(ascpo, algo, tmp_path):
+def test_a_preset_is_shown_with_its_changes_and_their_reasons(ascpo, algo, tmp_path):
     found = rows(ascpo("train", "--algo", algo, "--preset", "released", "--show", "--out", tmp_path))
     assert found.pop("setting") == ["ours", "released", "why"]
     preset, ours = SOURCES["released"][algo], SUITE_DEFAULTS.get(algo, {}) | ROBOT_DEFAULTS["Point"]
@@ -32,7 +32,7 @@ def test_a_preset_is_shown_as_what_it_changes_and_why(ascpo, algo, tmp_path):
     assert list(tmp_path.iterdir()) == [], "nothing is trained"
 
 
-def test_what_is_given_is_shown_beside_what_the_preset_says(ascpo):
+def test_given_settings_are_shown_beside_those_of_the_preset(ascpo):
     words = ("--preset", "published", "--show", "--trust-region.delta", 0.01, "--cost-fit.window", 2)
     printed = ascpo("train", "--algo", "ascpo", *words)
     found = rows(printed)
@@ -66,7 +66,7 @@ def test_a_config_keeps_its_preset_and_takes_no_other(ascpo, tmp_path):
         ascpo("train", "--resume", run, "--preset", "published")
 
 
-def test_a_mistyped_preset_is_answered_with_the_nearest_one(ascpo):
+def test_a_mistyped_preset_gets_the_nearest_one_suggested(ascpo):
     with pytest.raises(SystemExit, match="Did you mean published"):
         ascpo("train", "--preset", "publisehd", "--show")
 

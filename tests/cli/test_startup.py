@@ -61,7 +61,7 @@ def heavy_imports(program):
     return ended.stdout.split()
 
 
-def test_the_words_of_a_command_are_read_without_jax():
+def test_a_command_line_is_parsed_without_jax():
     assert heavy_imports(COMMANDS) == []
 
 
@@ -73,6 +73,6 @@ def test_the_process_of_an_environment_starts_without_jax():
     assert heavy_imports("import ascpo.engines.gymnasium.processes") == []
 
 
-def test_the_package_itself_is_the_command():
+def test_python_dash_m_runs_the_command():
     ended = subprocess.run([sys.executable, "-m", "ascpo", "nothing"], capture_output=True, text=True, check=False)
     assert ended.stderr.startswith("ascpo: there is no command 'nothing'.")

@@ -18,7 +18,7 @@ GRID = ("--env", "Point-1-Hazard", "--algo", "trpo", "--seeds", "0..2", "--total
 
 @pytest.fixture
 def trained(monkeypatch):
-    """What was trained, by the name of the run. A run that is in `bad` fails."""
+    """The trained runs, by name. A run in `bad` fails."""
     found, bad = [], set()
 
     def train(batch):
@@ -32,7 +32,7 @@ def trained(monkeypatch):
     return found, bad
 
 
-def test_a_sweep_says_its_plan_and_trains_every_run(ascpo, tmp_path, trained):
+def test_a_sweep_prints_its_plan_and_trains_every_run(ascpo, tmp_path, trained):
     said = ascpo("sweep", *GRID, "--out", tmp_path)
     assert "3 runs, 0 of them finished. 3 to train, in 3 batches." in said
     assert "3 trained, 0 finished before, 0 failed." in said
@@ -41,12 +41,12 @@ def test_a_sweep_says_its_plan_and_trains_every_run(ascpo, tmp_path, trained):
     assert "3 runs: 3 done, 0 running, 0 failed, 0 waiting" in ascpo("sweep", "status", tmp_path)
 
 
-def test_runs_train_in_batches_of_the_size_asked_for(ascpo, tmp_path, trained):
+def test_runs_train_in_batches_of_the_requested_size(ascpo, tmp_path, trained):
     ascpo("sweep", *GRID, "--batch", 2, "--out", tmp_path)
     assert trained[0] == [["trpo-seed0", "trpo-seed1"], ["trpo-seed2"]]
 
 
-def test_a_run_that_fails_is_in_the_status_with_its_sentence_and_is_tried_again(ascpo, tmp_path, trained):
+def test_a_failed_run_is_in_the_status_with_its_error_and_is_tried_again(ascpo, tmp_path, trained):
     trained[1].add("Point-1-Hazard-trpo-seed1")
     with pytest.raises(SystemExit) as end:
         ascpo("sweep", *GRID, "--out", tmp_path)
@@ -58,7 +58,7 @@ def test_a_run_that_fails_is_in_the_status_with_its_sentence_and_is_tried_again(
     assert "1 trained, 2 finished before, 0 failed." in ascpo("sweep", "resume", tmp_path)
 
 
-def test_a_long_sweep_begins_only_if_it_is_told_so(ascpo, tmp_path, trained, monkeypatch, capsys):
+def test_a_long_sweep_needs_a_confirmation(ascpo, tmp_path, trained, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.StringIO())
     with pytest.raises(SystemExit) as end:
         ascpo("sweep", *GRID[:-3], 1e9, "--evaluate", 0, "--out", tmp_path)
@@ -77,7 +77,7 @@ def test_a_file_and_flags_are_not_mixed(ascpo, tmp_path):
         ascpo("sweep", tmp_path / "sweep.toml", "--seeds", "0..3", "--out", tmp_path)
 
 
-def test_a_directory_without_a_sweep_is_answered_with_a_sentence(ascpo, tmp_path):
+def test_a_directory_without_a_sweep_is_refused_with_a_message(ascpo, tmp_path):
     for verb in ("status", "stop", "resume"):
         with pytest.raises(SystemExit, match="holds no sweep"):
             ascpo("sweep", verb, tmp_path)
@@ -92,7 +92,7 @@ def test_a_sweep_of_a_foreign_environment_is_resumed_only_if_it_is_trusted(ascpo
 
 
 class Endless:
-    """An executor whose tasks never end by themselves."""
+    """An executor whose tasks never end on their own."""
 
     slots, most_runs, cancelled = 1, 1, 0
 
@@ -114,7 +114,7 @@ class Endless:
     def close(self): ...
 
 
-def test_a_sweep_stops_when_another_process_asks_for_it(ascpo, tmp_path, monkeypatch):
+def test_a_sweep_stops_at_the_request_of_another_process(ascpo, tmp_path, monkeypatch):
     executor = Endless()
     monkeypatch.setattr("ascpo.cli.sweep.open_executor", lambda placement, jobs, folder: executor)
 
@@ -155,12 +155,12 @@ def test_only_one_process_drives_a_sweep(tmp_path, ascpo, trained):
         ({"on": "mars"}, "--on mars is unknown"),
     ],
 )
-def test_a_place_refuses_what_changes_nothing_there(tmp_path, placement, why):
+def test_an_executor_refuses_settings_that_change_nothing_there(tmp_path, placement, why):
     with pytest.raises(BadSetting, match=why):
         open_executor(Placement(**placement), [job(tmp_path)], tmp_path)
 
 
-def test_what_a_sweep_keeps_of_itself_is_plain_data(ascpo, tmp_path, trained):
+def test_a_sweep_stores_plain_data_about_itself(ascpo, tmp_path, trained):
     ascpo("sweep", *GRID, "--out", tmp_path)
     jobs, placement, sizes = SweepDirectory(tmp_path).read()
     assert [one.config.seed for one in jobs] == [0, 1, 2]

@@ -25,7 +25,7 @@ def test_an_evaluation_fits_eighty_columns_with_all_figures(monkeypatch, capsys,
     assert NAME in "".join(line.split("  ")[0].strip() for line in printed.splitlines())
 
 
-def test_a_table_of_the_paper_goes_on_below_instead_of_breaking_its_numbers():
+def test_a_wide_table_continues_below_instead_of_breaking_its_numbers():
     columns = {"algorithm": ""} | {f"a column {i}": ".4f" for i in range(12)}
     table = Table("Title", columns, [("ascpo", *(10000.0 + i for i in range(12)))])
     out = io.StringIO()

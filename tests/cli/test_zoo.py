@@ -13,13 +13,13 @@ def test_a_list_has_the_figures_of_every_policy(ascpo):
     assert "certified" in printed
 
 
-def test_a_list_tells_what_a_policy_was_asked_for_and_that_trpo_is_asked_for_nothing(ascpo):
+def test_a_list_has_the_target_probability_of_a_policy_and_none_for_trpo(ascpo):
     asked = {line.split()[0]: line.split()[5] for line in ascpo("zoo", "list").splitlines() if " M " in f"{line} "}
     assert (asked["Point-8-Hazard/ascpo"], asked["Point-4-Ghost/scpo"]) == ("0.98", "0.999")
     assert asked["Point-4-Ghost/trpo"] == "–"
 
 
-def test_one_policy_is_described_with_its_certificate_and_with_what_to_do(ascpo):
+def test_one_policy_is_described_with_its_certificate_and_with_commands_to_use_it(ascpo):
     printed = ascpo("zoo", "show", "Point-1-Hazard")
     assert "CERTIFIED" in printed
     assert "ascpo replay zoo:Point-1-Hazard/ascpo" in printed
@@ -36,7 +36,7 @@ def test_an_evaluation_writes_into_a_copy_of_the_run(ascpo, tmp_path, monkeypatc
     assert evaluation["sampled"]["Episodes"] == 4
 
 
-def test_a_name_that_is_not_there_is_answered_before_anything_is_made(ascpo, tmp_path, monkeypatch, capsys):
+def test_an_unknown_name_is_refused_before_anything_is_written(ascpo, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit):
         ascpo("replay", "zoo:Car-1-Hazard")

@@ -110,7 +110,7 @@ def test_the_command_writes_a_file_and_says_that_a_certificate_is_missing(run, t
     assert 'DATA = "{' in (tmp_path / "mine.py").read_text()
 
 
-def test_shields_are_exercised_by_the_episode(tmp_path):
+def test_the_test_episode_makes_both_shields_act(tmp_path):
     """Without its shield, each of the two policies would act otherwise somewhere."""
     for algo in ("trpo-sl", "trpo-usl"):
         made = untrained(tmp_path, env=SUITE, algo=algo, shift=0.02, **KINDS[algo])
@@ -121,5 +121,5 @@ def test_shields_are_exercised_by_the_episode(tmp_path):
         assert np.abs(ours - others).max() > 1e-3
 
 
-def test_far_is_as_far_as_in_the_training():
+def test_the_largest_normalised_observation_is_that_of_the_training():
     assert FAR == BOUND

@@ -1,4 +1,4 @@
-"""docs/differences.md: every row says what brings the other way back, by settings that exist, and none is missing."""
+"""docs/differences.md: every row says which settings reproduce the difference. They exist, and none is missing."""
 
 import re
 from pathlib import Path
@@ -16,11 +16,11 @@ EXIST = {name for kind in (Settings, *ALGORITHMS.values()) for name in flat(to_p
 
 
 def names(text):
-    """The settings whose flags a text has. A switch may be named as it is turned off."""
+    """The settings whose flags occur in a text, also as switches that are turned off."""
     return {re.sub(r"(^|\.)no-", r"\1", flag).replace("-", "_") for flag in FLAG.findall(text)}
 
 
-def test_every_row_says_what_became_of_the_other_way():
+def test_every_row_says_whether_the_difference_can_be_reproduced():
     rows = [row for row in ROWS if row[0].strip() not in ("topic", "algorithm")]
     assert len(rows) > 70
     for row in rows:
@@ -28,7 +28,7 @@ def test_every_row_says_what_became_of_the_other_way():
         assert len(row) in (4, 5), row
 
 
-def test_a_row_that_a_preset_brings_back_names_the_settings_that_do():
+def test_a_row_that_a_preset_reproduces_names_its_settings():
     for row in ROWS:
         if row[-1].strip().startswith(("both", "published", "released")):
             assert names(row[-1]), row

@@ -1,4 +1,4 @@
-"""The documentation says what is so, and every command in it runs."""
+"""The documentation is up to date, and every command in it runs."""
 
 import re
 import shlex
@@ -62,7 +62,10 @@ TRAINS_MUCH = {
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=slow("in the long run") if page.stem in TRAINS_MUCH else ()) for page in WITH_COMMANDS],
+    [
+        pytest.param(page, marks=slow("runs only in the long tests") if page.stem in TRAINS_MUCH else ())
+        for page in WITH_COMMANDS
+    ],
     ids=lambda page: page.stem,
 )
 def test_every_command_runs(page, tmp_path, monkeypatch):
@@ -80,11 +83,11 @@ def test_every_command_runs(page, tmp_path, monkeypatch):
 
 
 DONE = set()
-"""What another page has told already, and need not be shown again."""
+"""Commands that ran for another page and need not run again."""
 
 
 ASSUMES = {"recipes": ("ascpo", "cpo"), "certificate": ("ascpo",)}
-"""Pages that speak of runs of Point-1-Hazard that there are."""
+"""Pages that assume existing runs of Point-1-Hazard, and the algorithms of these runs."""
 
 
 def run(command, monkeypatch):
@@ -95,17 +98,17 @@ def run(command, monkeypatch):
     try:
         main.main()
     except SystemExit as end:
-        # A policy of two epochs is not to be certified, but judged.
+        # A policy of two epochs cannot be certified, but the command must run.
         if end.code and (words[0], end.code) != ("certify", 1):
             raise AssertionError(f"ascpo {command}: {end.code}") from end
 
 
 UNUSUAL = {"pascpo", "examples.pendulum:make", "released", "mjx", "--wandb"}
-"""Trainings of these are read, not run: each would be compiled for this alone, and other tests train them."""
+"""Trainings with these are only parsed: each would need its own compilation, and other tests train them."""
 
 
 def understood(words):
-    """It would serve a page until it is stopped, or draw, or compile for a while: their own tests do that."""
+    """Parse a command without running it: it would serve a page, draw or compile, which other tests do."""
     from ascpo.cli.parsing import parsed
     from ascpo.cli.replay import ReplayVerb
     from ascpo.cli.sweep import Directory, Sweep
@@ -141,7 +144,7 @@ def test_every_link_leads_somewhere(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_piece_of_python_is_python(page):
+def test_every_python_block_compiles(page):
     for block in blocks(page, "python"):
         if ">>>" not in block:
             compile(block, str(page), "exec")

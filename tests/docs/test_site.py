@@ -1,4 +1,4 @@
-"""The documentation as a site: where its pages are, and that all of them can be found."""
+"""The documentation as a site: every page is in the navigation and can be reached."""
 
 import json
 import subprocess
@@ -23,7 +23,7 @@ PARTS = ["Home", "Tutorials", "How-to", "Reference", "Explanation"]
 
 
 class Loader(yaml.SafeLoader):
-    """Reads the site's settings, whose functions are of no interest here."""
+    """Reads the site's settings and ignores their functions."""
 
 
 Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda *_: None)
@@ -46,7 +46,7 @@ def test_every_page_is_in_the_navigation_once():
     assert sorted(pages(NAVIGATION)) == sorted(assemble.sources().values())
 
 
-def test_every_picture_of_the_documentation_is_of_a_kind_that_comes_along():
+def test_every_picture_of_the_documentation_is_of_a_kind_that_is_copied():
     kinds = {file.suffix for file in (ROOT / "docs" / "pictures").iterdir()}
     assert kinds <= assemble.COPIED
 
@@ -63,7 +63,7 @@ def test_links_lead_to_where_the_site_has_a_page():
     assert attached == {"Makefile"}
 
 
-def test_links_in_a_folder_lead_back():
+def test_links_from_a_folder_lead_to_its_parent():
     known = {"docs/tutorials/b.ipynb": "tutorials/b.md", "docs/a.md": "a.md"}
     assert assemble.relinked("[a](../a.md)", "docs/tutorials/b.ipynb", known)[0] == "[a](../a.md)"
 
@@ -94,7 +94,7 @@ def test_there_are_three_notebooks():
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_was_executed_without_an_error_and_is_that_of_its_text(path):
+def test_a_notebook_was_executed_without_an_error_and_matches_its_source(path):
     cells = json.loads(path.read_text())["cells"]
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     text = path.with_name(path.stem.replace("-", "_") + ".py").read_text()
@@ -133,6 +133,6 @@ def test_the_site_builds_without_a_warning(tmp_path):
     assert check_site.far_pages(check_site.SITE) == []
 
 
-def test_frames_of_progress_bars_and_colours_do_not_stay():
+def test_frames_of_progress_bars_and_colours_are_removed():
     frames = "\x1b[?25l\n\r\x1b[2Kepisodes 0/5\r\x1b[2Kepisodes 5/5\n\x1b[?25h\r\x1b[1A\x1b[2Kexit status 0"
     assert execute_notebooks.printed(f"\x1b[1mrun\x1b[0m\n{frames}") == "run\nexit status 0"

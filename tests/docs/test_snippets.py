@@ -1,4 +1,4 @@
-"""The Python of the pages runs, in the order of its page: with trainings of two epochs, and few episodes."""
+"""The Python code of every page runs in its order, with trainings of two epochs and few episodes."""
 
 import functools
 
@@ -11,7 +11,7 @@ from tests.slow import slow
 
 
 def shortened(function, **fixed):
-    """The function, with these arguments whatever the page says."""
+    """The function with these arguments, whatever the page gives."""
 
     @functools.wraps(function)
     def call(*arguments, **given):

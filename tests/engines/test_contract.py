@@ -1,4 +1,4 @@
-"""What every engine promises of a rollout, for the native and the functional one."""
+"""The contract of engines, tested with the native and the functional engine."""
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +23,7 @@ TASK = make_task("Point-8-Hazard", "paper", "closest", 120)
 
 
 def act(theta, observation, noise):
-    """Goes where theta and the noise say, and looks at the last number that it observes: the augmentation."""
+    """Act by theta, the noise, and the last number of the observation, which is the augmentation."""
     return jnp.tanh(theta[: len(noise)] + noise + 0.0 * observation[-1])
 
 
@@ -65,7 +65,7 @@ def collected(engine, seed=0):
     return collect(engine, noise(engine.action_size, seed))
 
 
-def test_both_are_engines_and_say_how_many_runs_they_take(engine):
+def test_both_engines_follow_the_protocol_and_say_how_many_runs_they_take(engine):
     assert isinstance(engine, Engine)
     assert isinstance(engine, EpisodePlayer)
     assert engine.max_runs is None
@@ -73,7 +73,7 @@ def test_both_are_engines_and_say_how_many_runs_they_take(engine):
     assert engine.envs_per_run == ENVS
 
 
-def test_a_rollout_has_its_runs_first(engine):
+def test_the_first_axis_of_a_rollout_is_the_runs(engine):
     start(engine)
     (rollout,) = engine.collect([THETA[None]], [noise(engine.action_size, steps=7)[None]])
     assert rollout.reward.shape == (1, 7, ENVS)
@@ -88,7 +88,7 @@ def test_the_native_engine_returns_views_of_what_its_programs_wrote():
     assert rollout.observation.base is rollout.reward.base
 
 
-def test_more_runs_than_an_engine_takes_are_refused_with_a_sentence():
+def test_more_runs_than_an_engine_takes_are_refused_with_a_message():
     engine = GymnasiumEngine(Cart, ENVS)
     with pytest.raises(ValueError, match=r"one run at a time, not 2\. Start one run"):
         engine.start([RunBatch(LINE, (0, 1))])
@@ -116,7 +116,7 @@ def test_a_step_never_ends_in_both_ways(engine):
     assert not (r.terminated & r.truncated).any()
 
 
-def test_episodes_go_on_from_one_collect_to_the_next(engine):
+def test_episodes_continue_from_one_collect_to_the_next(engine):
     whole = collected(engine)
     start(engine)
     half = noise(engine.action_size)
@@ -137,7 +137,7 @@ def test_a_cut_begins_new_episodes_with_the_initial_augmentation(engine):
     assert_array_equal(r.observation[0, :, -1], 0.0)
 
 
-def test_the_native_engine_collects_what_its_gymnasium_face_steps_through():
+def test_the_native_engine_collects_the_same_episodes_as_its_gymnasium_environment():
     engine = NativeEngine(TASK, ENVS, 1)
     # Users' seeds have no purpose, as all seeds of version 1.
     engine.start([RunBatch(POINT, (3,), seeding=1)])
@@ -153,7 +153,7 @@ def test_the_native_engine_collects_what_its_gymnasium_face_steps_through():
         assert_array_equal(r.truncated[t], truncated & ~terminated)
 
 
-def test_an_action_is_what_the_actor_made_of_the_observation_and_the_noise():
+def test_actions_come_from_the_actor_with_the_observation_and_the_noise():
     r = collected(NativeEngine(TASK, ENVS, 1))
     assert_allclose(r.action, jnp.tanh(THETA + noise(2)), atol=1e-6)
 
@@ -162,13 +162,13 @@ GOING_ON = ["Point-8-Hazard", "Point-4-Pillar", "Point-4-Ghost", "Drone-1-3DHaza
 
 
 @pytest.mark.parametrize("suite", always(GOING_ON, "Point-4-Ghost"))
-def test_a_native_engine_goes_on_bit_for_bit_from_a_snapshot(suite):
-    """In the middle of episodes, some of which end, so that layouts are drawn ahead anew."""
+def test_a_native_engine_continues_bit_for_bit_from_a_snapshot(suite):
+    """The snapshot is in the middle of episodes, some of which end, so that new layouts are drawn."""
     task = make_task(suite, "paper", "closest", 120)
     goes_on_from_a_snapshot(lambda: NativeEngine(task, ENVS, 1))
 
 
-def test_a_functional_engine_goes_on_bit_for_bit_from_a_snapshot():
+def test_a_functional_engine_continues_bit_for_bit_from_a_snapshot():
     goes_on_from_a_snapshot(lambda: FunctionalEngine(Corridor(), ENVS))
 
 
@@ -188,7 +188,7 @@ def goes_on_from_a_snapshot(make):
     assert bool(expected.done.any())
 
 
-def test_actions_are_scaled_to_the_bounds_and_left_alone_without():
+def test_actions_are_scaled_to_bounds_if_there_are_any():
     low, high = np.array([-2.0, 0.0, -np.inf], np.float32), np.array([2.0, 10.0, 1.0], np.float32)
     drawn = np.array([[0.5, -1.0, 7.0], [3.0, 0.0, -7.0]], np.float32)
     assert_allclose(scaled(drawn, low, high), [[1.0, 0.0, 7.0], [2.0, 5.0, -7.0]])
@@ -201,7 +201,7 @@ def test_actors_are_equal_by_value():
     assert ToyActor(act, maxima=1) == POINT != LINE
 
 
-def test_an_augmentation_is_remembered_until_the_episode_is_done():
+def test_an_augmentation_is_kept_until_the_episode_ends():
     for done, following in ((False, [0.2, 0.9]), (True, [0.0, 0.0])):
         after, augmentation = remember(LINE, jnp.array([0.2, 0.5]), jnp.array([0.1, 0.9]), None, jnp.asarray(done))
         assert_allclose(after, [0.2, 0.9])
@@ -215,13 +215,13 @@ def test_the_augmentation_comes_after_the_raw_observation(xp):
     assert_array_equal(found, [[1.0, 1.0, 0.0]] * 3)
 
 
-def test_a_signed_cost_is_the_cost_and_below_zero_the_margin():
+def test_a_signed_cost_is_the_cost_or_a_negative_margin():
     cost, margins = np.array([0.0, 0.0, 0.2, 1.0]), np.array([-0.4, 0.1, 0.2, -0.01])
     assert_array_equal(signed_cost(cost, margins), [-0.4, 0.0, 0.2, 1.0])
     assert signed_cost(cost, None) is cost
 
 
-def test_a_suite_says_how_near_its_costs_are_and_a_world_of_costs_alone_does_not():
+def test_a_suite_has_margins_and_a_world_with_costs_only_has_none():
     for engine in engines().values():
         start(engine)
         rollout = collect(engine, noise(2, steps=40))

@@ -1,6 +1,6 @@
 """Processes of environments that die or hang: they are named, or restarted, and their episodes count as violated.
 
-Where copies only seem to have processes, all positions are cheap.
+Most tests use copies that only seem to have processes, which is fast.
 """
 
 import functools
@@ -61,7 +61,7 @@ def mortal(deaths, monkeypatch, limits=(0.0,), num_envs=1, make=None):
     ("limit", "limits_on"), always([(0.0, "state"), (25.0, "state"), (25.0, "episode")], (25.0, "episode"))
 )
 @pytest.mark.parametrize("at", [("step", 1), ("step", 20), ("step", 33), ("step", 120), ("reset", 1), ("reset", 4)])
-def test_the_episode_of_a_process_that_died_counts_as_violated_and_none_is_dropped(at, limit, limits_on, monkeypatch):
+def test_an_episode_whose_process_died_counts_as_a_violation_and_none_is_dropped(at, limit, limits_on, monkeypatch):
     found = played(mortal({at}, monkeypatch, (limit,)), 6, (limit,), limits_on)
     method, number = at
     row = (number - 1) // 20 if method == "step" else number - 1
@@ -82,7 +82,7 @@ def test_costs_below_zero_do_not_hide_a_death(monkeypatch):
     assert found.safe.tolist() == [False, True, True]
 
 
-def test_a_death_in_a_rollout_ends_the_episode_and_the_others_go_on(monkeypatch, caplog):
+def test_a_death_in_a_rollout_ends_its_episode_and_no_other(monkeypatch, caplog):
     engine = mortal({("step", 6)}, monkeypatch, (0.5,), num_envs=2)
     engine.start([RunBatch(ACTOR, (3,))])
     (rollout,) = engine.collect([THETA[None]], [np.zeros((1, 10, 2, 1), np.float32)])
@@ -98,7 +98,7 @@ def test_a_death_in_a_rollout_ends_the_episode_and_the_others_go_on(monkeypatch,
 
 
 def test_a_lost_episode_is_still_lost_after_a_resumption(monkeypatch):
-    """It died in its reset, before the first step of a rollout that was never collected."""
+    """The process died in a reset, before the first step of a rollout that was never collected."""
     engine, noise = mortal({("reset", 2)}, monkeypatch), np.zeros((1, 20, 1, 1), np.float32)
     engine.start([RunBatch(ACTOR, (3,))])
     engine.collect([THETA[None]], [noise])
@@ -112,7 +112,7 @@ def test_a_lost_episode_is_still_lost_after_a_resumption(monkeypatch):
     assert rollout.cost[0, 0, 0, 0] > 0.0
 
 
-def test_restarts_have_an_end(monkeypatch):
+def test_the_number_of_restarts_is_limited(monkeypatch):
     deaths = {("step", number) for number in range(1, 1000)}
     with pytest.raises(Faulty, match="Its process died"):
         played(mortal(deaths, monkeypatch), 100)
@@ -157,7 +157,7 @@ def test_without_the_flag_a_process_that_dies_is_an_error_with_a_name():
     engine.close()
 
 
-def test_exceptions_come_through_the_pipe_with_their_traceback_and_processes_end_with_the_engine():
+def test_exceptions_keep_their_traceback_and_processes_end_with_the_engine():
     engine = engine_of("sys.exit(0)", 3, processes=True)
     children = [copy._process.pid for copy in engine._copies._copies]
     for child in children:

@@ -1,4 +1,4 @@
-"""Environments that misbehave: every fault is named with its place, and none of their episodes ever counts as safe."""
+"""Environments with faults: every fault is named with its place, and none of their episodes counts as safe."""
 
 import contextlib
 import functools
@@ -38,8 +38,8 @@ def test_the_cart_without_a_fault_is_safe():
 
 @pytest.mark.parametrize("at", [1, 40])
 @pytest.mark.parametrize("fault", RETURNED)
-def test_no_fault_of_a_step_is_booked_as_safe(fault, at):
-    """Wherever it comes, there is an error with its place, and no figure."""
+def test_no_fault_in_a_step_counts_as_safe(fault, at):
+    """Wherever the fault occurs, there is an error with its place, and no figure."""
     with pytest.raises(Faulty) as caught:
         played(engine_of(fault, at, num_envs=2))
     step, episode = (at - 1) % 20 + 1, (at - 1) // 20
@@ -73,19 +73,19 @@ def test_no_fault_of_a_step_is_booked_as_safe(fault, at):
         ("sys.exit(0)", "step raises SystemExit: 0"),
     ],
 )
-def test_a_fault_says_what_it_is(fault, words):
+def test_the_error_of_a_fault_names_it(fault, words):
     with pytest.raises(Faulty) as caught:
         played(engine_of(fault, 3))
     assert words in str(caught.value)
 
 
 @pytest.mark.parametrize("fault", ["ValueError", "sys.exit(0)", "nothing"])
-def test_a_fault_of_a_reset_is_named_too(fault):
+def test_a_fault_in_reset_is_named(fault):
     with pytest.raises(Faulty, match=r"episode 1 \(seed \d+\), reset: reset (raises|returns)"):
         played(engine_of(fault, 2, "reset"))
 
 
-def test_a_fault_of_close_is_named_unless_another_error_is_on_its_way(caplog):
+def test_a_fault_in_close_is_named_unless_another_error_is_being_raised(caplog):
     with pytest.raises(Faulty, match=r"Environment 0 of .*: close raises SystemExit: 0"):
         engine_of("sys.exit(0)", 1, "close").close()
     engine = engine_of("sys.exit(0)", 1, "close")
@@ -149,7 +149,7 @@ def test_a_cut_beyond_the_environments_own_is_refused():
 
 
 def test_a_wait_for_episodes_that_do_not_end_is_explained(monkeypatch, caplog):
-    """It would go on forever: the third message ends the test."""
+    """It would wait forever, so the third message ends the test."""
     monkeypatch.setattr("ascpo.runs.episodes.EXPLAIN_AFTER", 0.0)
 
     def count(record):

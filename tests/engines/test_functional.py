@@ -1,4 +1,4 @@
-"""Worlds of JAX functions: what every engine promises, and what is said about a world that cannot be trained on."""
+"""Worlds of JAX functions: the contract of engines, and the errors for worlds that cannot be trained on."""
 
 import jax
 import jax.numpy as jnp
@@ -55,7 +55,7 @@ def pieces(rollout, listed):
     return found
 
 
-def test_an_episode_is_the_same_to_the_bit_alone_and_beside_others_from_its_actions(unchecked_shapes):
+def test_an_episode_is_bit_identical_alone_and_beside_others_with_the_same_actions(unchecked_shapes):
     """Another policy, another number of environments and other episodes around it change nothing."""
     company = played(EPISODES, noise(4))
     found = pieces(company, len(EPISODES))
@@ -67,7 +67,7 @@ def test_an_episode_is_the_same_to_the_bit_alone_and_beside_others_from_its_acti
         assert_array_equal(alone.observation[:, 0], company.observation[first:end, env, :2])
 
 
-def test_episodes_of_a_list_have_scenes_of_their_own():
+def test_listed_episodes_have_their_own_scenes():
     begun = {played([episode], noise(1, 1)).observation[0, 0, 0].item() for episode in EPISODES}
     assert len(begun) == len(EPISODES)
 
@@ -81,7 +81,7 @@ def test_a_training_plays_the_same_episodes_however_many_environments_there_are(
     assert_array_equal(*firsts)
 
 
-def test_several_runs_are_each_as_if_it_were_alone():
+def test_each_of_several_runs_is_as_if_it_were_alone():
     together, thetas = FunctionalEngine(worlds.Slope(), 6), jnp.stack([THETA, -THETA])
     together.start([RunBatch(ACTOR, (3, 4)), RunBatch(ScriptedActor(), (3,))])
     noises = np.stack([noise(2), noise(2, seed=1)])
@@ -116,14 +116,14 @@ def test_episodes_end_by_the_worlds_time_limit_or_an_earlier_one(given, length):
     assert_array_equal(found.length[found.time_limited], length)
 
 
-def test_a_time_limit_that_the_worlds_own_comes_before_changes_nothing_and_is_refused():
+def test_a_time_limit_beyond_that_of_the_world_changes_nothing_and_is_refused():
     with pytest.raises(InertSetting, match="ends its episodes after 12 steps itself"):
         FunctionalEngine(worlds.Slope(), 1, max_episode_steps=12)
     with pytest.raises(ValueError, match="at least one step"):
         FunctionalEngine(worlds.Slope(), 1, max_episode_steps=0)
 
 
-def test_a_simulation_that_breaks_down_ends_its_episode_over_every_limit(caplog):
+def test_a_simulation_that_breaks_down_ends_its_episode_and_violates_every_limit(caplog):
     """The limit of 5 is far above what a state can cost, and nothing that is not a number is observed."""
     engine = FunctionalEngine(worlds.Breaking(), 4, limits=(5.0,))
     engine.start([RunBatch(ACTOR, (0,))])
@@ -165,7 +165,7 @@ def test_a_list_of_episodes_has_no_snapshot():
         (worlds.Unhashable, r"no hash.*@dataclass\(frozen=True\)"),
     ],
 )
-def test_a_world_that_cannot_be_trained_on_is_refused_with_a_sentence(world, sentence, unchecked_shapes):
+def test_a_world_that_cannot_be_trained_on_is_refused_with_a_message(world, sentence, unchecked_shapes):
     with pytest.raises(Unsuitable, match=sentence):
         FunctionalEngine(world(), 1)
 
@@ -177,8 +177,8 @@ def test_a_world_without_time_limit_and_bounds_gets_notes():
 
 
 @pytest.mark.parametrize("listed", [False, True])
-def test_a_programs_results_have_the_types_of_its_arguments_so_that_it_is_compiled_once(listed):
-    """A constant leaves its type open, and the program would be compiled a second time for what comes out of it."""
+def test_a_program_returns_the_types_of_its_arguments_so_that_it_is_compiled_once(listed):
+    """A constant has a weak type, so the program would be compiled a second time for its own results."""
     engine = FunctionalEngine(worlds.Slope(), 2)
     engine.start_at(ACTOR, EPISODES) if listed else engine.start([RunBatch(ACTOR, (0,))])
     before = engine._batches[0][0]

@@ -1,4 +1,4 @@
-"""The Gymnasium engine: the episodes of any environment, side by side, and put back into their middle."""
+"""The Gymnasium engine: episodes of any environment in parallel, restored in the middle of episodes."""
 
 import functools
 import re
@@ -27,7 +27,7 @@ THETA = jnp.array([0.4, -0.7])
 
 
 def act(theta, observation, noise):
-    """Looks at the first number that it observes and at the last: the augmentation, where there is one."""
+    """Act by the first and the last number of the observation. The last is the augmentation, if there is one."""
     return theta[0] * observation[0] + theta[1] * observation[-1] + 0.8 * noise
 
 
@@ -109,7 +109,7 @@ def same(a, b):
         assert_array_equal(x, y)
 
 
-def test_it_is_an_engine_for_one_run():
+def test_a_gymnasium_engine_follows_the_protocol_for_one_run():
     engine = GymnasiumEngine(Walk, 2)
     start(engine)
     assert isinstance(engine, EpisodePlayer)
@@ -172,7 +172,7 @@ def test_a_cut_begins_new_episodes_with_the_initial_augmentation():
     assert_array_equal(collect(engine, noise(1, 3)).observation[0, :, 1:], 0.0)
 
 
-def test_company_changes_no_episode():
+def test_other_environments_do_not_change_an_episode():
     alone, together = collected(GymnasiumEngine(Walk, 1)), GymnasiumEngine(Walk, 4)
     start(together)
     others = np.concatenate([noise(100, 1), noise(100, 3, seed=1)], axis=1)
@@ -180,7 +180,7 @@ def test_company_changes_no_episode():
     assert_allclose(r.observation[:, :1], alone.observation, rtol=1e-5, atol=1e-5)
 
 
-def test_another_seed_is_another_run_and_the_same_one_is_the_same():
+def test_equal_seeds_give_equal_runs_and_other_seeds_do_not():
     engine = GymnasiumEngine(Walk, 2)
     first, other, again = collected(engine), collected(engine, seed=6), collected(engine)
     same(first, again)
@@ -188,7 +188,7 @@ def test_another_seed_is_another_run_and_the_same_one_is_the_same():
 
 
 def taken(space, drawn):
-    """What an environment with this action space is given."""
+    """The actions that an environment with this action space gets."""
     env = Walk(space)
     engine = GymnasiumEngine(lambda: env, 1)
     start(engine, ScriptedActor())
@@ -204,7 +204,7 @@ def test_actions_are_stretched_to_the_bounds_and_clipped():
     assert taken(space, [1.0, -1.0]).dtype == np.float64
 
 
-def test_actions_without_bounds_are_passed_on_as_drawn():
+def test_actions_without_bounds_are_not_changed():
     space = Box(np.array([-np.inf, -4.0, 0.0], "f4"), np.array([np.inf, 4.0, np.inf], "f4"))
     assert_allclose(taken(space, [3.0, 3.0, 3.0]), [3.0, 4.0, 3.0])
 
@@ -219,7 +219,7 @@ def test_integer_actions_are_rounded():
 
 
 @pytest.mark.parametrize("stop", always([0, 1, 37, 100], 37))
-def test_a_restored_engine_goes_on_bit_for_bit(stop):
+def test_a_restored_engine_continues_bit_for_bit(stop):
     engine = GymnasiumEngine(Walk, 5)
     collected(engine, steps=stop) if stop else start(engine)
     snapshot = snapshot_of(engine)
@@ -274,7 +274,7 @@ def test_a_snapshot_of_more_environments_is_refused():
 
 
 def spoilt(fault):
-    """The third step of environment 1's third episode goes wrong."""
+    """The third step of the third episode of environment 1 is faulty."""
     seed = seeds(5, 1, 3)[2]
     engine = GymnasiumEngine(functools.partial(Walk, faults={(seed, 3): fault}, limit=5), 3)
     with pytest.raises(Faulty) as caught:
@@ -321,7 +321,7 @@ def test_an_exception_of_the_environment_is_named_with_its_place_and_kept_as_the
 @pytest.mark.parametrize(
     "values", [(1, 0.75), (np.float32(1), 0.75), (True, 0.75), (np.array(1), np.array(0.75)), (np.bool_(True), 0.75)]
 )
-def test_costs_keep_their_values_whatever_the_types_of_their_neighbours(values):
+def test_costs_keep_their_values_whatever_the_types_of_the_other_costs(values):
     count = iter(range(100))
 
     class Costly(Walk):
@@ -337,7 +337,7 @@ def test_costs_keep_their_values_whatever_the_types_of_their_neighbours(values):
 
 
 @pytest.mark.parametrize("kind", [list, tuple, np.array, lambda costs: np.array(costs, np.float32)])
-def test_vectors_of_costs_may_be_of_any_kind(kind):
+def test_costs_may_be_any_kind_of_vector(kind):
     class Costly(Walk):
         def step(self, action):
             return *super().step(action)[:4], {"costs": kind([self.t, 0.5]), "cost": 9.0}
@@ -371,7 +371,7 @@ def test_a_suite_by_its_id_has_its_own_costs_and_names():
         assert_allclose(r.cost[t, 1], info["costs"], atol=1e-5)
 
 
-def test_processes_change_no_bit():
+def test_results_do_not_depend_on_the_number_of_processes():
     apart, here = GymnasiumEngine("examples.pendulum:make", 2, processes=True), GymnasiumEngine(pendulum.make, 2)
     same(collected(apart, TWO, steps=130), collected(here, TWO, steps=130))
     snapshot = snapshot_of(apart)
@@ -382,7 +382,7 @@ def test_processes_change_no_bit():
 
 
 def make_here_alone():
-    """Works in the process of the tests alone."""
+    """It works only in the process of the tests."""
     import multiprocessing
 
     if multiprocessing.parent_process() is not None:
@@ -390,6 +390,6 @@ def make_here_alone():
     return Walk()
 
 
-def test_an_environment_that_cannot_be_made_in_a_process_is_refused_with_a_sentence():
+def test_an_environment_that_cannot_be_made_in_a_process_is_refused_with_a_message():
     with pytest.raises(Unsuitable, match="Making it raises SystemExit: no environment here"):
         GymnasiumEngine(make_here_alone, 1, processes=True)

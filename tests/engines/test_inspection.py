@@ -1,4 +1,4 @@
-"""Trying an environment out: what is found, what is refused and how, and what a name stands for."""
+"""The inspection of an environment: its results, its errors, and the lookup of names."""
 
 import functools
 import pickle
@@ -60,7 +60,7 @@ def note_of(make):
     return note
 
 
-def test_a_sound_environment_is_measured_and_leaves_no_note():
+def test_a_correct_environment_is_described_without_notes():
     spaces = (limited().observation_space, limited().action_space)
     assert inspect(limited) == EnvInspection(2, 1, (-2.0,), (3.0,), ("cost",), False, (), 20, spaces)
 
@@ -96,7 +96,7 @@ def test_an_environment_may_name_its_costs():
 
 
 @pytest.mark.parametrize("names", [("heat",), ("heat", "heat"), ("heat", "a b"), ("heat", 3), "ab,"])
-def test_names_that_fit_no_costs_are_left_aside_with_a_note(names):
+def test_names_that_do_not_fit_the_costs_are_ignored_with_a_note(names):
     make = functools.partial(limited, info=lambda t: {"costs": (0, 0)}, cost_names=names)
     assert inspect(make).cost_names == ("cost_0", "cost_1")
     assert "They are called cost_0, cost_1 instead" in note_of(make)
@@ -127,7 +127,7 @@ def test_margins_are_one_number_for_each_cost(margins):
     assert "Give a number for each of the 1 costs" in faults[0]
 
 
-def test_margins_of_some_steps_alone_are_a_fault():
+def test_margins_in_only_some_steps_are_a_fault():
     def info(t):
         return {"cost": 0.0} | ({"margins": [-1.0]} if t < 3 else {})
 
@@ -144,7 +144,7 @@ def test_all_faults_are_named_at_once():
     assert "gymnasium.Wrapper" in faults[1]
 
 
-def test_observations_that_are_no_box_are_to_be_flattened():
+def test_the_error_for_other_spaces_than_boxes_says_to_flatten_them():
     space = Dict({"a": Discrete(3)})
     assert "gymnasium.wrappers.FlattenObservation" in fault_of(observation_space=space, observe=lambda env: {"a": 1})
 
@@ -177,11 +177,11 @@ def test_costs_that_cannot_be_read_are_refused(info, words):
 
 
 @pytest.mark.parametrize("reward", [np.nan, np.inf, 1e39, None, "much", np.zeros(1)])
-def test_rewards_are_finite_numbers(reward):
+def test_rewards_that_are_not_finite_are_refused(reward):
     assert fault_of(reward=reward).startswith("A reward is")
 
 
-def test_observations_are_what_the_space_says():
+def test_observations_outside_their_space_are_refused():
     assert "shape (3,)" in faults_of(functools.partial(limited, observe=lambda env: np.zeros(3)))[0]
     assert "NaN or infinity" in faults_of(functools.partial(limited, observe=lambda env: np.full(2, np.nan)))[0]
     whole = Box(0, 9, (2,), np.int64)
@@ -191,7 +191,7 @@ def test_observations_are_what_the_space_says():
     )
 
 
-def test_what_is_no_environment_is_refused():
+def test_an_object_that_is_no_environment_is_refused():
     (fault,) = faults_of(dict)
     assert "builtins.dict, which is not a gymnasium.Env" in fault
     (fault,) = faults_of(functools.partial(gymnasium.make_vec, "Pendulum-v1", 2))
@@ -221,12 +221,12 @@ class Six(Toy):
 
 
 @pytest.mark.parametrize("make", [Six, lambda: TimeLimit(Six(), 20)])
-def test_of_six_values_of_a_step_the_cost_belongs_into_info(make):
+def test_the_error_for_six_values_of_a_step_says_to_put_the_cost_into_info(make):
     (fault,) = faults_of(make)
     assert "with the cost in info['cost']" in fault
 
 
-def test_a_file_is_named_by_its_module():
+def test_the_error_for_a_file_name_suggests_its_module():
     with pytest.raises(Unsuitable, match=r"envs/mine.py is a file. Name its module: envs.mine:make"):
         resolve("envs/mine.py:make")
 
@@ -241,7 +241,7 @@ class NoInfo(Toy):
         return super().reset(seed=seed)[0]
 
 
-def test_a_reset_of_the_old_kind_is_refused():
+def test_a_reset_of_the_old_gym_api_is_refused():
     assert "def reset(self, *, seed=None, options=None)" in faults_of(NoSeed)[0]
     assert "Return (observation, info)" in faults_of(NoInfo)[0]
 
@@ -265,7 +265,7 @@ def test_an_environment_that_cannot_be_made_or_closed_is_refused():
 
 
 @pytest.mark.parametrize("end", [None, "no", float("nan"), 2, [], np.zeros(2, bool)])
-def test_an_end_that_is_neither_true_nor_false_is_refused(end):
+def test_a_terminated_flag_that_is_not_a_boolean_is_refused(end):
     class Unsure(Toy):
         def step(self, action):
             observation, reward, _, truncated, info = super().step(action)
@@ -302,7 +302,7 @@ class Counts(Toy):
         return observation, reward, False, self.t >= 10, info
 
 
-def test_a_time_limit_that_was_seen_to_work_needs_no_wrapper():
+def test_an_observed_time_limit_needs_no_wrapper():
     assert inspect(Counts).notes == ()
 
 
@@ -329,20 +329,20 @@ def test_integer_actions_and_negative_costs_are_noted():
 
 
 @pytest.mark.parametrize("text", ["Pendulum-v1", "ascpo:ascpo/Point-1-Hazard-v0", "gymnasium:Pendulum-v1"])
-def test_an_id_makes_its_environment_even_after_pickling(text):
+def test_an_id_makes_its_environment_after_pickling(text):
     env = pickle.loads(pickle.dumps(resolve(text)))()
     assert text.endswith(env.spec.id)
     env.close()
 
 
 @pytest.mark.parametrize("text", ["Point-8-Hazard", "Pendulum-v99", "no such thing", "", ":make", "a b:make", "json:"])
-def test_other_texts_name_no_environment(text):
+def test_other_texts_are_not_taken_for_environments(text):
     assert resolve(text) is None
 
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch):
-    """A directory of someone's own, with a module in it."""
+    """A user's directory with a module."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
     code = """
@@ -375,7 +375,7 @@ def test_a_function_of_a_module_in_the_current_directory_is_found(here):
         ("someones_module:needy", "cannot be called without length, mass"),
     ],
 )
-def test_names_that_lead_nowhere_are_answered_with_a_sentence(here, text, words):
+def test_names_that_cannot_be_imported_are_refused_with_a_message(here, text, words):
     with pytest.raises(Unsuitable) as caught:
         resolve(text)
     assert words in str(caught.value)

@@ -1,6 +1,6 @@
-"""The mjx engine on the host: the native engine's episodes, to single precision, whatever runs beside.
+"""The mjx engine on the host plays the native engine's episodes in single precision, whatever runs beside them.
 
-Compiling takes nearly all of the time, so that tests share programs: one for three runs, one for one of them alone.
+Compiling takes nearly all of the time, so the tests share two programs: one for three runs and one for a single run.
 """
 
 from dataclasses import replace
@@ -57,7 +57,7 @@ def opened():
 
 @pytest.fixture
 def engine(opened):
-    """Started anew for every test."""
+    """An engine that is restarted for every test."""
     opened.start(BATCHES)
     opened.divergences.clear()
     return opened
@@ -67,7 +67,7 @@ def snapshots(engine):
     return [engine.snapshots()(run) for run in range(3)]
 
 
-def test_it_is_an_engine_for_any_number_of_runs(engine):
+def test_an_mjx_engine_follows_the_protocol_for_any_number_of_runs(engine):
     assert isinstance(engine, Engine)
     assert (engine.max_runs, engine.envs_per_run) == (None, ENVS)
     assert engine.notes[0].startswith("Physics by MJX (jax) on one device")
@@ -109,7 +109,7 @@ def test_scenes_are_those_of_the_native_engine_in_every_version_of_the_seeding(o
     assert_array_equal(opened._seeds.T.ravel(), native.seeds)
 
 
-def test_the_same_sensors_mean_the_same_to_the_bit(engine):
+def test_equal_sensors_give_bit_identical_observations(engine):
     """The task as the native engine compiles it, and as this one batches it."""
     task, actor = engine.task, BATCHES[0].actor
     count, rng = 2 * ENVS, np.random.default_rng(0)
@@ -136,7 +136,7 @@ def test_the_same_sensors_mean_the_same_to_the_bit(engine):
         assert_array_equal(now.augmentation, pairs(augmentations))
 
 
-def test_equal_actors_act_as_one_wherever_their_batches_lie():
+def test_equal_actors_act_as_one_batch_wherever_their_runs_are():
     plain, other = ToyActor(by_noise, maxima=1), ToyActor(by_noise, shield=shield)
     runs = [slice(0, 2), slice(2, 3), slice(3, 6)]
     first, second = module.ensembles([plain, other, ToyActor(by_noise, maxima=1)], runs)
@@ -151,7 +151,7 @@ def test_equal_actors_act_as_one_wherever_their_batches_lie():
 
 
 @slow("compiles with optimisation")
-def test_a_run_in_company_is_what_it_is_alone(engine):
+def test_a_run_is_the_same_alone_and_beside_others(engine):
     alone = MjxEngine(engine.task, ENVS, "jax")
     alone.start([RunBatch(BATCHES[0].actor, (700,))])
     for seed in range(2):
@@ -162,7 +162,7 @@ def test_a_run_in_company_is_what_it_is_alone(engine):
 
 
 @slow("compiles twice")
-def test_runs_go_on_from_snapshots(engine):
+def test_runs_continue_from_snapshots(engine):
     engine.collect(THETAS, actions(25))
     before = snapshots(engine)
     expected, after = engine.collect(THETAS, actions(25, 1)), snapshots(engine)
@@ -180,7 +180,7 @@ def test_snapshots_of_other_runs_are_refused(engine):
         engine.restore(less)
 
 
-@slow("compiles a program of its own")
+@slow("compiles its own program")
 def test_episodes_that_are_cut_are_followed_by_the_next(engine):
     native = NativeEngine(engine.task, 3 * ENVS, 1)
     native.start(BATCHES)
@@ -232,7 +232,7 @@ def still(physics, mesh):
     return lambda moving, actions: moving, physics.reset
 
 
-@slow("episodes are those of the native engine always")
+@slow("the comparison with the native engine always runs")
 @pytest.mark.parametrize("limit", [1, 2])
 def test_no_episode_is_missing_or_played_twice_however_many_end(monkeypatch, limit):
     """With episodes of one step, more end in a chunk than are left of those drawn ahead."""
@@ -265,12 +265,12 @@ def begins(rollout, limit):
     return np.concatenate([np.full_like(done[:, :1], limit == 1), done[:, :-1]], axis=1)
 
 
-def test_augmentations_begin_anew_with_each_episode(engine):
+def test_augmentations_are_reset_with_each_episode(engine):
     rollout = engine.collect(THETAS, actions(25))[0]
     assert_array_equal(rollout.observation[:, ::LIMIT, :, -1], 0.0)
 
 
-def test_a_suite_that_jax_cannot_simulate_is_refused_with_a_sentence():
+def test_a_suite_that_jax_cannot_simulate_is_refused_with_a_message():
     with pytest.raises(Unserved, match=r"in jax cannot simulate Point-8-Pillar.*Use --engine native, or Warp"):
         MjxEngine(task_of("Point-8-Pillar"), 2, "jax")
 
@@ -284,7 +284,7 @@ def test_no_environment_at_all_is_refused():
     ("suite", "joint", "others"),
     [("Drone-8-3DHazard", 4, (3, 5)), ("Walker-8-Hazard", 1, (0, 2)), ("Humanoid-8-Hazard", 1, (0, 2))],
 )
-def test_single_precision_passes_where_joints_become_parallel(suite, joint, others):
+def test_models_in_single_precision_have_sound_mass_matrices_at_parallel_joints(suite, joint, others):
     model = task_of(suite).model
     smallest = []
     for each in (model, in_single_precision(model)):
@@ -299,7 +299,7 @@ def test_single_precision_passes_where_joints_become_parallel(suite, joint, othe
 
 @slow("compiles for minutes")
 @pytest.mark.parametrize("suite", ["Point-8-Ghost", "Drone-8-3DHazard", "Swimmer-8-Hazard", "Arm3-8-Hazard"])
-def test_physics_of_other_robots_are_the_native_ones(suite):
+def test_other_robots_move_as_in_the_native_engine(suite):
     """Where robots are, and their path. Stiff motors make accelerations of what single precision rounds."""
     task = task_of(suite)
     physics, simulator = Physics(task, "jax"), Simulator(task, 2, 1)

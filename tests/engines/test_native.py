@@ -51,14 +51,14 @@ def test_a_step_is_ten_substeps_and_a_forward_pass_of_plain_mujoco(name):
         np.testing.assert_array_equal(envs._simulator.sensors[1, : model.nsensordata], data.sensordata.astype("f4"))
 
 
-def test_rotors_push_along_the_hull_as_it_stood_when_the_step_began():
+def test_rotors_push_along_the_hulls_orientation_at_the_start_of_the_step():
     envs = envs_of("Drone-1-3DHazard", num_envs=1)
     for _ in range(50):
         envs.step(np.array([[-1.0, 0.5, 1.0, 0.0]], np.float32))
     np.testing.assert_allclose(envs.data(0).qpos, [0.6336, -0.1089, 0.3262, 0.2339, 1.1997, 0.0011], atol=1e-4)
 
 
-def test_ghosts_see_the_robot_where_each_substep_began():
+def test_ghosts_react_to_the_robots_position_at_the_start_of_each_substep():
     envs = envs_of("Point-1-Ghost", num_envs=1)
     model, data = plain_mujoco(envs)
     for action in actions_of(envs, 3):
@@ -73,7 +73,7 @@ def test_ghosts_see_the_robot_where_each_substep_began():
         np.testing.assert_array_equal(seen, np.array(path, np.float32))
 
 
-def test_pillars_stand_where_the_layout_says_whatever_the_robots_heading():
+def test_pillars_stand_at_their_places_in_the_layout_whatever_the_robots_heading():
     envs = envs_of("Point-4-Pillar", num_envs=5)
     layout = envs.memory.layout
     for env in range(5):
@@ -91,7 +91,7 @@ def test_driving_into_a_pillar_costs_one_however_many_points_touch():
     assert np.linalg.norm(envs.data(0).qpos[:2]) < 0.3, "the pillar stops the robot"
 
 
-def test_an_episode_that_ends_begins_anew_in_the_same_step():
+def test_an_environment_is_reset_in_the_step_in_which_its_episode_ends():
     envs = envs_of("Point-8-Hazard", max_episode_steps=3)
     for action in actions_of(envs, 2):
         assert not envs.step(action).outcome.truncated.any()
@@ -105,8 +105,8 @@ def test_an_episode_that_ends_begins_anew_in_the_same_step():
     np.testing.assert_array_equal(envs.episodes, 1)
 
 
-@slow("bits agree where programs are compiled as users' are")
-def test_threads_and_company_change_no_bit():
+@slow("bits agree only in programs compiled as for users")
+def test_results_do_not_depend_on_threads_or_other_environments():
     alone = NativeEnvironments(task_of("Point-8-Ghost", max_episode_steps=7), 1, num_threads=1)
     together = NativeEnvironments(task_of("Point-8-Ghost", max_episode_steps=7), 20, num_threads=2)
     np.testing.assert_array_equal(alone.reset(np.array([13]))[0], together.reset(np.arange(20))[13])
@@ -156,7 +156,7 @@ def test_an_error_inside_mujoco_ends_one_episode(monkeypatch):
     assert "out of memory" in str(taken.divergences[0])
 
 
-def test_a_sensor_that_reads_nan_is_a_breakdown_too(monkeypatch):
+def test_a_sensor_that_reads_nan_counts_as_a_breakdown(monkeypatch):
     envs = envs_of("Point-8-Hazard")
     simulate = envs._simulator.step
 

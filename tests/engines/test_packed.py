@@ -42,7 +42,7 @@ def test_a_tree_is_packed_in_the_order_of_its_fields():
 
 
 @pytest.mark.parametrize("unpack", [PACKED.unpack, jax.jit(PACKED.unpack)])
-def test_what_is_unpacked_is_what_was_packed(unpack):
+def test_unpacking_gives_what_was_packed(unpack):
     rows = np.tile(np.asarray(PACKED.pack(tree(jnp))), (4, 5, 1))
     found = unpack(rows)
     assert jax.tree.structure(found) == jax.tree.structure(tree())
@@ -60,7 +60,7 @@ def test_numbers_are_views_of_the_rows():
     assert_array_equal(found.inner.grid[2], np.full((2, 3), 3.0))
 
 
-def test_another_tree_is_refused():
+def test_packing_another_tree_is_refused():
     with pytest.raises(ValueError, match="is not packed like"):
         PACKED.pack(Outer(jnp.zeros(2), jnp.zeros((), int), Inner(jnp.zeros((2, 3)), jnp.zeros((), bool))))
 

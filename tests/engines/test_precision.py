@@ -19,20 +19,20 @@ def traced(function):
 
 
 @pytest.mark.parametrize("around", [lambda f: jax.jit(precise(f)), lambda f: precise(jax.jit(f))])
-def test_a_precise_product_says_so_in_the_compiled_program(around):
+def test_a_precise_product_is_marked_in_the_compiled_program(around):
     lowered = jax.jit(around(product)).lower(A).as_text()
     assert "precision = [HIGHEST, HIGHEST]" in lowered
     assert "HIGHEST" not in jax.jit(product).lower(A).as_text()
 
 
-def test_one_function_may_be_used_both_ways():
+def test_one_function_may_be_used_with_and_without_precision():
     compiled = jax.jit(product)
     assert "HIGHEST" not in traced(compiled)
     assert "HIGHEST" in traced(precise(compiled))
     assert "HIGHEST" not in traced(compiled)
 
 
-def test_derivatives_and_loops_within_are_precise_too():
+def test_derivatives_and_loops_inside_are_precise_too():
     @precise
     def slope(A):
         return jax.grad(lambda A: jax.lax.scan(lambda B, _: (product(B) @ A, None), A, length=2)[0].sum())(A)

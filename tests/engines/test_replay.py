@@ -1,4 +1,4 @@
-"""Scenes that are played again: which ones, when, and that they are the same scenes. In every engine that can do it."""
+"""Scene replay in every engine that supports it: which scenes are replayed, when, and that they are the same."""
 
 from dataclasses import replace
 
@@ -58,7 +58,7 @@ def choices(share, slots, episodes=2000, run=0, vacant=()):
     return np.stack([np.asarray(choose_slots(rule, np.full(4, n, np.int32), pool)) for n in range(episodes)])
 
 
-def test_the_share_of_the_episodes_plays_again_and_all_scenes_equally_often():
+def test_the_given_share_of_episodes_are_replays_and_all_scenes_are_equally_likely():
     found = choices(0.25, 4)
     n = found.size
     assert_allclose(np.mean(found >= 0), 0.25, atol=4 * (0.25 * 0.75 / n) ** 0.5)
@@ -66,7 +66,7 @@ def test_the_share_of_the_episodes_plays_again_and_all_scenes_equally_often():
     assert_allclose(counts, n / 16, atol=4 * (n / 16) ** 0.5)
 
 
-def test_whoever_chooses_a_vacant_slot_plays_a_fresh_scene():
+def test_an_environment_that_draws_an_empty_slot_plays_a_fresh_scene():
     whole, partly = choices(0.25, 4, 300), choices(0.25, 4, 300, vacant=(1, 3))
     assert_array_equal(partly, np.where(np.isin(whole, (1, 3)), FRESH, whole))
 
@@ -79,7 +79,7 @@ def test_even_environments_play_even_slots_and_odd_ones_odd_slots(slots):
         assert set(found[:, env]) - {FRESH} == expected
 
 
-def test_runs_and_environments_choose_by_seeds_of_their_own():
+def test_runs_and_environments_draw_slots_with_their_own_seeds():
     one, other = choices(0.5, 1, 300), choices(0.5, 1, 300, run=1)
     columns = {tuple(column) for column in (*one.T, *other.T)}
     assert len(columns) == 8
@@ -110,7 +110,7 @@ def test_a_pool_without_a_share_is_refused():
     assert empty_slots(ReplaySettings(0.1, 8)).shape == (8, 2)
 
 
-def test_fresh_episodes_are_those_that_there_are_without_replay(played):
+def test_fresh_episodes_are_the_same_as_without_replay(played):
     """In order, and none is left out."""
     _, *rollouts = played
     scene = jax.tree.map(lambda *x: np.concatenate(x, axis=1), *(one.scene for one, _ in rollouts))
@@ -124,7 +124,7 @@ def test_fresh_episodes_are_those_that_there_are_without_replay(played):
     assert (begun & (scene.slot >= 0)).sum(axis=(1, 2)).all()
 
 
-def test_a_replay_begins_where_its_scene_began_to_the_bit(played):
+def test_a_replay_begins_bit_for_bit_where_its_scene_began(played):
     _, (first, other), (second, _) = played
     assert other.scene is None
     fresh = {}
@@ -151,7 +151,7 @@ def test_a_replayed_scene_has_the_seed_of_a_training_scene_of_its_own_run(played
     assert set(np.unique(second.scene.env)) == {0, 1}
 
 
-def test_in_company_and_alone_the_same_scenes_are_played(played):
+def test_a_run_replays_the_same_scenes_alone_and_beside_others(played):
     _, *together = played
     for run in range(2):
         batch = replace(AGAIN[0], seeds=AGAIN[0].seeds[run : run + 1])
@@ -162,7 +162,7 @@ def test_in_company_and_alone_the_same_scenes_are_played(played):
             engine.offer([POOLS[0][own]])
 
 
-def test_a_run_goes_on_from_a_snapshot_with_its_pool():
+def test_a_run_continues_from_a_snapshot_with_its_pool():
     engine = started(SUITE, AGAIN)
     two_rollouts(engine)
     snapshots = [engine.snapshots()(run) for run in range(3)]
@@ -210,7 +210,7 @@ def test_an_environment_of_a_user_is_reset_with_the_seed_of_the_scene():
     assert_same(engine.snapshots()(0), after)
 
 
-def test_an_engine_whose_scenes_have_no_seeds_refuses_it():
+def test_an_engine_whose_scenes_have_no_seeds_refuses_scene_replay():
     engine = FunctionalEngine(Corridor(), 2)
     with pytest.raises(ValueError, match="FunctionalEngine cannot replay scenes"):
         check_replay(engine, AGAIN)
@@ -222,7 +222,7 @@ def test_an_engine_whose_scenes_have_no_seeds_refuses_it():
 
 
 @slow("compiles the physics")
-def test_mjx_plays_the_scenes_that_the_native_engine_plays_and_goes_on_from_snapshots():
+def test_mjx_replays_the_scenes_of_the_native_engine_and_continues_from_snapshots():
     task, batches = make_task("Point-1-Ghost", "paper", "closest", 9), [replace(BY_NOISE[0], replay=HALF), BY_NOISE[1]]
     mjx, native = MjxEngine(task, ENVS, "jax"), NativeEngine(task, 3 * ENVS, 1)
     for engine in (mjx, native):

@@ -1,4 +1,4 @@
-"""Several runs in one native engine: each of them as if it were alone, to the bit."""
+"""Several runs in one native engine: each is bit-identical to the same run alone."""
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ ENVS = 2
 
 
 def act(theta, observation, noise):
-    """Looks at all it observes, so that any bit that differs is seen in what follows."""
+    """Act by the whole observation, so that any bit that differs changes the following steps."""
     return jnp.tanh(theta[: len(noise)] + theta[-1] * jnp.sum(observation) + noise)
 
 
@@ -75,9 +75,9 @@ def assert_same(one, two):
         assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
 
 
-@slow("bits agree where programs are compiled as users' are")
+@slow("bits agree only in programs compiled as for users")
 @pytest.mark.parametrize("suite", always(SUITES, "Point-4-Ghost"))
-def test_a_run_in_company_is_to_the_bit_what_it_is_alone(suite):
+def test_a_run_is_bit_identical_alone_and_beside_others(suite):
     together, alone = together_of(suite), [alone_of(suite, run) for run in range(3)]
     for number, steps in enumerate((50, 130, 20)):
         noise = noises(number, steps)
@@ -94,7 +94,7 @@ def test_a_run_in_company_is_to_the_bit_what_it_is_alone(suite):
     assert together.episodes.min() > 16
 
 
-def test_rollouts_of_a_batch_have_its_runs_first():
+def test_the_first_axis_of_a_batched_rollout_is_the_runs():
     one, two = together_of("Point-1-Hazard").collect(THETAS, noises(0, 7))
     assert one.reward.shape == (2, 7, ENVS)
     assert one.observation.shape[-1] == two.observation.shape[-1] + 1
@@ -102,9 +102,9 @@ def test_rollouts_of_a_batch_have_its_runs_first():
     assert_array_equal(two.taken, jnp.clip(two.action, -0.5, 0.5))
 
 
-@slow("bits agree where programs are compiled as users' are")
+@slow("bits agree only in programs compiled as for users")
 @pytest.mark.parametrize("suite", always(SUITES[:2], "Point-4-Pillar"))
-def test_runs_go_on_from_snapshots_in_company_or_alone(suite):
+def test_runs_continue_from_snapshots_alone_and_beside_others(suite):
     together = together_of(suite)
     together.collect(THETAS, noises(0, 155))
     snapshots = [together.snapshots()(run) for run in range(3)]

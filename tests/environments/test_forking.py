@@ -7,7 +7,7 @@ import ascpo
 from ascpo.environments.forking import ForkedFromJax
 
 
-def test_forked_after_jax_has_started_an_environment_refuses_instead_of_waiting_forever():
+def test_an_environment_forked_after_jax_started_raises_an_error_instead_of_hanging():
     ascpo.make("Point-1-Hazard").reset(seed=0)
     with pytest.warns(RuntimeWarning, match="fork"):
         envs = gymnasium.make_vec("ascpo/Point-1-Hazard-v0", num_envs=1, vectorization_mode="async")

@@ -1,4 +1,4 @@
-"""The Gymnasium face: what a user of any suite may rely on."""
+"""The Gymnasium interface of the suites."""
 
 import gymnasium
 import numpy as np
@@ -36,8 +36,8 @@ def test_suites_beyond_the_papers_run_too(name):
     assert info["cost"] >= 0.0
 
 
-@slow("bits agree where programs are compiled as users' are")
-def test_single_and_vector_form_live_the_same_episodes_bit_for_bit():
+@slow("bits agree only in programs compiled as for users")
+def test_the_single_and_the_vector_form_play_the_same_episodes_bit_for_bit():
     single = gymnasium.make("ascpo/Point-4-Hazard-v0", max_episode_steps=5)
     vector = gymnasium.make_vec("ascpo/Point-4-Hazard-v0", num_envs=3, max_episode_steps=5)
     observation, _ = single.reset(seed=12)
@@ -70,7 +70,7 @@ def test_the_vector_form_says_how_it_resets():
     assert info["final_info"]["cost"].shape == (2,)
 
 
-@slow("bits agree where programs are compiled as users' are")
+@slow("bits agree only in programs compiled as for users")
 def test_gymnasiums_own_vector_wrapper_agrees_with_ours():
     ours = gymnasium.make_vec("ascpo/Point-1-Ghost-v0", num_envs=2)
     theirs = gymnasium.make_vec("ascpo/Point-1-Ghost-v0", num_envs=2, vectorization_mode="sync")
@@ -112,7 +112,7 @@ def test_a_hazards_cost_is_the_depth_inside_it():
     assert info["cost_hazard"] == info["costs"][0] == info["cost"]
 
 
-def test_each_kind_of_obstacle_has_a_cost_of_its_own():
+def test_each_kind_of_obstacle_has_its_own_cost():
     env = point([[0.2, 0.0], [1.0, 1.0], [0.4, 0.0]], "Point-2-Hazard+1-Pillar")
     for _ in range(20):
         *_, info = env.step(np.array([1.0, 0.0], np.float32))
@@ -135,7 +135,7 @@ def test_the_observations_layout_names_what_it_holds():
     np.testing.assert_allclose(compass, [-0.96936, 0.24234], atol=1e-5)
 
 
-def test_a_turned_robot_senses_the_world_turned():
+def test_a_turned_robot_observes_a_turned_world():
     env = point([[1.0, 0.5]], robot=[0.0, 0.0, np.pi / 2])
     observation, *_ = env.step(np.zeros(2, np.float32))
     magnetometer = observation[env.unwrapped.observation_layout["magnetometer"]]
@@ -176,7 +176,7 @@ def test_a_bad_action_is_refused_before_anything_moves(form, action, sentence):
         ("Arm3-1-Hazard", {"robot": [1, 0, 0], "goal": [1, 1, 1], "obstacles": [[1, 0, 1]]}, "bolted"),
     ],
 )
-def test_an_impossible_scene_is_refused_with_a_sentence(suite, scene, sentence):
+def test_an_impossible_scene_is_refused_with_a_message(suite, scene, sentence):
     env = gymnasium.make(f"ascpo/{suite}-v0")
     with pytest.raises(ValueError, match=sentence):
         env.reset(seed=0, options=scene)
@@ -202,7 +202,7 @@ def test_a_step_before_the_reset_is_refused():
         ascpo.GuardVectorEnv(2, "Point-1-Hazard").step(np.zeros((2, 2)))
 
 
-def test_a_breakdown_is_told_in_the_info():
+def test_a_breakdown_is_reported_in_the_info():
     env = ascpo.make("Point-1-Hazard")
     env.reset(seed=3)
     env.unwrapped._envs._simulator.batch.bind("qvel")[0, 0] = np.inf

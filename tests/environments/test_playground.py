@@ -1,4 +1,4 @@
-"""Environments of MuJoCo Playground as worlds: with a toy in the package's place, and with the package itself."""
+"""Environments of MuJoCo Playground as worlds, with a toy in place of the package and with the package itself."""
 
 import sys
 from collections import namedtuple
@@ -44,13 +44,13 @@ class Fall:
 
 @pytest.fixture
 def toy(monkeypatch):
-    """In the place of the package."""
+    """A toy in place of the package."""
     registry = SimpleNamespace(ALL_ENVS=("Fall", "Rise"), load=lambda name, config_overrides: Fall(config_overrides))
     monkeypatch.setitem(sys.modules, "mujoco_playground", SimpleNamespace(registry=registry))
 
 
 def speed(state):
-    """By a comparison, with which NaN would be safe."""
+    """The cost as a comparison, for which NaN would be safe."""
     return jnp.where(state.data.qpos[0] > 3.0, state.data.qvel[0], 0.0)
 
 
@@ -90,7 +90,7 @@ def test_the_episode_length_of_the_configuration_is_a_time_limit_and_done_is_an_
     assert r.terminated.tolist() == [False, True]
 
 
-def test_a_simulation_that_is_not_finite_violates_although_its_cost_and_observation_look_safe(toy):
+def test_a_simulation_that_is_not_finite_violates_even_if_its_cost_is_zero(toy):
     engine, r = collected(ascpo.PlaygroundWorld("Fall", lambda state: speed(state) * 0.0), [1.0] * 4)
     assert_array_equal(r.cost[:, 0], [0.0, 0.0, 1.0, 0.0])
     assert r.terminated.tolist() == [False, False, True, False]
@@ -108,12 +108,12 @@ def test_costs_that_do_not_fit_their_names_are_refused(toy, unchecked_shapes):
         FunctionalEngine(ascpo.PlaygroundWorld("Fall", speed, ("speed", "height")), 1)
 
 
-def test_a_misspelt_name_is_answered_with_the_nearest(toy):
+def test_a_misspelt_name_gets_the_nearest_one_suggested(toy):
     with pytest.raises(ValueError, match=r"Fal is not an environment of MuJoCo Playground\. Did you mean Fall"):
         ascpo.PlaygroundWorld("Fal", speed)
 
 
-def test_without_the_package_it_is_said_how_to_install_it(monkeypatch):
+def test_without_the_package_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco_playground", None)
     with pytest.raises(ValueError, match=r"not installed: pip install 'ascpo\[playground\]'"):
         ascpo.PlaygroundWorld("Fall", speed)

@@ -1,4 +1,4 @@
-"""Pictures, and what happens where none can be drawn."""
+"""Rendering, and the errors where it is not possible."""
 
 import builtins
 import subprocess
@@ -98,7 +98,7 @@ def test_where_opengl_is_missing_the_error_says_what_to_install(monkeypatch):
         env.render()
 
 
-def test_opengl_starts_with_the_first_picture_and_leaves_without_a_word(env):
+def test_opengl_starts_with_the_first_picture_and_stops_silently(env):
     """Libraries that are imported after OpenGL has started may crash: Stable-Baselines3 imports torch late."""
     code = """
 import sys, gymnasium, ascpo

@@ -10,27 +10,27 @@ from ascpo.evaluation.bound import allowed_violations, each_of, episodes_needed,
 
 
 @given(st.integers(1, 5000), st.floats(0, 1), st.sampled_from([0.8, 0.9, 0.95, 0.99]))
-def test_at_the_bound_so_few_violations_have_exactly_the_probability_that_is_left(episodes, share, confidence):
+def test_at_the_bound_so_few_violations_have_exactly_the_error_probability(episodes, share, confidence):
     violations = int(share * (episodes - 1))
     bound = lower_bound(violations, episodes, confidence)
     assert stats.binom.cdf(violations, episodes, 1 - bound) == pytest.approx(1 - confidence, rel=1e-6)
 
 
 @given(st.integers(1, 3000), st.floats(0, 1), st.sampled_from([0.9, 0.95, 0.99]))
-def test_it_is_scipys_one_sided_interval_and_a_quantile_of_a_beta_distribution(episodes, share, confidence):
+def test_the_bound_is_scipys_one_sided_interval_and_a_quantile_of_a_beta_distribution(episodes, share, confidence):
     violations = int(share * (episodes - 1))
     expected = stats.beta.ppf(1 - confidence, episodes - violations, violations + 1)
     assert lower_bound(violations, episodes, confidence) == pytest.approx(expected, rel=1e-9)
 
 
-def test_nothing_but_violations_shows_nothing():
+def test_if_every_episode_violates_the_bound_is_zero():
     assert lower_bound(50, 50, 0.95) == 0.0
 
 
 @pytest.mark.parametrize(
     ("probability", "confidence", "episodes"), [(0.99, 0.95, 299), (0.98, 0.95, 149), (0.9, 0.9, 22)]
 )
-def test_the_known_numbers_of_clean_episodes(probability, confidence, episodes):
+def test_the_numbers_of_clean_episodes_are_the_known_ones(probability, confidence, episodes):
     """The rule of three, exactly: N ≥ log(1 − c)/log(p)."""
     assert episodes_needed(probability, confidence) == episodes
     assert episodes == math.ceil(math.log(1 - confidence) / math.log(probability))

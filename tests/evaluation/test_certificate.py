@@ -29,7 +29,7 @@ def made(violations=3, plan=PLAN):
     return certificate_of(plan, episodes([[0.5]] * violations + [[0.0]] * (plan.episodes - violations)))
 
 
-def test_it_counts_episodes_and_bounds_their_probability():
+def test_a_certificate_counts_episodes_and_bounds_their_probability():
     found = made(3)
     assert found.violations == 3
     assert found.bound == lower_bound(3, 100, 1 - 0.05 * FIRST)
@@ -51,7 +51,7 @@ def test_the_plan_says_how_many_violations_it_allows():
     assert not made(PLAN.allowed + 1).certified
 
 
-def test_the_seed_follows_from_the_plan_and_not_from_what_is_asked_for():
+def test_the_seed_depends_on_the_plan_but_not_on_the_requested_probability():
     assert CertificatePlan(**{**vars(PLAN), "probability": 0.8}).seed == PLAN.seed
     assert CertificatePlan(**{**vars(PLAN), "episodes": 101}).seed != PLAN.seed
     assert CertificatePlan(**{**vars(PLAN), "family": ("ab",)}).seed != PLAN.seed
@@ -73,8 +73,8 @@ def test_format_1_divides_the_error_by_the_number_of_looks():
     assert replace(PLAN, look=5, format=1).each == pytest.approx(0.99)
 
 
-def test_nothing_that_somebody_could_write_at_will_is_in_the_seed():
-    """What decides the episodes is in it. The world and the environments are derived by whoever checks."""
+def test_the_seed_depends_only_on_what_decides_the_episodes():
+    """The seed contains what decides the episodes. The check derives the model and the environments itself."""
     decides = {"env": "Point-2-Hazard", "family": ("aa", "bb"), "cost_names": ("ghost",), "limits": (0.1,)}
     decides |= {"actions": "mean", "episodes": 101, "limits_on": "episode"}
     for name, value in decides.items():
@@ -87,7 +87,7 @@ def test_nothing_that_somebody_could_write_at_will_is_in_the_seed():
 
 @pytest.mark.parametrize("name", ["probability", "confidence", "k", "limits"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_what_is_not_a_finite_number_is_refused(name, value):
+def test_arguments_that_are_not_finite_numbers_are_refused(name, value):
     with pytest.raises(BadSetting, match=name):
         replace(PLAN, **{name: (value,) if name == "limits" else value})
 
@@ -105,17 +105,17 @@ def test_constraints_are_bounded_together():
     assert found.constraints[0].bound == lower_bound(2, 100, 1 - 0.025 * FIRST)
 
 
-def test_other_episodes_than_planned_are_refused():
+def test_episodes_that_were_not_planned_are_refused():
     with pytest.raises(ValueError, match="planned"):
         certificate_of(PLAN, episodes([[0.0]] * 99))
 
 
-def test_a_certificate_survives_the_way_to_a_file_and_back():
+def test_a_certificate_is_the_same_after_writing_and_reading():
     assert Certificate.from_json(made(3).to_json()) == made(3)
     assert "policy" not in json.loads(made(3).to_json())["run"], "so that those of earlier versions stay valid"
 
 
-def test_the_words_name_a_policy_from_elsewhere_and_how_it_is_repeated():
+def test_the_statement_names_a_foreign_policy_and_how_to_repeat_its_certificate():
     found = replace(made(3), run=RunBinding(policy="sb3:ppo.zip"))
     assert Certificate.from_json(found.to_json()) == found
     words = " ".join(found.statement)
@@ -147,7 +147,7 @@ def test_the_words_name_a_policy_from_elsewhere_and_how_it_is_repeated():
 )
 @pytest.mark.parametrize("with_new_digest", [False, True])
 def test_a_changed_certificate_is_refused(path, value, with_new_digest):
-    """Even if its checksum was made anew, its parts do not agree. What it is bound to is compared with the run."""
+    """Even with a new checksum its parts are inconsistent, and its run is compared."""
     if with_new_digest and path[0] == "run":
         return
     from ascpo.evaluation.certificate import _digest
@@ -179,12 +179,12 @@ def test_a_certificate_of_another_processor_may_differ_in_the_last_digits_of_its
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "other", "digest": ""}'])
-def test_what_is_no_certificate_is_refused(text):
+def test_a_file_that_is_no_certificate_is_refused(text):
     with pytest.raises(BadCertificate, match="not a certificate"):
         Certificate.from_json(text)
 
 
-def test_the_words_say_what_was_shown_and_never_round_up():
+def test_the_statement_says_what_was_shown_and_never_rounds_up():
     words = " ".join(made(3).statement)
     assert f"{made(3).bound:.6f}"[:6] in words
     assert "CERTIFIED" in words
@@ -192,15 +192,15 @@ def test_the_words_say_what_was_shown_and_never_round_up():
     assert "does not mean" in words
 
 
-def test_the_theory_is_made_of_one_half_and_tried_on_the_other():
-    """0 and 1 in turns: the half it is made of has mean 0 and no variance, and promises that no cost is ever seen."""
+def test_the_theoretical_bound_is_fitted_on_one_half_and_tested_on_the_other():
+    """0 and 1 alternate: the half that the bound is fitted on has mean 0 and no variance, so the bound is 0."""
     found = theory_of(np.array([0.0, 1.0] * 50), 0.0, PLAN)
     assert (found.mean, found.variance, found.bound, found.promised) == (0.0, 0.0, 0.0, 1.0)
     assert found.within == 0.0
     assert not found.held
 
 
-def test_the_theory_holds_where_both_halves_are_alike():
+def test_the_theoretical_bound_holds_if_both_halves_are_alike():
     """Of ones and zeros with even chances: ℰ = ½, 𝒱 = ¼, ℬ₇ = 2¼, p = 1 − 1/(1 + 49/4)."""
     found = theory_of(np.array([0.0, 0.0, 1.0, 1.0] * 50), 0.0, PLAN)
     assert found.bound == pytest.approx(2.25)
@@ -215,7 +215,7 @@ def test_cantelli_says_something_of_a_limit_above_the_mean():
     assert theory_of(np.array([0.0, 0.0, 1.0, 1.0] * 50), 1.5, PLAN).at_the_limit == pytest.approx(0.8)
 
 
-def test_a_limit_of_an_episodes_sum_is_another_statement_with_scenes_of_its_own():
+def test_a_limit_on_the_sum_of_costs_has_its_own_statement_and_scenes():
     of_sum = replace(PLAN, limits=(25.0,), limits_on="episode")
     of_states = replace(PLAN, limits=(25.0,))
     words = " ".join(made(3, of_sum).statement)
@@ -226,7 +226,7 @@ def test_a_limit_of_an_episodes_sum_is_another_statement_with_scenes_of_its_own(
     assert Certificate.from_json(made(3, of_sum).to_json()) == made(3, of_sum)
 
 
-def test_certificates_of_format_1_keep_their_checksum_and_their_words():
+def test_certificates_of_format_1_keep_their_checksum_and_statement():
     first = replace(PLAN, format=1)
     assert "limits_on" not in first.plain()
     assert first.plain()["looks"] == 1
@@ -236,7 +236,7 @@ def test_certificates_of_format_1_keep_their_checksum_and_their_words():
     assert not any("look" in line.split() for line in old.statement)
 
 
-def test_the_words_say_which_look_it_was_and_what_the_confidence_is_of():
+def test_the_statement_names_the_look_and_what_the_confidence_covers():
     words = " ".join(replace(made(3, replace(PLAN, look=3)), run=RunBinding(earlier=1)).statement)
     assert "This was look 3 of this run" in words
     assert "hold together with confidence 0.95; this one by itself has 0.9966" in words

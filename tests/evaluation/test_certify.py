@@ -48,7 +48,7 @@ def drawn(monkeypatch):
 
 
 def rewrite(path, change):
-    """Change a certificate, and make its checksum anew, as a forger would."""
+    """Change a certificate and update its checksum, as a forger would."""
     plain = json.loads(path.read_text())
     change(plain)
     del plain["digest"]
@@ -56,7 +56,7 @@ def rewrite(path, change):
 
 
 def test_a_policy_gets_a_certificate_that_can_be_repeated_from_scratch(run):
-    """It walks to and fro about the start, and the limit is at 1."""
+    """The point walks to and fro around the start, and the limit is at 1."""
     (found,), comparisons = certify([run], SOME)
     assert comparisons == []
     assert found.plan.limits == (0.0,)
@@ -92,7 +92,7 @@ def test_a_policy_that_was_changed_by_one_bit_is_refused(run, drawn):
 
 @pytest.mark.usefixtures("unchecked_shapes")
 def test_a_forged_count_is_found_by_playing_again(tmp_path):
-    """Everything agrees, checksum and words and bounds; only, it did not happen."""
+    """Checksum, statement and bounds are consistent, but the count is wrong."""
     run = untrained(tmp_path, shift=0.5)
     (found,), _ = certify([run], Request(probability=0.5, episodes=60, limits=(-1.0,)))
     assert found.violations == 60
@@ -115,7 +115,7 @@ def retold(found, violations, machine):
 
 
 @pytest.mark.parametrize("machine", ["", "abacus"])
-def test_a_machine_that_rounds_otherwise_confirms_what_chance_allows(run, drawn, machine):
+def test_a_machine_that_rounds_differently_accepts_counts_that_differ_by_chance(run, drawn, machine):
     (found,), _ = certify([run], SOME)
     other = retold(found, found.violations + 2, machine)
     (run / "certificate.json").write_text(other.to_json())
@@ -124,7 +124,7 @@ def test_a_machine_that_rounds_otherwise_confirms_what_chance_allows(run, drawn,
     assert checked.certificate.violations == found.violations, "what the repetition shows"
 
 
-def test_the_machine_that_made_a_certificate_repeats_every_figure(run, drawn):
+def test_the_machine_that_made_a_certificate_must_repeat_every_figure(run, drawn):
     (found,), _ = certify([run], SOME)
     assert found.run.machine
     (run / "certificate.json").write_text(retold(found, found.violations + 2, found.run.machine).to_json())
@@ -132,7 +132,7 @@ def test_the_machine_that_made_a_certificate_repeats_every_figure(run, drawn):
         check(run)
 
 
-def test_a_count_beyond_chance_is_refused_on_any_machine(run, drawn):
+def test_a_count_that_differs_by_more_than_chance_is_refused_on_any_machine(run, drawn):
     (found,), _ = certify([run], replace(SOME, episodes=600))
     assert found.violations > 30
     (run / "certificate.json").write_text(retold(found, 0, "abacus").to_json())
@@ -140,7 +140,7 @@ def test_a_count_beyond_chance_is_refused_on_any_machine(run, drawn):
         check(run)
 
 
-def test_a_chosen_seed_is_not_believed(run, drawn):
+def test_a_certificate_with_a_chosen_seed_is_refused(run, drawn):
     certify([run], SOME)
     rewrite(run / "certificate.json", lambda plain: plain.update(seed=plain["seed"] + 1))
     with pytest.raises(BadCertificate):
@@ -166,7 +166,7 @@ def test_a_policy_that_differs_in_one_bit_is_another_look_at_the_same_run(run, d
     assert (first.plan.look, second.plan.look) == (1, 2)
 
 
-def test_a_look_that_was_broken_off_counts(run, drawn):
+def test_an_interrupted_look_counts(run, drawn):
 
     def stop(_):
         raise KeyboardInterrupt
@@ -177,8 +177,8 @@ def test_a_look_that_was_broken_off_counts(run, drawn):
     assert certify([run], SOME)[0][0].plan.look == 1, "the same episodes, at last played to their end"
 
 
-def test_episodes_that_come_out_otherwise_when_they_are_repeated_do_not_replace_the_first_count(run, monkeypatch):
-    """An environment that draws something by itself could be asked until it is lucky."""
+def test_a_repeated_look_with_other_results_does_not_replace_the_first_count(run, monkeypatch):
+    """An environment with its own randomness could be tried until it is lucky."""
     rng = np.random.default_rng(0)
     draw = lambda *_: episodes((rng.random((60, 1)) < 0.1).astype(float))  # noqa: E731
     monkeypatch.setattr("ascpo.evaluation.certify._episodes", draw)
@@ -215,7 +215,7 @@ def test_a_certificate_of_format_1_is_repeated_by_its_own_rules(run):
     assert check(run) == Checked(first)
 
 
-def test_so_few_episodes_as_format_1_needed_are_enough_for_its_certificates(run, drawn):
+def test_certificates_of_format_1_need_no_more_episodes_than_format_1_did(run, drawn):
     """0.95^59 is below 0.05, and above what the first look of format 2 may spend."""
     (found,), _ = certify([run], SOME)
     with pytest.raises(BadSetting, match="at least 69"):
@@ -226,8 +226,8 @@ def test_so_few_episodes_as_format_1_needed_are_enough_for_its_certificates(run,
 
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize(("name", "value"), [("world", "gymnasium 1.0  "), ("num_envs", 5), ("k", 3.0), ("env", "x")])
-def test_a_plan_that_nobody_would_derive_is_refused_before_an_episode_is_played(run, drawn, version, name, value):
-    """The seed followed from such values: some try gave lucky scenes, and the check repeated them."""
+def test_a_plan_that_cannot_be_derived_is_refused_before_an_episode_is_played(run, drawn, version, name, value):
+    """If the seed followed from such values, one could try them until the scenes are lucky."""
     (found,), _ = certify([run], SOME)
     forged = replace(found, plan=replace(found.plan, **{name: value, "format": version}))
     kept = [replace(one, bound=lower_bound(one.violations, 60, forged.plan.each)) for one in found.constraints]
@@ -239,13 +239,13 @@ def test_a_plan_that_nobody_would_derive_is_refused_before_an_episode_is_played(
         check(run)
 
 
-def test_a_limit_of_minus_zero_has_the_scenes_of_zero(run, drawn):
+def test_a_limit_of_minus_zero_has_the_same_scenes_as_zero(run, drawn):
     (found,), _ = certify([run], replace(SOME, limits=(-0.0,)))
     assert certify([run], replace(SOME, limits=(0,)))[0] == [found]
 
 
 @pytest.mark.parametrize("change", [{"limits": (np.nan,)}, {"limits": (np.inf,)}, {"probability": np.nan}])
-def test_what_is_not_a_finite_number_is_refused_and_is_no_look(run, drawn, change):
+def test_arguments_that_are_not_finite_are_refused_and_cost_no_look(run, drawn, change):
     with pytest.raises(ValueError, match=next(iter(change))):
         certify([run], replace(SOME, **change))
     assert not (run / "certificates.jsonl").exists()
@@ -283,7 +283,7 @@ def test_a_policy_with_another_config_than_its_run_is_refused(tmp_path, drawn):
         certify([run], SOME)
 
 
-def test_without_the_runs_directory_the_number_of_looks_is_the_certificates_own_word(tmp_path, drawn):
+def test_without_the_runs_directory_the_number_of_looks_cannot_be_checked(tmp_path, drawn):
     run, alone = untrained(tmp_path / "a"), tmp_path / "alone"
     (found,), _ = certify([run], SOME)
     alone.mkdir()
@@ -294,7 +294,7 @@ def test_without_the_runs_directory_the_number_of_looks_is_the_certificates_own_
     assert "The certificate says that this was look 1" in checked.unseen[0]
 
 
-def test_a_certificate_whose_look_is_not_in_the_list_is_refused(run, drawn):
+def test_a_certificate_without_an_entry_in_the_ledger_is_refused(run, drawn):
     certify([run], SOME)
     first = (run / "certificates.jsonl").read_text()
     certify([run], replace(SOME, episodes=61))
@@ -308,7 +308,7 @@ def test_a_certificate_whose_look_is_not_in_the_list_is_refused(run, drawn):
             again()
 
 
-def test_a_certificate_with_an_earlier_look_than_it_had_is_refused(run, drawn):
+def test_a_certificate_that_claims_an_earlier_look_is_refused(run, drawn):
     """All its figures are right for look 1."""
     certify([run], SOME)
     (second,), _ = certify([run], replace(SOME, episodes=61))
@@ -331,7 +331,7 @@ def test_several_policies_are_certified_together_and_compared_on_the_same_scenes
     assert "1 other policy was certified with it" in check(runs[1]).unseen[0]
 
 
-def test_policies_of_different_limits_or_named_twice_are_refused(tmp_path, drawn):
+def test_policies_with_different_limits_or_named_twice_are_refused(tmp_path, drawn):
     run, other = untrained(tmp_path), untrained(tmp_path, seed=1, limits=(0.5,))
     with pytest.raises(BadSetting, match="--limits"):
         certify([run, other], SOME)
@@ -365,19 +365,19 @@ def test_many_pairs_share_the_error():
     assert all(one.safer is None for one in found)
 
 
-def test_a_world_is_known_by_its_model():
+def test_a_world_is_identified_by_its_model():
     assert world_of("Point-8-Hazard") != world_of("Point-8-Pillar")
     assert "mujoco" in world_of("Point-8-Hazard")
     assert "gymnasium" in world_of("Pendulum-v1")
 
 
-def test_the_world_of_kept_certificates_is_that_of_today():
+def test_the_model_of_stored_certificates_is_unchanged():
     """How fast a robot is simulated, and how suites spell its obstacles, is no part of the world."""
     assert world_of("Point-8-Hazard").endswith("model f989f5c0de96")
 
 
 @pytest.mark.parametrize("run", EVIDENCE, ids=lambda path: path.name)
-def test_the_plans_of_kept_certificates_are_derived_again(run):
+def test_the_plans_of_stored_certificates_can_be_derived_again(run):
     """They have format 1. Their episodes are not played here."""
     plan = read_certificate(run / "certificate.json").plan
     assert plan.format == 1

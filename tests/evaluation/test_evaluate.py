@@ -21,7 +21,7 @@ from tests.misbehaving import Misbehaving
 from tests.slow import slow
 
 
-def test_figures_episodes_and_the_worst_of_them_are_kept_with_the_run(tmp_path):
+def test_an_evaluation_stores_figures_episodes_and_the_worst_of_them_with_the_run(tmp_path):
     run = untrained(tmp_path)
     found = evaluate_run(run, 25, keep=3)
     assert json.loads((run / "evaluation.json").read_text())["sampled"] == found["sampled"]
@@ -46,8 +46,8 @@ def test_the_same_seed_gives_the_same_episodes_and_another_gives_others(tmp_path
     assert not set(other) & set(read_table(run / "episodes-sampled.csv")["Seed"])
 
 
-@slow("test_seeding.py shows it of the seeds")
-def test_seeds_of_neighbouring_evaluations_share_no_episode_of_a_suite(tmp_path):
+@slow("test_seeding.py tests it with the seeds")
+def test_evaluations_with_neighbouring_seeds_share_no_episode_of_a_suite(tmp_path):
     run = untrained(tmp_path, env="Point-1-Hazard")
     seeds = []
     for seed in (0, 1):
@@ -75,7 +75,7 @@ def test_mean_actions_may_be_evaluated_after_sampled_ones(tmp_path):
 
 
 def test_a_shields_interventions_are_reported(tmp_path):
-    """In its warm-up a safety layer does nothing. Switched on, it changes what it expects to cost."""
+    """A safety layer does nothing in its warm-up. When it acts, it changes actions with a predicted cost."""
     asleep = evaluate_run(untrained(tmp_path, algo="trpo-sl"), 10)["sampled"]["Interventions"]
     switch = np.zeros(untrained_size(tmp_path), np.float32)
     switch[-1] = 1.0
@@ -89,7 +89,7 @@ def untrained_size(out):
 
 
 @pytest.mark.parametrize("bad", [{"episodes": 0}, {"episodes": 5, "keep": -1}, {"episodes": 5, "seed": -1}])
-def test_impossible_wishes_are_refused(tmp_path, bad):
+def test_impossible_arguments_are_refused(tmp_path, bad):
     with pytest.raises(BadSetting):
         evaluate_run(untrained(tmp_path), bad.pop("episodes"), **bad)
 
@@ -111,7 +111,7 @@ def test_the_files_appear_together_or_not_at_all(tmp_path, monkeypatch):
     assert {file.name: file.read_bytes() for file in run.iterdir()} == before
 
 
-def test_damaged_files_of_an_earlier_evaluation_are_not_carried_on(tmp_path):
+def test_damaged_files_of_an_earlier_evaluation_are_not_kept(tmp_path):
     run = untrained(tmp_path)
     evaluate_run(run, 5, actions="both")
     (run / "episodes-sampled.csv").write_text("EpRet\n1\n")
@@ -121,7 +121,7 @@ def test_damaged_files_of_an_earlier_evaluation_are_not_carried_on(tmp_path):
     assert "sampled" not in evaluate_run(run, 5, actions="mean")
 
 
-def test_episodes_of_a_run_end_as_in_its_training_unless_another_number_of_steps_is_asked_for(tmp_path):
+def test_episodes_end_as_in_training_unless_another_number_of_steps_is_given(tmp_path):
     run = untrained(tmp_path, env="tests.misbehaving:Endless", max_episode_steps=7)
     evaluate_run(run, 3, trust_env=True, keep=1)
     assert set(read_table(run / "episodes-sampled.csv")["EpLen"]) == {7}
@@ -134,7 +134,7 @@ def test_episodes_of_a_run_end_as_in_its_training_unless_another_number_of_steps
 
 
 def test_an_evaluation_whose_process_dies_fails_or_counts_the_episode_as_violated(tmp_path, monkeypatch):
-    """With 100 for a limit, nothing else could violate it."""
+    """The limit is 100, so nothing else violates it."""
     monkeypatch.setenv("FAULT", "SIGKILL")
     monkeypatch.setenv("AT", "33")
     Misbehaving.made = 0

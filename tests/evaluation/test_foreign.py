@@ -49,7 +49,7 @@ def elsewhere(tmp_path, monkeypatch):
 
 
 @slow("compiles; tests/api/test_elsewhere.py certifies the same from Python")
-def test_a_cart_that_stands_still_is_certified_with_the_bound_of_no_violation():
+def test_a_cart_that_never_violates_is_certified_with_the_bound_of_no_violation():
     ((directory, certificate),), _ = certify_foreign([STILL], Where(CART), Request(episodes=8, probability=0.2))
     assert certificate.violations == 0
     assert certificate.bound == lower_bound(0, 8, certificate.plan.each)
@@ -60,7 +60,7 @@ def test_a_cart_that_stands_still_is_certified_with_the_bound_of_no_violation():
     assert (directory / "certificates.jsonl").exists()
 
 
-def test_in_an_engine_it_takes_the_actions_that_it_gives():
+def test_in_an_engine_a_foreign_policy_decides_the_actions():
     policy = read_foreign(f"python:{__name__}:wise")
     with closing(open_engine(CART, 3)) as engine:
         engine.start_at(actor_for(policy, engine), [(0, 0), (0, 1), (0, 2)])
@@ -89,7 +89,7 @@ def test_a_policy_of_stable_baselines_is_evaluated(capsys):
     assert "SafeRate" in capsys.readouterr().out
 
 
-def test_a_policy_is_tried_out_in_states_that_there_are():
+def test_a_foreign_policy_is_tried_out_on_observations_that_occur():
     """Where all observations are zero, this one would divide by zero."""
     with closing(open_engine(CART, 1)) as engine:
         tried = try_out(read_foreign(lambda observation: observation[0] / abs(observation[0])), engine)
@@ -114,7 +114,7 @@ def test_a_policy_that_fails_in_an_episode_is_named():
         evaluate_foreign(f"python:{__name__}:gives_up", Where(CART), 20)
 
 
-def test_commands_say_what_they_need():
+def test_commands_say_which_arguments_a_foreign_policy_needs():
     with pytest.raises(BadSetting, match="--env Point-8-Hazard"):
         certify.main([STILL])
     with pytest.raises(NoRun, match=r"missing\.zip does not exist"):

@@ -26,11 +26,11 @@ def test_one_seed_has_no_interval():
     assert of_difference([1.0, 2.0], [3.0]) is None
 
 
-def test_seeds_that_agree_have_an_interval_of_no_width():
+def test_seeds_that_agree_have_an_interval_of_width_zero():
     assert of_difference([2.0, 2.0], [1.0, 1.0]) == Interval(1.0, 1.0, 1.0)
 
 
-def test_draws_leave_out_a_fortieth_at_either_end():
+def test_an_interval_of_draws_leaves_out_a_fortieth_at_either_end():
     assert of_draws(0.5, np.linspace(0, 1, 1001)) == Interval(0.5, pytest.approx(0.025), pytest.approx(0.975))
 
 

@@ -51,7 +51,7 @@ def test_looks_are_numbered_in_their_order_and_the_same_look_keeps_its_number(tm
     assert [entry.look for entry in read_ledger(tmp_path, RUN).entries] == looks
 
 
-def test_certificates_from_before_there_was_a_list_come_first(tmp_path):
+def test_certificates_from_before_the_ledger_come_first(tmp_path):
     assert take(tmp_path, LOOK, earlier=2) == 3
     assert take(tmp_path, replace(LOOK, experiment="e2"), earlier=5) == 4, "the list says how many there were"
     assert read_ledger(tmp_path, RUN).entry(2) is None
@@ -67,7 +67,7 @@ def test_the_first_count_of_a_look_stands(three):
 
 
 def test_eight_threads_and_two_processes_that_look_at_once_get_different_numbers(tmp_path):
-    """And so all of them together spend no more than the error."""
+    """So all looks together spend no more than the error."""
     program = (
         "import sys; from pathlib import Path; from tests.evaluation.test_ledger import LOOK, take, replace\n"
         "print(*(take(Path(sys.argv[1]), replace(LOOK, experiment=f'{sys.argv[2]} {i}')) for i in range(4)))"
@@ -87,7 +87,7 @@ def test_eight_threads_and_two_processes_that_look_at_once_get_different_numbers
     assert len(read_ledger(tmp_path, RUN).entries) == 32
 
 
-def test_a_changed_letter_anywhere_is_noticed(three):
+def test_a_changed_character_anywhere_is_noticed(three):
     whole = three.read_bytes()
     for place in range(0, len(whole), 3):
         damaged = bytearray(whole)
@@ -97,7 +97,7 @@ def test_a_changed_letter_anywhere_is_noticed(three):
             read_ledger(three.parent, RUN)
 
 
-def test_a_line_that_was_taken_out_or_moved_is_noticed(three):
+def test_a_removed_or_moved_line_is_noticed(three):
     lines = three.read_text().splitlines(keepends=True)
     assert len(lines) == 5
     for place in range(4):
@@ -108,14 +108,14 @@ def test_a_line_that_was_taken_out_or_moved_is_noticed(three):
 
 
 @pytest.mark.parametrize("text", ["", "\n", "[]\n", "{}\n", "null\n", "no json\n", "[" * 100_000 + "\n", '{"look": 1'])
-def test_what_is_no_list_of_looks_is_refused(tmp_path, text):
+def test_a_file_that_is_no_ledger_is_refused(tmp_path, text):
     (tmp_path / FILE).write_text(text)
     with pytest.raises(BadLedger, match=r"certificates\.jsonl is damaged"):
         read_ledger(tmp_path, RUN)
 
 
 @pytest.mark.parametrize("line", [{"look": 3}, {"look": 9, "violations": []}, {"look": "2"}, {"look": 2, "policy": ""}])
-def test_a_line_that_does_not_fit_is_refused_also_with_the_right_checksum(tmp_path, line):
+def test_a_wrong_line_is_refused_even_with_the_right_checksum(tmp_path, line):
     take(tmp_path, LOOK)
     lines = read_ledger(tmp_path, RUN).lines
     with (tmp_path / FILE).open("a") as file:
@@ -124,19 +124,19 @@ def test_a_line_that_does_not_fit_is_refused_also_with_the_right_checksum(tmp_pa
         read_ledger(tmp_path, RUN)
 
 
-def test_the_list_of_another_run_is_refused(three):
+def test_the_ledger_of_another_run_is_refused(three):
     with pytest.raises(BadLedger, match=r"certificates\.jsonl belongs to a run with another config"):
         read_ledger(three.parent, "f" * 16)
 
 
-def test_a_run_that_nobody_looked_at_has_no_list(tmp_path):
+def test_a_run_without_looks_has_no_ledger(tmp_path):
     assert read_ledger(tmp_path, RUN) is None
     new_ledger(tmp_path, RUN, 0)
     assert not (tmp_path / FILE).exists()
 
 
 @pytest.mark.parametrize("name", [FILE, FILE + ".part"])
-def test_a_link_in_the_place_of_the_list_is_refused_and_not_followed(tmp_path, name):
+def test_a_link_in_place_of_the_ledger_is_refused_and_not_followed(tmp_path, name):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / name).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(LinkInRun, match=name):

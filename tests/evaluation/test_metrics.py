@@ -35,11 +35,11 @@ def test_figures_of_two_episodes_can_be_checked_by_hand():
     assert found["ViolatingSteps"] == 0.5
 
 
-def test_without_a_violation_there_is_no_first_one():
+def test_without_a_violation_there_is_no_first_violation():
     assert measure(episodes([[0.0], [0.0]]), ("hazard",))["FirstViolation"] is None
 
 
-def test_quantiles_are_values_that_occurred():
+def test_quantiles_are_observed_values():
     found = measure(episodes([[i / 100] for i in range(1, 101)]), ("hazard",))
     assert found["EpMaxCost95"] == 0.95
     assert found["EpMaxCost99"] == 0.99
@@ -70,7 +70,7 @@ def test_a_share_has_its_exact_interval():
     assert high == pytest.approx(stats.beta.ppf(0.975, 91, 10))
 
 
-def test_of_several_constraints_each_has_its_own_figures():
+def test_each_of_several_constraints_has_its_own_figures():
     found = measure(episodes([[0.0, 0.5], [0.0, 0.0]]), ("hazard", "pillar"))
     assert found["SafeRate_hazard"] == 1.0
     assert found["SafeRate_pillar"] == 0.5

@@ -18,7 +18,7 @@ RECORD = Record(
 )
 
 
-def test_records_survive_the_way_to_a_file_and_back(tmp_path):
+def test_records_are_the_same_after_writing_and_reading(tmp_path):
     (tmp_path / "worst.safetensors").write_bytes(records_content([RECORD, RECORD]))
     first, second = read_records(tmp_path / "worst.safetensors")
     assert_array_equal(first.actions, RECORD.actions)
@@ -34,12 +34,12 @@ def test_a_record_takes_kilobytes(tmp_path):
     assert (tmp_path / "worst.safetensors").stat().st_size < 10_000
 
 
-def test_violated_constraints_are_named_the_first_one_first():
+def test_violated_constraints_are_named_in_the_order_of_their_violations():
     assert RECORD.violated == ("pillar", "hazard")
     assert Record(**{**vars(RECORD), "first_violation": (-1, -1)}).violated == ()
 
 
-def test_a_missing_file_is_answered_with_the_command_that_makes_it(tmp_path):
+def test_a_missing_file_gets_the_command_that_makes_it(tmp_path):
     with pytest.raises(NoRun, match="ascpo evaluate"):
         read_records(tmp_path / "worst.safetensors")
 

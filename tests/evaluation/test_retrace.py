@@ -1,4 +1,4 @@
-"""Episodes are recorded in company and played again alone, with random actions: a policy would add nothing."""
+"""Episodes are recorded beside others and played again alone, with random actions."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def of_a_suite():
         return [(found[i], retrace(found[i])) for i in dict.fromkeys((0, deep, 1))], found
 
 
-def test_an_episode_of_a_suite_is_played_again_to_the_bit(of_a_suite):
+def test_an_episode_of_a_suite_is_played_again_bit_for_bit(of_a_suite):
     retraced, found = of_a_suite
     assert {record.episode for record in found} == {0, 1}
     assert any(record.violated for record in found)
@@ -54,8 +54,8 @@ def test_an_episode_of_a_suite_is_played_again_to_the_bit(of_a_suite):
         assert len(trajectory.path.qpos) == len(trajectory.path.layouts) == len(record) + 1
 
 
-def test_the_path_is_where_the_costs_were_paid(of_a_suite):
-    """A hazard's cost is how deep the robot stands in it: so the pose after the step tells the cost."""
+def test_the_path_has_the_positions_at_which_costs_occurred(of_a_suite):
+    """The cost of a hazard is the robot's depth inside it, so it follows from the pose after the step."""
     record, trajectory = next(pair for pair in of_a_suite[0] if pair[0].first_violation[0] > 0)
     path = trajectory.path
     assert path is not None
@@ -75,7 +75,7 @@ def test_ghosts_move_in_the_path_and_nothing_else_does(of_a_suite):
     assert_array_equal(np.flatnonzero(moved), [8, 9])
 
 
-def test_an_episode_of_an_environment_of_ones_own_is_played_again_to_the_bit():
+def test_an_episode_of_a_users_environment_is_played_again_bit_for_bit():
     for record in recorded(CART, (0.0,))[:3]:
         trajectory = retrace(record)
         assert trajectory.path is None
@@ -105,13 +105,13 @@ def test_an_episode_whose_simulation_broke_down_repeats_over_the_same_limits():
     assert retrace(worst, trust_env=True).cost[-1] == 6.0
 
 
-def test_an_episode_that_goes_another_way_is_refused():
+def test_an_episode_that_differs_from_its_record_is_refused():
     record = recorded(CART, (0.0,))[0]
     with pytest.raises(NoRun, match="does not repeat"):
         retrace(Record(**{**vars(record), "seed": record.seed + 1}))
 
 
-def test_another_machine_shows_an_episode_of_a_suite_as_it_comes_out_and_says_how_it_differs(of_a_suite):
+def test_another_machine_shows_its_own_episode_of_a_suite_and_says_how_it_differs(of_a_suite):
     record = of_a_suite[1][0]
     other = replace(record, machine="abacus", reward=record.reward + 1.0)
     with pytest.MonkeyPatch.context() as patch, unchecked():
@@ -123,7 +123,7 @@ def test_another_machine_shows_an_episode_of_a_suite_as_it_comes_out_and_says_ho
     assert not same.note, "nobody would see that difference"
 
 
-def test_another_machine_shows_an_episode_that_ends_earlier_there_up_to_its_end(of_a_suite):
+def test_another_machine_shows_an_episode_that_ends_earlier_up_to_that_end(of_a_suite):
     record = of_a_suite[1][0]
     longer = np.concatenate([record.actions, record.actions[:3]])
     with pytest.MonkeyPatch.context() as patch, unchecked():

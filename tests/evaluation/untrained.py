@@ -1,4 +1,4 @@
-"""Runs with a policy that nobody trained: enough for an evaluation, and made in a moment."""
+"""Runs with an untrained policy: enough for an evaluation, and fast to make."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -30,7 +30,7 @@ def untrained(out, *, env=CART, factory=None, algo="trpo", seed=0, shift=0.0, **
 
 
 def change_one_bit(run):
-    """Make another policy of a run's policy, in one bit of its last parameter. Its checksum is made anew."""
+    """Make another policy of a run's policy, in one bit of its last parameter. Its checksum is updated."""
     file = run / "policy.safetensors"
     found = read_arrays(file)
     theta = found.arrays["theta"].copy()

@@ -1,4 +1,4 @@
-"""A package with an environment of six-value steps, for the process of another Python. It needs NumPy alone."""
+"""A package for the process of another Python, with an environment whose steps return six values. It needs NumPy."""
 
 import os
 from types import SimpleNamespace

@@ -50,7 +50,7 @@ def test_a_flattened_dict_can_be_trained_on(capsys):
     assert "can be trained on" in capsys.readouterr().out
 
 
-def test_choices_are_refused_with_the_reason():
+def test_discrete_actions_are_refused_with_the_reason():
     with pytest.raises(ValueError, match=r"(?s)Discrete.*ActionWrapper.*FlattenObservation"):
         check.main([f"{__name__}:Choices"])
 

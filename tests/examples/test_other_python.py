@@ -25,7 +25,7 @@ def line():
     return gymnasium.wrappers.TimeLimit(env, env.time_limit)
 
 
-def test_its_steps_are_those_of_the_environment_to_the_last_bit():
+def test_an_environment_in_another_python_gives_the_same_steps_bit_for_bit():
     here, actions = Line(), np.random.default_rng(0).uniform(-1.0, 1.0, (8, 1)).astype(np.float32)
     with closing(line()) as there:
         np.testing.assert_array_equal(there.reset(seed=3)[0], here.reset(seed=3)[0])
@@ -38,7 +38,7 @@ def test_its_steps_are_those_of_the_environment_to_the_last_bit():
     assert process.poll() == 0, "the process ends with its environment"
 
 
-def test_it_can_be_trained_on(capfd):
+def test_an_environment_in_another_python_can_be_trained_on(capfd):
     check.main([f"{__name__}:line"])
     printed = capfd.readouterr()
     assert "can be trained on" in printed.out

@@ -1,4 +1,4 @@
-"""The manual's example: its physics, its costs, and that it is fit to train on."""
+"""The example of the documentation: its physics, its costs, and that it can be trained on."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_gymnasiums_checker_and_ours_find_nothing():
     assert found.cost_names == ("angle", "torque")
 
 
-def test_upright_it_stands_and_leaning_it_falls():
+def test_an_upright_pendulum_stands_and_a_leaning_one_falls():
     standing, leaning = pendulum(), pendulum(angle=0.1)
     after(standing, 0.0, 100)
     after(leaning, 0.0, 100)
@@ -48,13 +48,13 @@ def test_the_best_place_is_the_target():
     assert after(pendulum(), 0.0, 1)[0] > after(pendulum(target=0.3), 0.0, 1)[0]
 
 
-def test_within_the_limits_nothing_costs():
+def test_within_the_limits_costs_are_zero():
     _, info = after(pendulum(), 0.5 * MAX_TORQUE, 1)
     np.testing.assert_array_equal(info["costs"], 0.0)
     assert info["cost"] == 0.0
 
 
-def test_beyond_a_limit_the_cost_is_how_far():
+def test_beyond_a_limit_the_cost_is_the_distance_to_it():
     env = pendulum(angle=MAX_ANGLE + 0.2)
     _, info = after(env, MOTOR, 20)
     np.testing.assert_allclose(info["costs"], [abs(env.angle) - MAX_ANGLE, MOTOR - MAX_TORQUE], rtol=1e-4)

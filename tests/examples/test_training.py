@@ -1,4 +1,4 @@
-"""Environments from elsewhere, trained as a user would."""
+"""Environments of other packages, trained as a user would."""
 
 import gymnasium
 import numpy as np
@@ -21,7 +21,7 @@ def half_cheetah():
     return SpeedLimit(gymnasium.make("HalfCheetah-v5", max_episode_steps=100))
 
 
-@slow("it learns for minutes")
+@slow("trains for minutes")
 def test_the_example_with_two_limits_learns_to_keep_both(tmp_path):
     """A sixth of the training that the documentation describes: at first both limits are broken all the time."""
     # So short a training fails from about one seed in five, whatever the version of the seeding. This seed learns.
@@ -34,8 +34,8 @@ def test_the_example_with_two_limits_learns_to_keep_both(tmp_path):
     assert history["EpRet"][-4:].mean() > 65, "more than standing upright earns"
 
 
-@slow("tests/own.py is trained always")
-def test_an_environment_that_nobody_here_wrote_trains(tmp_path):
+@slow("tests/own.py is always trained on")
+def test_a_third_party_environment_can_be_trained_on(tmp_path):
     result = ascpo.train(
         half_cheetah, num_envs=4, horizon=100, total_steps=1200, hidden=(16, 16), out=tmp_path, progress=False
     )

@@ -1,4 +1,4 @@
-"""The tail of the episodes' costs, and the signals that sum to it."""
+"""The CVaR of the episodes' costs, and the signals that sum to the excess."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,7 +24,7 @@ def finished(*costs):
 
 
 def cvar(Z, done, alpha):
-    """At the quantile, which is not known before the episodes are."""
+    """The CVaR at the quantile of these episodes."""
     quantile = cost_tail(Z, done, jnp.zeros(Z.shape[-1]), alpha).quantile
     return cost_tail(Z, done, quantile, alpha).cvar(alpha)
 
@@ -32,18 +32,18 @@ def cvar(Z, done, alpha):
 @pytest.mark.parametrize(
     ("alpha", "worst"), [(0.5, [4.0, 3.0]), (0.75, [4.0]), (0.25, [4.0, 3.0, 2.0]), (0.0, [4.0, 3.0, 2.0, 1.0])]
 )
-def test_it_is_the_mean_of_the_worst_where_that_is_a_whole_number_of_episodes(alpha, worst):
+def test_cvar_is_the_mean_of_the_worst_episodes_if_their_number_is_whole(alpha, worst):
     assert_allclose(cvar(*finished(3.0, 1.0, 4.0, 2.0), alpha), [np.mean(worst)], rtol=1e-6)
 
 
-def test_part_of_an_episode_counts_in_part():
+def test_cvar_counts_a_fraction_of_an_episode_as_that_fraction():
     """The worst 1.5 of 2 episodes: (4 + ½·1) / 1.5."""
     assert_allclose(cvar(*finished(1.0, 4.0), 0.25), [3.0], rtol=1e-6)
 
 
 @settings(deadline=None, derandomize=True, max_examples=60)
 @given(COSTS, ENDS, st.floats(0.02, 0.98))
-def test_at_the_quantile_it_is_the_least_over_all_thresholds(Z, done, alpha):
+def test_the_formula_of_cvar_is_smallest_at_the_quantile(Z, done, alpha):
     """ν + E[(Z − ν)₊]/(1 − α) is convex and has its corners at the costs, one of which is therefore the best ν."""
     done[-1, -1] = True
     found = cvar(jnp.asarray(Z), jnp.asarray(done), alpha)
@@ -55,18 +55,18 @@ def test_at_the_quantile_it_is_the_least_over_all_thresholds(Z, done, alpha):
 
 @settings(deadline=None, derandomize=True, max_examples=20)
 @given(COSTS, ENDS, st.floats(0, 1, width=32))
-def test_at_any_other_threshold_it_is_no_less(Z, done, nu):
+def test_at_any_other_threshold_the_formula_of_cvar_is_no_smaller(Z, done, nu):
     done[-1, -1] = True
     Z, done = jnp.asarray(Z), jnp.asarray(done)
     assert np.all(cost_tail(Z, done, jnp.full(2, nu), 0.7).cvar(0.7) >= cvar(Z, done, 0.7) - 1e-5)
 
 
 @pytest.mark.parametrize(("alpha", "quantile"), [(0.1, 1.0), (0.5, 3.0), (0.7, 4.0), (0.95, 5.0)])
-def test_the_quantile_is_the_least_cost_that_enough_episodes_do_not_exceed(alpha, quantile):
+def test_the_quantile_is_the_smallest_cost_that_enough_episodes_do_not_exceed(alpha, quantile):
     assert_allclose(cost_tail(*finished(3.0, 1.0, 5.0, 4.0, 2.0), NOTHING, alpha).quantile, [quantile])
 
 
-def test_every_constraint_has_its_own_tail():
+def test_every_constraint_has_its_own_cvar():
     Z = jnp.array([[1.0, 8.0], [2.0, 6.0], [3.0, 4.0], [4.0, 2.0]])[:, None]
     tail = cost_tail(Z, jnp.ones((4, 1), bool), jnp.array([3.0, 5.0]), 0.5)
     assert_allclose(tail.excess, [0.25, 1.0])
@@ -74,14 +74,14 @@ def test_every_constraint_has_its_own_tail():
     assert_allclose(tail.cvar(0.5), [3.5, 7.0])
 
 
-def test_costs_of_episodes_that_go_on_do_not_count():
+def test_costs_of_unfinished_episodes_do_not_count():
     Z, _ = finished(2.0, 9.0, 4.0, 9.0)
     tail = cost_tail(Z, jnp.array([True, False, True, False])[:, None], jnp.array([3.0]), 0.9)
     assert_allclose(tail.excess, [0.5])
     assert_allclose(tail.quantile, [4.0])
 
 
-def test_where_no_episode_finished_the_threshold_is_kept_and_all_is_finite():
+def test_without_finished_episodes_the_threshold_is_kept_and_everything_is_finite():
     tail = cost_tail(jnp.ones((3, 2, 1)), jnp.zeros((3, 2), bool), jnp.array([0.7]), 0.9)
     assert_allclose(tail.quantile, [0.7])
     assert_allclose(tail.excess, [0.0])
@@ -103,7 +103,7 @@ def test_running_sums_are_those_of_a_plain_loop(C, ends, begun):
 @settings(deadline=None, derandomize=True, max_examples=30)
 @given(COSTS, ENDS, hnp.arrays(np.float32, 2, elements=st.floats(0, 3, width=32)))
 def test_the_excesses_of_an_episode_sum_to_that_of_its_cost(C, ends, nu):
-    """Whether it ends within the steps or goes on: then, to that of its cost so far."""
+    """An episode that continues sums to the excess of its cost so far."""
     ends[-1] = True
     sums = running_sum(jnp.asarray(C), jnp.asarray(ends), jnp.zeros((ENVS, 2)))
     blank = jnp.zeros_like(C)
@@ -117,7 +117,7 @@ def test_the_excesses_of_an_episode_sum_to_that_of_its_cost(C, ends, nu):
             first = last + 1
 
 
-def test_policies_may_remember_the_sums_or_the_last_costs():
+def test_policies_may_observe_running_sums_or_last_costs():
     for augmentation, expected in ((RunningSum(), [3.0, 0.5]), (LastCost(), [2.0, 0.0])):
         remembered = jnp.array(augmentation.initial(2))
         assert_array_equal(remembered, 0.0)
@@ -140,7 +140,7 @@ def test_an_episode_keeps_the_threshold_that_it_began_with(C, ends, begun):
         assert_array_equal(goes_on[env], own)
 
 
-def test_a_tail_of_episodes_with_different_thresholds_is_their_mean():
+def test_the_threshold_of_several_episodes_is_the_mean_of_theirs():
     """Z = 4 with ν = 1, and Z = 2 with ν = 3: excesses 3 and 0."""
     nu = jnp.array([1.0, 3.0])[:, None, None]
     tail = cost_tail(*finished(4.0, 2.0), nu, 0.5)

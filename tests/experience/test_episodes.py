@@ -44,14 +44,14 @@ def test_finished_episodes_are_summed_and_the_running_one_is_left_out():
     assert_allclose(s.timeout_rate, 0.5)
 
 
-def test_an_episode_goes_on_over_the_border_of_rollouts():
+def test_an_episode_continues_in_the_next_rollout():
     running, _ = summary(rollout([1, 2], [0.4, 0.1]))
     assert_allclose(running.max_cost, [[0.4]])
     _, s = summary(rollout([3, 9], [0.2, 0.0], terminated=[0]), running)
     assert_allclose([s.reward, s.cost[0], s.max_cost[0], s.length], [6.0, 0.7, 0.4, 3.0], rtol=1e-6)
 
 
-def test_where_no_episode_finished_the_running_ones_stand_in():
+def test_without_finished_episodes_the_running_ones_are_used():
     _, s = summary(rollout([1, 1], [0.5, 0.2]))
     assert (int(s.finished), float(s.count)) == (0, 1.0)
     assert_allclose([s.reward, s.max_cost[0], s.length, s.violation_rate], [2.0, 0.5, 2.0, 1.0])
@@ -77,7 +77,7 @@ def test_one_violated_limit_of_two_makes_an_episode_violating():
     assert_allclose(s.violation_rate, 1.0)
 
 
-def test_following_is_the_same_compiled():
+def test_totals_are_the_same_when_compiled():
     r = rollout([1, 1, 1], [0.0, 0.3, 0.1], terminated=[1])
     plain, compiled = accumulate_totals(no_totals(1, 1), r), jax.jit(accumulate_totals)(no_totals(1, 1), r)
     for a, b in zip(jax.tree.leaves(plain), jax.tree.leaves(compiled), strict=True):
@@ -96,7 +96,7 @@ def test_without_a_finished_episode_quantiles_are_of_the_running_ones():
     assert_allclose(s.quantiles[:, 0], 0.5)
 
 
-def test_totals_begin_at_nothing():
+def test_totals_begin_at_zero():
     totals = no_totals(2, 3)
     assert_allclose(totals.reward, [0.0, 0.0])
     assert_allclose(totals.length, [0, 0])

@@ -33,19 +33,19 @@ def test_after_a_goal_nothing_follows():
     assert_allclose(estimated(terminated=LAST).target[:, 0], [6.0, 5.0, 3.0])
 
 
-def test_after_a_time_limit_the_critic_says_what_would_have_followed():
+def test_after_a_time_limit_the_critic_predicts_the_rest():
     assert_allclose(estimated(truncated=LAST).target[:, 0], [16.0, 15.0, 13.0])
 
 
-def test_a_maximum_does_not_go_on_after_a_time_limit():
+def test_a_maximum_is_final_at_the_time_limit():
     assert_allclose(estimated(truncated=LAST, bootstrap_on_timeout=False).target[:, 0], [6.0, 5.0, 3.0])
 
 
-def test_after_a_cut_the_critic_stands_in_even_for_a_maximum():
+def test_after_a_cut_the_critic_predicts_the_rest_even_of_a_maximum():
     assert_allclose(estimated(bootstrap_on_timeout=False).target[:, 0], [16.0, 15.0, 13.0])
 
 
-def test_with_lambda_one_the_advantage_is_the_return_less_the_value():
+def test_with_lambda_one_the_advantage_is_the_return_minus_the_value():
     out = estimated(terminated=LAST)
     assert_allclose(out.advantage, out.target - V, rtol=1e-6)
 
@@ -101,31 +101,31 @@ def test_explained_variance_is_one_for_the_truth_and_zero_for_a_constant():
     assert_allclose(explained_variance(jnp.zeros_like(y), y, everywhere), 0.0, atol=1e-6)
 
 
-def test_there_is_nothing_to_explain_in_a_constant():
+def test_explained_variance_of_a_constant_is_undefined():
     assert np.isnan(explained_variance(jnp.zeros((2, 1)), jnp.ones((2, 1)), jnp.ones((2, 1), bool)))
 
 
-def test_the_bias_is_by_how_much_predictions_are_too_large_where_the_truth_is_known():
+def test_the_bias_is_the_mean_overestimate_where_the_truth_is_known():
     """Known predictions sum to 3 and the truth to 2: half too much. The unknown step counts for neither."""
     prediction, truth = jnp.array([1.0, 2.0, 9.0])[:, None, None], jnp.array([1.0, 1.0, 1.0])[:, None, None]
     known = jnp.array([True, True, False])[:, None]
     assert_allclose(relative_bias(prediction, truth, known), [0.5], rtol=1e-6)
 
 
-def test_explained_variance_looks_at_known_steps_alone():
+def test_explained_variance_uses_only_steps_with_known_returns():
     """Of known targets 1 and 3 (variance 1) predictions are off by 0.5 and −0.5 (variance ¼)."""
     target, prediction = jnp.array([1.0, 3.0, 99.0])[:, None], jnp.array([0.5, 3.5, 0.0])[:, None]
     known = jnp.array([True, True, False])[:, None]
     assert_allclose(explained_variance(prediction, target, known), 0.75, rtol=1e-6)
 
 
-def test_small_spreads_are_explained_too():
+def test_explained_variance_works_for_small_variances():
     target = jnp.array([0.0, 1e-4])[:, None]
     assert_allclose(explained_variance(jnp.zeros((2, 1)), target, jnp.ones((2, 1), bool)), 0.0, atol=1e-5)
     assert_allclose(explained_variance(target, target, jnp.ones((2, 1), bool)), 1.0)
 
 
-def test_where_the_truth_is_nothing_there_is_no_bias_to_speak_of():
+def test_the_bias_is_undefined_where_the_truth_is_zero():
     nothing, known = jnp.zeros((2, 1, 1)), jnp.ones((2, 1), bool)
     assert np.isnan(relative_bias(nothing + 1e-9, nothing, known)).all()
     # A truth that is all but rounding would make a multiple of ten digits.

@@ -7,12 +7,12 @@ SIGNED = jnp.array([-0.5, -0.04, -0.06, 0.2])[:, None, None]
 DONE = jnp.array([False, False, True, False])[:, None]
 
 
-def test_costs_begin_before_they_do():
+def test_with_near_misses_costs_begin_earlier():
     begun = begin_near_miss(0.1, 0.1, epochs=5, num_envs=1, m=1)
     assert_allclose(begun.seen(SIGNED)[:, 0, 0], [0.0, 0.06, 0.04, 0.3], rtol=1e-6)
 
 
-def test_maxima_and_sums_are_those_of_the_costs_that_are_seen_and_go_on_over_the_border_of_epochs():
+def test_maxima_and_sums_use_the_near_miss_costs_and_continue_in_the_next_epoch():
     begun = begin_near_miss(0.1, 0.1, epochs=5, num_envs=1, m=1)
     seen = begun.seen(SIGNED)
     maxima, sums = begun.maxima(seen, DONE), begun.sums(seen, DONE)
@@ -23,7 +23,7 @@ def test_maxima_and_sums_are_those_of_the_costs_that_are_seen_and_go_on_over_the
     assert_allclose([again[0][0, 0, 0], again[1][0, 0, 0]], [0.3, 0.3], rtol=1e-6)
 
 
-def test_an_episode_that_ends_with_an_epoch_leaves_nothing():
+def test_an_episode_that_ends_with_an_epoch_leaves_no_maxima_or_sums():
     begun = begin_near_miss(0.1, 0.1, epochs=5, num_envs=1, m=1)
     after = begun.after(jnp.ones((1, 1)), jnp.ones((1, 1)), jnp.array([True]))
     assert_array_equal(after.max_cost, [[0.0]])
@@ -31,7 +31,7 @@ def test_an_episode_that_ends_with_an_epoch_leaves_nothing():
     assert_array_equal(begun.after(jnp.ones((1, 1)), jnp.ones((1, 1)), jnp.array([False])).cut().cost, [[0.0]])
 
 
-def test_the_distance_shrinks_in_equal_steps_and_stays_at_its_end():
+def test_the_near_miss_distance_shrinks_linearly_and_stays_at_its_end_value():
     now, found = begin_near_miss(0.1, 0.04, epochs=4, num_envs=1, m=1), []
     for _ in range(6):
         found.append(float(now.h))

@@ -1,4 +1,4 @@
-"""Recurrences in turn and at once, against a plain loop."""
+"""Sequential and parallel recurrences against a plain loop."""
 
 from functools import partial
 
@@ -115,7 +115,7 @@ def test_trees_accumulate_each_part_in_its_own_way(by):
 @thorough
 @on_the_edges(NUMBERS, NUMBERS[::-1])
 @given(X, X, ENDS)
-def test_what_follows_is_that_of_a_plain_loop_from_the_end(by, factor, x, follows, ends):
+def test_sums_from_the_end_are_those_of_a_plain_loop(by, factor, x, follows, ends):
     y = by(jnp.asarray(x), jnp.asarray(follows), jnp.asarray(ends), factor)
     assert_allclose(y, looped_back(x, follows, ends, factor), atol=1e-5)
 
@@ -131,7 +131,7 @@ def test_an_infinite_episode_spoils_no_other(by):
 
 
 @BACKWARDS
-def test_signals_side_by_side_are_those_one_by_one(by):
+def test_several_signals_accumulate_as_each_alone(by):
     x, ends = jnp.asarray(NUMBERS), jnp.asarray(NUMBERS**2 < 0.1)
     both = jax.vmap(lambda *of: by(*of, 0.9), in_axes=(-1, -1, None), out_axes=-1)
     y = both(jnp.stack([x, -x], -1), jnp.stack([-x, x], -1), ends)
@@ -139,7 +139,7 @@ def test_signals_side_by_side_are_those_one_by_one(by):
     assert_allclose(y[..., 1], by(-x, x, ends, 0.9), atol=1e-6)
 
 
-def test_before_a_step_is_what_the_last_one_left():
+def test_the_total_before_a_step_is_that_after_the_last_one():
     x, ends = jnp.ones((4, 1)), jnp.array([False, True, False, False])[:, None]
     before, after, rest = accumulate(jnp.add, x, ends, jnp.array([5.0]))
     assert_array_equal(before[:, 0], [5, 6, 0, 1])
@@ -148,7 +148,7 @@ def test_before_a_step_is_what_the_last_one_left():
     assert_array_equal(accumulate(jnp.add, x, ends.at[-1].set(True), jnp.array([5.0]))[2], [0])
 
 
-def test_one_step_is_enough():
+def test_a_rollout_of_one_step_is_enough():
     one, ends = jnp.ones((1, 2)), jnp.array([[True, False]])
     assert_array_equal(accumulate_at_once(jnp.add, one, ends, jnp.ones(2)), [[2, 2]])
     assert_array_equal(backwards_at_once(one, 2 * one, ends, 0.5), [[2, 2]])
@@ -165,7 +165,7 @@ def programs():
 
 
 @pytest.mark.parametrize("program", range(3))
-def test_a_cpu_takes_the_steps_in_turn_and_an_accelerator_at_once(program):
+def test_a_cpu_scans_sequentially_and_an_accelerator_in_parallel(program):
     function, arguments = programs()[program]
     trace = jax.jit(function).trace(*arguments)
     in_turn = trace.lower(lowering_platforms=("cpu",)).as_text()
@@ -178,7 +178,7 @@ def test_a_cpu_takes_the_steps_in_turn_and_an_accelerator_at_once(program):
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="sums at once are rounded in another order")
-def test_on_a_cpu_the_numbers_are_those_of_the_turns_to_the_bit():
+def test_on_a_cpu_results_equal_the_sequential_scan_bit_for_bit():
     x, ends = jnp.asarray(NUMBERS), jnp.asarray(NUMBERS**2 < 0.1)
     assert_array_equal(jax.jit(partial(backwards, factor=0.9))(x, x, ends), backwards_in_turn(x, x, ends, 0.9))
     assert_array_equal(accumulate(jnp.add, x, ends, x[0])[1], accumulate_in_turn(jnp.add, x, ends, x[0]))

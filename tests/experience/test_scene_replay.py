@@ -1,4 +1,4 @@
-"""Scenes that are played again: who is kept, and that what they teach is weighted back."""
+"""Scene replay: which scenes are kept, and that importance weights correct for the replays."""
 
 from dataclasses import replace
 from functools import partial
@@ -42,7 +42,7 @@ def after(pool, scene, violated, done=None):
 
 
 @slow("compiles")
-def test_fresh_episodes_that_violate_enter_and_the_newest_replace_the_oldest():
+def test_violating_fresh_episodes_enter_the_pool_and_replace_the_oldest():
     pool = after(empty_pool(SETTINGS), fresh(0, 1, 2), column(True, False, True))
     assert_array_equal(pool.scene, [[0, 0], [0, 2], [FRESH] * 2, [FRESH] * 2])
     assert_array_equal(pool.offered, pool.scene)
@@ -53,7 +53,7 @@ def test_fresh_episodes_that_violate_enter_and_the_newest_replace_the_oldest():
     assert int(pool.oldest) == (5 + 6) % 4
 
 
-def test_an_episode_enters_when_it_is_done():
+def test_an_episode_enters_the_pool_when_it_is_done():
     pool = after(empty_pool(SETTINGS), fresh(0, 0, 1), column(True, True, True), done=column(False, True, False))
     assert_array_equal(pool.scene[:, 1], [0, FRESH, FRESH, FRESH])
 
@@ -63,7 +63,7 @@ def with_scenes(*numbers, **fields):
     return replace(empty_pool(ReplaySettings(0.4, len(numbers))), scene=scene, **fields)
 
 
-def test_replays_are_counted_by_slot_and_a_solved_scene_leaves():
+def test_replays_are_counted_by_slot_and_a_solved_scene_leaves_the_pool():
     pool = with_scenes(7, 8, 9, FRESH, safe=jnp.array([0, SOLVED - 1, SOLVED - 2, 0]))
     again = scenes(*[[(0, n, slot)] for n, slot in ((7, 0), (8, 1), (7, 0), (9, 2), (9, 2), (7, 0))])
     pool = after(pool, again, column(False, False, True, True, False, False))
@@ -76,7 +76,7 @@ def test_replays_are_counted_by_slot_and_a_solved_scene_leaves():
     assert_array_equal(pool.scene[:, 1], [7, 8, 9, FRESH])
 
 
-def test_a_replay_whose_slot_was_taken_by_another_scene_since_counts_nowhere():
+def test_a_replay_whose_slot_has_another_scene_by_now_is_not_counted():
     pool = with_scenes(7, 8)
     again = scenes([(0, 5, 0)], [(0, 8, 1)], [(0, 9, FRESH)])
     assert_array_equal(pool.holds(again), [[False], [True], [False]])
@@ -86,7 +86,7 @@ def test_a_replay_whose_slot_was_taken_by_another_scene_since_counts_nowhere():
     assert_allclose([found.again.ended, found.again.violated, found.fresh.ended], [2.0, 2.0, 1.0])
 
 
-def test_a_scene_enters_anew_with_nothing_known_of_it():
+def test_a_scene_that_enters_again_has_no_statistics():
     pool = with_scenes(7, 8, plays=jnp.array([5, 6]), violations=jnp.array([2, 3]), safe=jnp.array([1, SOLVED]))
     pool = after(pool, fresh(9), column(True))
     assert_array_equal(pool.scene[:, 1], [9, 8])
@@ -103,14 +103,14 @@ def test_rates_and_lengths_are_of_decayed_sums():
     assert_allclose([found.length(jnp.float32(100)), found.length(jnp.float32(2))], [7 / 3, 2.0], rtol=1e-6)
 
 
-def test_what_is_known_of_all_replays_counts_as_two_of_each_scene():
+def test_the_prior_from_all_replays_counts_as_two_replays_of_a_scene():
     again = Tally(*map(jnp.float32, (0.0, 9.0, 3.5)))
     pool = with_scenes(0, 1, plays=jnp.array([0, 8]), violations=jnp.array([0, 1]), again=again)
     assert_allclose(pool.q, [0.4, (1 + 0.8) / 10], rtol=1e-6)
 
 
 @pytest.mark.parametrize(("r", "h"), [(0.4, 0.12), (0.1, 0.5), (0.9, 0.01)])
-def test_the_part_of_fresh_episodes_has_the_least_variance(r, h):
+def test_the_weight_of_fresh_episodes_minimises_the_variance(r, h):
     """x²/(1 − r) + (1 − x)²·h/r, as a multiple of v over the number of episodes."""
     x = float(fresh_part(jnp.float32(r), jnp.float32(h)))
     variance = lambda x: x**2 / (1 - r) + (1 - x) ** 2 * h / r  # noqa: E731
@@ -153,7 +153,7 @@ def test_with_known_probabilities_the_weighted_mean_is_that_of_fresh_scenes(shar
 
 
 @slow("draws thousands of batches")
-def test_of_scenes_that_are_solved_only_the_fresh_episodes_count():
+def test_solved_scenes_count_only_through_fresh_episodes():
     """The others count as before: the replays' mean stands for the part of the pool that is left."""
     _, pool = known_pool(solved=16)
     rows = [(0, 1000 + i, FRESH) for i in range(10)] + [(0, i, i) for i in range(22)]
@@ -166,7 +166,7 @@ def test_of_scenes_that_are_solved_only_the_fresh_episodes_count():
     assert 0.0 < x < 1.0
 
 
-def test_without_replays_every_step_counts_one():
+def test_without_replays_every_step_has_weight_one():
     scene = fresh(0, 1, 2)
     pool = empty_pool(SETTINGS)
     weights = weights_of(pool, after(pool, scene, column(True, False, True)), scene, 0.4, jnp.float32(1))
@@ -209,7 +209,7 @@ def estimates(settings, theta, seed):
     return np.array(found)[50:], np.mean(q * (1 - q))
 
 
-@slow("with known probabilities it is exact")
+@slow("the test with known probabilities is exact and always runs")
 def test_the_gradient_of_the_violation_probability_is_nearly_unbiased_and_less_noisy():
     """Probabilities are estimated from the replays themselves. Unweighted, replays would count several times."""
     found, truth = estimates(ReplaySettings(share=0.4, pool=64), 0.0, seed=0)

@@ -50,7 +50,7 @@ def test_chernoff_weights_sum_to_the_weight_of_the_largest_signed_cost():
         assert_allclose(found, chernoff_weight(largest, 0.15, tau=0.1, cap=3.0, h=0.3), rtol=1e-5)
 
 
-def test_a_union_bound_adds_up_the_weights_of_all_states_and_is_no_less_than_that_of_the_largest_cost():
+def test_a_union_bound_sums_the_weights_of_all_states_and_is_at_least_the_largest():
     seen, weights = Costs(C, M, M_NEXT, W, *SUMS, jnp.array([0.3]), h=0.3), ChernoffWeights(tau=0.1, cap=3.0)
     found = UnionBound(weights)(seen)
     assert_allclose(found, chernoff_weight(np.asarray(C) - 0.3, 0.15, tau=0.1, cap=3.0, h=0.3), rtol=1e-5)

@@ -1,4 +1,4 @@
-"""Means of episodes from all steps: those that a long run has, whatever the horizon."""
+"""Episode means from all steps equal those of a long run, whatever the horizon."""
 
 from functools import partial
 
@@ -54,7 +54,7 @@ def measured(cost, ends, horizon, smoothing=0.7, kind="state", truncated=None):
     return trend, finished
 
 
-def test_of_whole_episodes_it_is_their_mean():
+def test_the_trend_of_whole_episodes_is_their_mean():
     """Two episodes of two steps: sums 0.75 and 1, largest 0.5 and 1; one is over the limit and runs out of time."""
     cost = np.array([[0.25], [0.5], [1.0], [0.0]])
     ends = np.array([[False], [True], [False], [True]])
@@ -68,13 +68,13 @@ def test_of_whole_episodes_it_is_their_mean():
     assert_allclose(trend.timeout_rate, 0.5)
 
 
-def test_a_limit_of_an_episode_is_one_of_its_sum():
+def test_a_limit_of_an_episode_bounds_its_sum_of_costs():
     cost, ends = np.array([[0.25], [0.5], [0.25], [0.0]]), np.array([[False], [True], [False], [True]])
     assert_allclose(measured(cost, ends, 4)[0].violation_rates, [0.0])
     assert_allclose(measured(cost, ends, 4, kind="episode")[0].violation_rates, [0.5])
 
 
-def test_an_epoch_counts_by_its_steps_and_earlier_ones_by_what_smoothing_leaves():
+def test_epochs_are_weighted_by_their_steps_and_the_smoothing():
     """Costs of 1 and 0 per step in episodes of one step: (0.5·4·1 + 4·0) / (0.5·4 + 4)."""
     cost, ends = np.repeat([[1.0], [0.0]], 4, axis=0), np.ones((8, 1), bool)
     assert_allclose(measured(cost, ends, 4, smoothing=0.5)[0].mean(jnp.array([1.0]) * 2.0), [2.0 / 6.0])
@@ -96,7 +96,7 @@ def two_kinds(envs=40, steps=8000, seed=0):
     return cost, ends
 
 
-def test_where_horizons_are_short_the_quick_episodes_do_not_count_alone():
+def test_with_short_horizons_unfinished_episodes_count_too():
     """The mean cost is ½. In the first epochs of 50 steps, all episodes that finish have a cost of 1."""
     cost, ends = two_kinds()
     _, finished = measured(cost[:250], ends[:250], 50)
@@ -120,7 +120,7 @@ def test_the_scale_of_an_episode_does_not_depend_on_how_many_happen_to_finish():
     assert_allclose(counts[5:], 1.6, rtol=0.35)
 
 
-def test_before_anything_was_measured_nothing_is_nan():
+def test_an_empty_trend_has_no_nan():
     trend = no_trend(2)
     for number in (trend.length, trend.violation_rates, trend.timeout_rate, trend.nu, trend.mean(trend.sums.cost)):
         assert np.all(np.isfinite(number))

@@ -1,4 +1,4 @@
-"""Costs: max(0, R - D) for regions, 0 or 1 for pillars."""
+"""Costs: max(0, R − D) for regions, 0 or 1 for pillars."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -64,7 +64,7 @@ def test_two_regions_at_once_cost_the_deepest_or_both(overlap, c):
     assert cost(HAZARD, POINT, (0, 0, 0.1), *both, overlap=overlap) == pytest.approx(c, abs=1e-6)
 
 
-def test_the_clearance_of_the_arm_is_that_of_its_nearest_part():
+def test_the_clearance_of_the_arm_is_the_distance_of_its_nearest_part():
     points, distances = zip(*AROUND_THE_ARM, strict=True)
     assert_allclose(arm_clearance(points), distances, atol=1e-6)
 
@@ -76,7 +76,7 @@ def test_the_clearance_of_the_arm_turns_with_it():
 
 
 @pytest.mark.parametrize(("overlap", "c"), [("closest", 0.45), ("sum", 0.45 + 0.1)])
-def test_the_arm_pays_for_its_surface_and_can_be_in_two_regions(overlap, c):
+def test_the_cost_of_the_arm_is_measured_at_its_surface_in_all_regions(overlap, c):
     inside, beyond_the_hand, away = (0, 0, 1.0), (0, 1.3, 1.8), (1.5, 1.5, 1.0)
     assert cost(HAZARD3D, ARM3, None, inside, beyond_the_hand, away, overlap=overlap) == pytest.approx(c, abs=1e-6)
 
@@ -88,7 +88,7 @@ def test_touching_pillars_costs_one_however_many_points_touch(contacts, c):
 
 @pytest.mark.parametrize("kind", [HAZARD, GHOST, PILLAR])
 @pytest.mark.parametrize("d", [0.0, 0.1, 0.3, 0.5, 2.0])
-def test_a_margin_on_the_ground_is_the_depth_in_the_nearest_one_and_negative_outside(kind, d):
+def test_a_margin_on_the_ground_is_the_depth_in_the_nearest_region_and_negative_outside(kind, d):
     far, near = (9.0, 9.0, 0.02), (1 + 0.6 * d, 1 + 0.8 * d, 0.02)
     frames, centres = jnp.array([(1.0, 1.0, 0.1)]), jnp.array([far, near])
     # The point robot's shape counts as its centre for regions and pillars alike.
@@ -98,7 +98,7 @@ def test_a_margin_on_the_ground_is_the_depth_in_the_nearest_one_and_negative_out
 
 
 @pytest.mark.parametrize("d", [0.0, 0.1, 0.3, 1.0])
-def test_where_a_region_costs_something_its_margin_is_the_cost(d):
+def test_inside_a_region_the_margin_equals_the_cost(d):
     frames, centres = jnp.array([(0.5, 0.5, 1.0)]), jnp.array([(0.5, 0.5 + d, 1.0)])
     found = float(margin(HAZARD3D, DRONE, frames, centres))
     assert max(found, 0.0) == pytest.approx(cost(HAZARD3D, DRONE, (0.5, 0.5, 1.0), (0.5, 0.5 + d, 1.0)), abs=1e-6)

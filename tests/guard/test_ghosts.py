@@ -22,7 +22,7 @@ def after(substeps, *start, robot=(0.0, 0.0, 0.0), kind=GHOST) -> np.ndarray:
 
 
 def law(g: np.ndarray, path: np.ndarray, *, spatial: bool) -> np.ndarray:
-    """The ghosts after the path, in the words of the law."""
+    """The ghosts after the path, by the formula."""
     axes, v, radius, leash, standoff = 3 if spatial else 2, 1e-4, 0.3, 2.5, 1.5
 
     def unit(a):
@@ -59,7 +59,7 @@ def test_a_ghost_near_the_robot_stays_where_it_is():
 
 
 @pytest.mark.parametrize("robot", [(0.0, 0.0, 0.0), (5.0, 0.0, 0.0)])
-def test_a_ghost_too_far_out_comes_back_wherever_the_robot_is(robot):
+def test_a_ghost_too_far_outside_returns_wherever_the_robot_is(robot):
     assert_allclose(after(10, (2.6, 0.0, 0.02), robot=robot), [(2.6 - 10 * SUBSTEP, 0.0, 0.02)], atol=2e-6)
 
 
@@ -72,13 +72,13 @@ def test_ghosts_two_radii_apart_leave_each_other_alone():
     assert_allclose(after(10, (0.0, 0.0, 0.02), (0.61, 0.0, 0.02)), [(0.0, 0.0, 0.02), (0.61, 0.0, 0.02)], atol=0)
 
 
-def test_a_ghost_on_the_ground_takes_no_notice_of_the_robots_height():
+def test_a_ghost_on_the_ground_ignores_the_height_of_the_robot():
     low, high = (after(10, (2.0, 0.0, 0.02), robot=(0.0, 0.0, z)) for z in (0.0, 3.0))
     assert_allclose(low, high, atol=0)
 
 
 @pytest.mark.parametrize("kind", [GHOST, GHOST3D])
-def test_several_ghosts_and_a_moving_robot_follow_the_law(kind):
+def test_several_ghosts_and_a_moving_robot_follow_the_formula(kind):
     rng = np.random.default_rng(7)
     scenes, count, substeps = 200, 5, 30
     starts = rng.uniform((-2.4, -2.4, 0.5), (2.4, 2.4, 1.5), (scenes, count, 3))
@@ -102,16 +102,16 @@ def test_ghosts_in_the_air_stay_at_heights_where_balls_are_placed(height, stays_
     assert moved[0, 2] == pytest.approx(stays_at)
 
 
-def test_ghosts_in_one_place_and_a_robot_on_top_of_them_give_numbers():
+def test_ghosts_at_one_place_with_the_robot_give_finite_numbers():
     for kind in (GHOST, GHOST3D):
         together = after(10, (0.0, 0.0, 1.0), (0.0, 0.0, 1.0), robot=(0.0, 0.0, 1.0), kind=kind)
         assert_allclose(together, [(0.0, 0.0, 1.0), (0.0, 0.0, 1.0)], atol=0)
 
 
-@slow("bits agree where programs are compiled as users' are")
+@slow("bits agree only in programs compiled as for users")
 @pytest.mark.parametrize("kind", [GHOST, GHOST3D])
 @pytest.mark.parametrize("count", [2, 3, 4, 8])
-def test_a_crowd_elsewhere_in_the_batch_changes_no_bit(kind, count):
+def test_other_ghosts_in_the_batch_do_not_change_a_result(kind, count):
     rng = np.random.default_rng(count)
     # A crowd in every other scene, and heights that no drawn layout has in the others.
     spread = np.where(np.arange(40) % 2, 0.5, 2.5)[:, None, None]

@@ -17,11 +17,11 @@ def test_the_distance_is_measured_in_the_plane_or_in_space(spatial, d):
 
 
 @pytest.mark.parametrize(("before", "after"), [(2.0, 1.75), (1.75, 2.0), (1.0, 1.0)])
-def test_a_step_is_worth_what_it_gains_on_the_goal(before, after):
+def test_the_reward_of_a_step_is_the_decrease_of_the_distance_to_the_goal(before, after):
     assert reward(before, after) == (before - after, False)
 
 
-def test_reaching_the_goal_is_worth_one_more():
+def test_reaching_the_goal_adds_a_reward_of_one():
     assert reward(0.75, 0.25) == (1.5, True)
 
 
@@ -31,9 +31,9 @@ def test_the_border_of_the_goal_belongs_to_it():
 
 
 @pytest.mark.parametrize(("before", "after", "r"), [(30.0, 1.0, 10.0), (1.0, 30.0, -10.0)])
-def test_a_jump_is_worth_ten_at_most(before, after, r):
+def test_a_reward_is_at_most_ten(before, after, r):
     assert reward(before, after) == (r, False)
 
 
-def test_the_bonus_is_added_after_the_clipping():
+def test_the_goal_bonus_is_added_after_the_clipping():
     assert reward(30.0, 0.25) == (11.0, True)

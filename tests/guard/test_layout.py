@@ -1,4 +1,4 @@
-"""Layouts: thousands of every suite, against the rules and against a plain implementation of them."""
+"""Thousands of layouts of every suite, against the rules and a plain implementation of them."""
 
 import os
 import time
@@ -82,7 +82,7 @@ def start_distances(name: str) -> np.ndarray:
 
 
 @every_suite
-def test_no_two_objects_are_nearer_than_their_keepouts(name):
+def test_objects_keep_their_keepout_distances(name):
     drawn, k = layouts(name), keepout(name)
     robot, goal, obstacles = drawn.robot[:, None], drawn.goal[:, None], drawn.obstacles
     assert gaps(robot, goal).min() >= ROBOT + GOAL - ROUNDING
@@ -93,7 +93,7 @@ def test_no_two_objects_are_nearer_than_their_keepouts(name):
 
 
 @every_suite
-def test_every_object_stays_in_the_arena_less_its_keepout_and_fills_it(name):
+def test_objects_fill_the_arena_without_its_keepout_margin(name):
     drawn, k = layouts(name), keepout(name)
     reach = 0 if name.startswith("Arm3") else 2 - ROBOT
     for xy, half in ((drawn.robot, reach), (drawn.goal, 2 - GOAL), (drawn.obstacles.reshape(-1, 3), 2 - k)):
@@ -144,7 +144,7 @@ def test_places_are_drawn_afresh_for_every_key(name):
 
 
 @every_suite
-def test_the_mean_distance_to_the_goal_at_the_start_agrees_with_the_one_measured_before(name):
+def test_the_mean_start_distance_to_the_goal_agrees_with_an_earlier_measurement(name):
     # Three standard errors of the difference of two means, ours and the printed one, and half a printed digit.
     printed, of_layouts = START_DISTANCES[name]
     d = start_distances(name)
@@ -153,7 +153,7 @@ def test_the_mean_distance_to_the_goal_at_the_start_agrees_with_the_one_measured
 
 
 @slow("a property of the drawn scenes")
-def test_the_arms_hazards_and_goal_are_within_reach():
+def test_hazards_and_goal_of_the_arm_are_within_its_reach():
     drawn = layouts("Arm3-8-Hazard")
     assert gaps(drawn.obstacles, np.zeros(3)).max() <= 2.0 + ROUNDING
     assert np.linalg.norm(drawn.goal, axis=-1).max() <= 2.0 + ROUNDING
@@ -179,13 +179,13 @@ def test_the_arm_starts_at_no_cost():
 
 
 @pytest.mark.parametrize("name", always(["Point-8-Ghost", "Drone-1-3DHazard", "Arm3-8-Hazard"], "Point-8-Ghost"))
-def test_one_layout_at_a_time_or_all_together_are_the_same_bit_for_bit(name):
+def test_layouts_are_bit_identical_drawn_one_by_one_and_together(name):
     alone = jax.jit(jax.vmap(partial(draw, task_of(name).rules)))(jnp.asarray(keys(200)))
     for one, many in zip(jax.tree.leaves(alone), jax.tree.leaves(layouts(name)), strict=True):
         assert (np.asarray(one) == many[:200]).all()
 
 
-def test_the_same_key_gives_the_same_layout_in_any_company():
+def test_a_key_gives_the_same_layout_in_every_batch():
     rules = task_of("Point-8-Hazard").rules
     wanted = np.array([COUNT - 1, 3, 700])
     for few, many in zip(
@@ -200,7 +200,7 @@ def test_seeds_and_episodes_name_different_keys():
 
 
 def layout_by_hand(rng: np.random.Generator, keepouts: list[float]) -> list[tuple[float, float]]:
-    """Robot, goal and obstacles, by the rules; begins anew where a hundred draws do not find a place."""
+    """Robot, goal and obstacles, by the rules. It starts again if a hundred draws find no place."""
 
     def first_that_fits(k: float, others: list[tuple[float, float, float]], draws: int):
         for x, y in rng.uniform(k - 2, 2 - k, (draws, 2)):
@@ -221,7 +221,7 @@ def layout_by_hand(rng: np.random.Generator, keepouts: list[float]) -> list[tupl
                 return [(x, y) for x, y, _ in (robot, goal, *obstacles)]
 
 
-def test_layouts_are_distributed_as_the_rules_say():
+def test_layouts_have_the_distribution_that_the_rules_define():
     rng = np.random.default_rng(0)
     by_hand = np.array([layout_by_hand(rng, [ROBOT, GOAL] + 8 * [KEEPOUT["Hazard"]]) for _ in range(1500)])
     ours = layouts("Point-8-Hazard")
@@ -231,7 +231,7 @@ def test_layouts_are_distributed_as_the_rules_say():
     assert ks_2samp(ours.goal[:, 1], by_hand[:, 1, 1]).pvalue > 0.01
 
 
-def test_an_arena_too_full_is_reported_and_not_searched_for_ever(monkeypatch):
+def test_an_overfull_arena_is_an_error_and_not_an_endless_search(monkeypatch):
     # Nine ghosts fit in one try of a thousand or so.
     monkeypatch.setattr(layout, "LAYOUTS", 2)
     with pytest.raises(LayoutError, match=r"No layout of Point-9-Ghost .* too full\. Use fewer obstacles"):

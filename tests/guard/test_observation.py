@@ -1,4 +1,4 @@
-"""Observations: how long, in which order, and what is in each block."""
+"""Observations: their size, their order, and the content of each block."""
 
 import jax
 import jax.numpy as jnp
@@ -86,12 +86,12 @@ def test_observations_have_the_sizes_of_the_tables(name):
 
 
 @pytest.mark.parametrize("name", COMPACT)
-def test_blocks_of_compact_observations_begin_where_the_table_says(name):
+def test_blocks_of_compact_observations_begin_at_the_documented_positions(name):
     starts = {block: where.start for block, where in observer(name, "compact").layout.items()}
     assert starts == {block: int(start) for block, start in (pair.split() for pair in COMPACT[name].split(", "))}
 
 
-def test_paper_observations_also_see_the_goal_and_what_no_suite_has():
+def test_paper_observations_include_the_goal_and_blocks_that_stay_empty():
     assert list(observer("Point-8-Hazard", "paper").sizes.items()) == [
         ("accelerometer", 3),
         ("goal_compass", 3),
@@ -115,7 +115,7 @@ def test_blocks_are_in_alphabetical_order_and_cover_the_observation_exactly(name
 
 
 @both_presets
-def test_every_kind_of_a_combination_has_a_lidar_of_its_own(preset):
+def test_every_kind_of_a_combination_has_its_own_lidar(preset):
     one, both = (observer(name, preset) for name in ("Point-4-Hazard", "Point-4-Hazard+2-Pillar"))
     assert set(both.sizes) - set(one.sizes) == {"pillar_lidar"}
     assert both.size == one.size + 16
@@ -140,13 +140,13 @@ def test_touch_sensors_are_in_the_order_of_the_table():
 
 
 @every_suite
-def test_the_plan_covers_the_simulators_sensors_exactly(name):
+def test_the_sensor_plan_covers_the_simulators_sensors_exactly(name):
     task = task_of(name)
     path = 30 if task.suite.moves else 0
     assert task.plan.size == task.model.nsensordata + path == len(task.start.sensors)
 
 
-def test_a_plan_reads_each_block_at_its_place():
+def test_a_sensor_plan_reads_each_block_at_its_place():
     plan = SensorPlan(suite("Point-2-Ghost+1-Pillar"))
     read = plan.read(jnp.arange(plan.size, dtype=jnp.float32))
     assert_allclose(read.accelerometer, [[0, 1, 2]])
@@ -157,7 +157,7 @@ def test_a_plan_reads_each_block_at_its_place():
 
 
 @pytest.mark.parametrize(("name", "preset"), [("Ant-1-Hazard", "compact"), ("Walker-1-Hazard", "paper")])
-def test_what_a_sensor_reads_stands_in_the_block_of_its_name(name, preset):
+def test_sensor_readings_are_in_the_blocks_of_their_names(name, preset):
     reading = {
         block: float(value)
         for value, block in enumerate(
@@ -169,7 +169,7 @@ def test_what_a_sensor_reads_stands_in_the_block_of_its_name(name, preset):
         assert (seen[block] == value).all()
 
 
-def test_the_compact_humanoid_sees_its_legs_only():
+def test_compact_observations_of_the_humanoid_have_only_its_leg_joints():
     joints = ROBOTS["Humanoid"].joints
     seen = blocks("Humanoid-1-Hazard", "compact", {"joint_position": np.arange(17), "joint_velocity": -np.arange(17)})
     legs = np.array([joints.index(name) for name in COMPACT_JOINTS["Humanoid"]])
@@ -177,7 +177,7 @@ def test_the_compact_humanoid_sees_its_legs_only():
     assert_allclose(seen["joint_velocity"], -legs)
 
 
-def test_a_robot_on_the_ground_sees_goal_and_obstacle():
+def test_a_robot_on_the_ground_observes_goal_and_obstacle():
     seen = blocks("Point-1-Hazard", "paper")
     assert_allclose(
         seen["goal_compass"][:2] / np.linalg.norm(seen["goal_compass"][:2]), (-0.970143, 0.242536), rtol=1e-5
@@ -188,7 +188,7 @@ def test_a_robot_on_the_ground_sees_goal_and_obstacle():
     assert not seen["gremlin_lidar"].any()
 
 
-def test_the_drone_sees_goal_and_obstacle():
+def test_the_drone_observes_goal_and_obstacle():
     seen = blocks("Drone-1-3DHazard", "compact")
     assert_allclose(seen["goal_compass"], (-0.94207, 0.23552, -0.23552), atol=5e-6)
     assert seen["hazard3d_lidar"].reshape(10, 6)[0, 3] == pytest.approx(0.30500, abs=5e-6)

@@ -1,4 +1,4 @@
-"""Robots: their bodies, and where they go. Check values are of one robot alone, from the origin with heading 0."""
+"""Robots: their bodies and movements. Reference values are those of a single robot from the origin with heading 0."""
 
 from functools import cache
 from typing import NamedTuple
@@ -155,7 +155,7 @@ def last(model: mujoco.MjModel, action, steps: int) -> mujoco.MjData:
 
 
 @pytest.mark.parametrize("robot", NAMES)
-def test_a_robot_has_its_mass_its_freedoms_its_bodies_and_its_actions(robot):
+def test_a_robot_has_the_documented_mass_joints_bodies_and_actions(robot):
     model, body = model_of(robot), BODIES[robot]
     assert model.body_mass.sum() == pytest.approx(body.mass, rel=5e-6)
     assert (model.nq, model.nv) == (body.nq, body.nv)
@@ -167,7 +167,7 @@ def test_a_robot_has_its_mass_its_freedoms_its_bodies_and_its_actions(robot):
 
 
 @pytest.mark.parametrize("robot", NAMES)
-def test_a_robot_lives_on_its_own_clock_and_floor(robot):
+def test_a_robot_has_its_own_time_step_and_floor(robot):
     model = model_of(robot)
     timestep, integrator, gravity, friction = PHYSICS[robot]
     assert model.opt.timestep == timestep
@@ -185,24 +185,24 @@ def test_motors_clip_their_controls_to_one(robot):
 
 
 @pytest.mark.parametrize(("robot", "action", "step"), [(*key, step) for key, known in PLACES.items() for step in known])
-def test_a_robot_goes_where_the_check_values_say(robot, action, step):
+def test_a_robot_moves_to_the_reference_positions(robot, action, step):
     expected = np.array(PLACES[robot, action][step])
     known = np.isfinite(expected)
     assert_allclose(places(robot, action)[step - 1][known], expected[known], atol=6e-6)
 
 
-def test_the_point_ends_close_to_its_last_check_value():
+def test_the_point_ends_close_to_its_last_reference_position():
     # After a hundred steps its yaw turns at 2 rad/s, and differs in the third decimal.
     assert_allclose(places("Point", "B")[99], (0.18942, 0.24794, 0.1, -0.04853), atol=3e-3)
 
 
 @pytest.mark.parametrize("robot", SENSORS)
-def test_sensors_after_one_step(robot):
+def test_sensors_after_one_step_have_the_reference_values(robot):
     assert_allclose(last(model_of(robot), action_b(robot), 1).sensordata[:9], SENSORS[robot], atol=6e-5)
 
 
 @pytest.mark.parametrize("robot", NAMES)
-def test_accelerometer_at_reset(robot):
+def test_the_accelerometer_has_the_reference_value_at_reset(robot):
     model = model_of(robot)
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)

@@ -129,7 +129,7 @@ def test_the_3d_lidar_follows_its_formula(objects, b, R):
 @pytest.mark.parametrize("sensor", [lidar, lidar3d])
 @steady
 @given(objects=scenes, b=places, R=attitudes)
-def test_every_bin_is_between_nothing_and_one(sensor, objects, b, R):
+def test_every_bin_is_between_zero_and_one(sensor, objects, b, R):
     image = seen(sensor, objects, b, R)
     assert (image >= 0).all()
     assert (image <= 1).all()
@@ -142,7 +142,7 @@ def test_each_bin_shows_the_nearest_of_its_objects():
     assert_allclose(seen(lidar3d, [far, near]), seen(lidar3d, [near]), atol=1e-6)
 
 
-def test_objects_behind_sectors_nobody_else_is_in_leave_each_other_alone():
+def test_objects_in_distant_sectors_do_not_affect_each_other():
     ahead, behind = [1.0, 0.1, 0.0], [-1.0, 0.1, 0.0]
     assert_allclose(seen(lidar, [ahead, behind]), seen(lidar, [ahead]) + seen(lidar, [behind]), atol=1e-6)
 
@@ -151,7 +151,7 @@ def test_the_height_of_an_object_does_not_matter_to_an_upright_lidar_on_the_grou
     assert_allclose(seen(lidar, [[1.0, 0.5, 1.3]]), seen(lidar, [[1.0, 0.5, 0.0]]), atol=0)
 
 
-def test_tilt_matters():
+def test_a_tilted_lidar_reads_differently():
     # A pitch of 60 degrees halves the distance that a lidar on the floor sees to an object ahead.
     tilted = Rotation.from_euler("y", 60, degrees=True).as_matrix()
     ahead = [[1.0, 0.0, 0.0]]
@@ -159,7 +159,7 @@ def test_tilt_matters():
     assert seen(lidar, ahead, R=tilted)[0] == pytest.approx(np.exp(-0.5), rel=1e-5)
 
 
-def test_a_turn_by_one_sector_moves_the_image_by_one_bin():
+def test_a_turn_by_one_sector_shifts_the_readings_by_one_bin():
     for sensor, angle, bins in ((lidar, 2 * np.pi / 16, 1), (lidar3d, 2 * np.pi / 10, 6)):
         turned = Rotation.from_euler("z", -angle).as_matrix()
         objects = [[1.0, 0.5, 0.3], [-1.0, 0.2, 0.1]]
@@ -176,7 +176,7 @@ def test_an_object_straight_above_or_below_shows_at_the_pole_only(height, elevat
     assert image.sum() == pytest.approx(2 * s, rel=1e-5)
 
 
-def test_an_object_at_the_lidar_itself_shows_fully_and_crashes_nothing():
+def test_an_object_at_the_lidar_itself_shows_fully_and_raises_no_error():
     for sensor in (lidar, lidar3d):
         image = seen(sensor, [[0.0, 0.0, 0.0]])
         assert np.isfinite(image).all()

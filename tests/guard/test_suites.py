@@ -1,4 +1,4 @@
-"""Suites by name: what parses, what it means, and what is said of a name that does not."""
+"""Suites by name: valid names, their meaning, and the errors for invalid ones."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_a_suite_is_called_by_its_name(name):
     assert suite(found) is found
 
 
-def test_a_name_says_the_robot_the_number_and_the_kind():
+def test_a_name_consists_of_the_robot_the_number_and_the_kind():
     assert suite("Point-8-Pillar") == Suite(ROBOTS["Point"], (Obstacles(8, PILLAR),))
     assert suite("Ant-3-Ghost") == Suite(ROBOTS["Ant"], (Obstacles(3, GHOST),))
     assert suite("Arm3-8-Hazard") == Suite(ROBOTS["Arm3"], (Obstacles(8, HAZARD3D),))
@@ -56,7 +56,7 @@ def test_other_spellings_mean_the_same_suite(alias, name):
     assert suite(alias).name == name
 
 
-def test_every_kind_of_a_combination_is_a_cost_of_its_own_in_the_order_of_the_name():
+def test_every_kind_of_a_combination_has_its_own_cost_in_the_order_of_the_name():
     both = suite("Point-4-Hazard+2-Pillar")
     assert both.cost_names == ("hazard", "pillar")
     assert both.slices() == ((HAZARD, slice(0, 4)), (PILLAR, slice(4, 6)))
@@ -77,13 +77,13 @@ def test_every_kind_of_a_combination_is_a_cost_of_its_own_in_the_order_of_the_na
         ("Arm3-8-Hazrd", "Arm3-8-Hazard"),
     ],
 )
-def test_a_wrong_name_is_answered_with_the_nearest_right_ones(wrong, nearest):
+def test_a_wrong_name_gets_the_nearest_ones_suggested(wrong, nearest):
     with pytest.raises(UnknownSuite, match=f"'{wrong}' is not a suite. Did you mean {nearest} or "):
         suite(wrong)
 
 
 @pytest.mark.parametrize("wrong", ["", "xyzzy"])
-def test_a_name_like_no_other_is_answered_with_the_grammar(wrong):
+def test_a_name_without_similar_ones_gets_the_grammar_explained(wrong):
     with pytest.raises(UnknownSuite, match=r"robot-number-kind.*Point, Swimmer, Arm3, Drone.*Hazard, 3DHazard, Pillar"):
         suite(wrong)
 
@@ -108,7 +108,7 @@ def test_a_name_like_no_other_is_answered_with_the_grammar(wrong):
         ("x" * 10**6, r"xxx\.\.\. is not a suite"),
     ],
 )
-def test_a_suite_that_cannot_be_is_refused_with_advice(wrong, advice):
+def test_an_impossible_suite_is_refused_with_advice(wrong, advice):
     with pytest.raises(UnknownSuite, match=advice):
         suite(wrong)
 
@@ -121,11 +121,11 @@ def test_names_outside_the_grammar_are_refused(wrong):
         suite(wrong)
 
 
-def test_an_unknown_suite_is_a_wrong_value():
+def test_an_unknown_suite_raises_a_value_error():
     assert issubclass(UnknownSuite, ValueError)
 
 
-def test_every_robot_meets_every_kind_it_can():
+def test_every_robot_can_be_combined_with_every_kind_that_fits_it():
     names = all_suites([2])
     assert len(names) == 5 * 3 + 2 * 2  # five on the ground: hazards, pillars, ghosts; two in the air: balls
     assert [suite(name).name for name in names] == names

@@ -106,7 +106,7 @@ def test_a_robot_moves_in_a_layout_as_if_it_were_simulated_there(name):
 
 
 @pytest.mark.parametrize("name", SUITES)
-def test_rewards_are_what_the_tracked_frame_gains_on_the_goal(name):
+def test_rewards_are_the_approach_of_the_tracked_frame_to_the_goal(name):
     task = task_of(name)
     tracked, axes = task.suite.robot.tracked, 3 if task.suite.robot.spatial else 2
     x, y, z = task.rules.start[task.suite.robot.frames.index(tracked)]
@@ -126,7 +126,7 @@ def test_magnetometers_read_the_worlds_field_in_their_own_frames(name):
         assert_allclose(step.outcome.observation[task.observer.layout["magnetometer"]], expected, atol=1e-6)
 
 
-def test_a_pillar_stands_where_the_layout_says_and_costs_one_while_it_is_touched():
+def test_a_pillar_stands_at_its_place_in_the_layout_and_costs_one_while_touched():
     costs, touched = [], []
     for step in in_both_worlds("Point-1-Pillar+2-Ghost"):
         pillar = step.data.model.geom("pillar_0").id
@@ -136,7 +136,7 @@ def test_a_pillar_stands_where_the_layout_says_and_costs_one_while_it_is_touched
     assert set(costs) == {0.0, 1.0}  # the robot bounces off
 
 
-def test_ghosts_see_the_robot_where_the_last_substep_began():
+def test_ghosts_react_to_the_robots_position_at_the_start_of_the_last_substep():
     task = task_of("Point-1-Pillar+2-Ghost")
     layout = scene((9, 9, 0.5), (-1.4, 1.3, 0.02), (-1.0, -2.0, 0.02))
     # The robot races round a circle, so the direction of each substep tells which place was seen.
@@ -151,7 +151,7 @@ def test_ghosts_see_the_robot_where_the_last_substep_began():
     assert_allclose(after.obstacles[0], layout.obstacles[0])
 
 
-def test_a_robot_that_stands_still_sees_the_same_and_gains_nothing():
+def test_a_robot_that_stands_still_observes_the_same_and_has_no_reward():
     task = task_of(TWO_COSTS)
     memory = begin(task, world_of(task))
     after, outcome = advance(task, memory, task.start.sensors)
@@ -203,6 +203,6 @@ def test_the_time_limit_cuts_an_episode_and_does_not_end_it(limit, truncated):
     ("overlap", "limit", "advice"),
     [("mean", 1000, "Choose one of closest, sum"), ("sum", 0, "Use 1 or more, or None")],
 )
-def test_options_that_make_no_sense_are_refused_with_advice(overlap, limit, advice):
+def test_wrong_options_are_refused_with_advice(overlap, limit, advice):
     with pytest.raises(ValueError, match=advice):
         make_task(TWO_COSTS, "paper", overlap, limit)

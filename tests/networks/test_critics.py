@@ -8,7 +8,7 @@ VIEWS = jax.random.normal(jax.random.key(1), (5, 4, 3))
 
 
 @pytest.mark.parametrize(("head", "low", "high"), [("softplus", 0.0, jnp.inf), ("sigmoid", 0.0, 1.0)])
-def test_a_head_keeps_predictions_where_they_belong(head, low, high):
+def test_the_output_function_keeps_predictions_in_their_range(head, low, high):
     out = Critic(3, 2, head=head, key=jax.random.key(0))(VIEWS * 100)
     assert out.shape == (5, 4, 2)
     assert bool(jnp.all((out >= low) & (out <= high)))

@@ -59,13 +59,13 @@ def test_without_any_cost_every_state_counts_the_same(balance):
     assert_allclose(keep_probability(batch(positive_share=-1.0), balance), 1.0)
 
 
-def test_where_costs_are_common_nothing_is_left_out():
+def test_where_costs_are_common_no_state_is_left_out():
     assert_allclose(keep_probability(batch(positive_share=0.9), "subsample"), 1.0)
 
 
 @pytest.mark.parametrize("n", [100, 128])
 @pytest.mark.parametrize("balance", ["none", "weighted"])
-def test_the_minibatches_drawn_together_are_those_drawn_one_by_one(balance, n):
+def test_minibatches_are_the_same_drawn_together_and_one_by_one(balance, n):
     keep, keys = keep_probability(batch(), balance), jax.random.split(KEY, 7)
     cumulative = jnp.cumsum(keep.ravel())
 
@@ -81,7 +81,7 @@ def test_the_minibatches_drawn_together_are_those_drawn_one_by_one(balance, n):
 @pytest.mark.parametrize("batch_size", [0, 128])
 @pytest.mark.parametrize("balance", always(["none", "subsample", "weighted"], "weighted"))
 @pytest.mark.parametrize("positive_share", always([-1.0, 0.1], -1.0))
-def test_every_way_of_fitting_stays_finite(batch_size, balance, positive_share):
+def test_every_kind_of_fit_stays_finite(batch_size, balance, positive_share):
     settings = plain(iterations=5, batch_size=batch_size, balance=balance, monotone_weight=1.0)
     critic, loss = fitted(settings, batch(positive_share=positive_share))
     assert bool(jnp.isfinite(loss))
@@ -97,7 +97,7 @@ def test_an_unbiased_fit_learns_the_mean(settings):
     assert_allclose(jnp.mean(critic(some.observation)), jnp.mean(some.target), rtol=0.25)
 
 
-def test_subsampling_expects_too_much_where_observations_tell_little():
+def test_subsampling_overestimates_if_observations_say_little():
     some = batch()
     blind = FitBatch(jnp.zeros_like(some.observation), some.target, some.positive, some.last, some.known)
     truth = float(jnp.mean(blind.target))
@@ -107,7 +107,7 @@ def test_subsampling_expects_too_much_where_observations_tell_little():
     assert_allclose(jnp.mean(unbiased(blind.observation)), truth, rtol=0.2)
 
 
-def test_states_that_are_not_known_are_not_learned_from():
+def test_states_with_unknown_returns_are_not_learned_from():
     half = batch()
     known = half.known.at[:32].set(False)
     poisoned = FitBatch(half.observation, half.target.at[:32].set(100.0), half.positive, half.last, known)
@@ -116,7 +116,7 @@ def test_states_that_are_not_known_are_not_learned_from():
         assert float(jnp.max(critic(half.observation))) < 1.0
 
 
-def test_the_error_of_a_worked_example():
+def test_the_loss_is_that_of_a_worked_example():
     rows = _Rows(jnp.zeros((3, 1, 1)), jnp.zeros((3, 1, 1)), jnp.array([[True], [False]]))
     prediction = jnp.array([0.0, 1.0, 3.0])[:, None, None]
     weight = jnp.ones((3, 1))
@@ -125,13 +125,13 @@ def test_the_error_of_a_worked_example():
     assert_allclose(error(prediction, rows, weight, 0.5), (0 + 1 + 9) / 3 + 0.5 * 1.0)
 
 
-def test_falls_cost_nothing():
+def test_falling_predictions_have_no_monotone_loss():
     rows = _Rows(jnp.zeros((2, 1, 1)), jnp.zeros((2, 1, 1)), jnp.array([[True]]))
     prediction = jnp.array([2.0, 1.0])[:, None, None]
     assert_allclose(error(prediction, rows, jnp.ones((2, 1)), 9.0), 2.5)
 
 
-def test_neighbours_across_the_end_of_an_episode_do_not_count_in_minibatches():
+def test_the_monotone_loss_ignores_neighbours_in_different_episodes():
     rises = FitBatch(
         observation=jnp.zeros((2, 8, 2)).at[1].set(1.0),
         target=jnp.zeros((2, 8, 1)).at[1].set(1.0),

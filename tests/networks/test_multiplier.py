@@ -1,4 +1,4 @@
-"""The price of a broken limit rises while it is broken, for each constraint or in each state."""
+"""A multiplier rises while a limit is violated, for each constraint or in each state."""
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +29,7 @@ def test_a_multiplier_rises_by_its_rate_times_the_violation_and_stops_falling_at
     assert_allclose(ascended(jnp.array([1.0, 1.0, 0.5]), jnp.array([4.0, -2.0, -8.0]), 0.25), [2.0, 0.5, 0.0])
 
 
-def test_epoch_after_epoch_it_follows_the_violation():
+def test_the_multiplier_follows_the_violation_from_epoch_to_epoch():
     """From 0 in steps of ¼ of the violation: 1, then 0 and not −1, then ¼."""
     scalar = ScalarMultiplier(0.25)
     lam = scalar.init(2, 1, (4,), jax.random.key(0))
@@ -57,7 +57,7 @@ def test_a_multiplier_is_never_negative_and_rises_exactly_where_a_limit_is_broke
 # --- one for each state -----------------------------------------------------------------------------
 
 
-def test_a_multiplier_of_states_is_a_network_of_tanh_with_a_softplus_at_its_end(started):
+def test_a_state_multiplier_is_a_tanh_network_with_a_softplus_output(started):
     x = np.asarray(STATES, float)
     *hidden, (weight, bias) = started[0]
     for layer_weight, layer_bias in hidden:
@@ -66,7 +66,7 @@ def test_a_multiplier_of_states_is_a_network_of_tanh_with_a_softplus_at_its_end(
     assert_allclose(StateMultiplier(RATE).value(started, STATES), expected, rtol=1e-5)
 
 
-def test_there_is_one_for_every_constraint_and_none_is_negative_however_far_the_state():
+def test_every_constraint_has_its_own_state_multiplier_and_none_is_ever_negative():
     state = StateMultiplier(RATE).init(2, 3, (4,), jax.random.key(1))
     lam = StateMultiplier(RATE).value(state, 1e4 * STATES)
     assert lam.shape == (2, 1, 3)
@@ -82,7 +82,7 @@ def test_the_first_step_of_adam_moves_no_parameter_further_than_its_rate(started
     assert furthest <= RATE * 1.001
 
 
-def test_it_ascends_where_more_cost_follows_than_is_allowed_and_falls_where_less_does(started):
+def test_a_state_multiplier_rises_where_costs_exceed_the_limit_and_falls_elsewhere(started):
     multiplier = StateMultiplier(RATE, steps=30)
     before = multiplier.value(started, STATES)
     ascended_to = multiplier.ascend(started, STATES, NOTHING, jnp.array([[[1.0]], [[-1.0]]]))
@@ -91,7 +91,7 @@ def test_it_ascends_where_more_cost_follows_than_is_allowed_and_falls_where_less
     assert float(after[1, 0, 0]) < float(before[1, 0, 0]) - 0.1
 
 
-def test_many_steps_an_epoch_are_as_many_epochs_of_one(started):
+def test_several_steps_in_an_epoch_equal_as_many_epochs_of_one_step(started):
     to_go = jnp.array([[[1.0]], [[-1.0]]])
     at_once = StateMultiplier(RATE, steps=3).ascend(started, STATES, NOTHING, to_go)
     one_by_one = started
@@ -100,12 +100,12 @@ def test_many_steps_an_epoch_are_as_many_epochs_of_one(started):
     jax.tree.map(lambda a, b: assert_allclose(a, b, rtol=1e-4, atol=1e-6), at_once, one_by_one)
 
 
-def test_a_multiplier_of_states_must_be_told_what_followed_them(started):
+def test_a_state_multiplier_needs_the_cost_that_followed_each_state(started):
     with pytest.raises(ValueError, match="cost after each state"):
         StateMultiplier(RATE).ascend(started, STATES, NOTHING, None)
 
 
-def test_both_are_multipliers_and_say_whether_they_differ_from_state_to_state():
+def test_both_multipliers_follow_the_protocol_and_say_whether_they_depend_on_the_state():
     assert isinstance(ScalarMultiplier(RATE), Multiplier)
     assert isinstance(StateMultiplier(RATE), Multiplier)
     assert (ScalarMultiplier(RATE).state_dependent, StateMultiplier(RATE).state_dependent) == (False, True)

@@ -18,7 +18,7 @@ following = jax.jit(lambda normaliser, part: normaliser.after(part))
 
 @settings(max_examples=20 if LONG else 4, deadline=None)
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=4), st.integers(0, 2**32 - 1))
-def test_the_statistics_are_those_of_all_observations_however_they_came(sizes, seed):
+def test_the_statistics_are_those_of_all_observations_however_they_are_batched(sizes, seed):
     rng = np.random.default_rng(seed)
     parts = [rng.uniform(-1.0, 1.0, (n, 3)).astype(np.float32) * [1.0, 30.0, 0.1] + [0.0, 5.0, 1.0] for n in sizes]
     normaliser = no_observations(3)
@@ -32,7 +32,7 @@ def test_the_statistics_are_those_of_all_observations_however_they_came(sizes, s
         assert_allclose(normaliser.variance, every.var(axis=0), rtol=1e-3, atol=1e-4)
 
 
-def test_normalised_observations_have_mean_zero_and_deviation_one():
+def test_normalised_observations_have_mean_zero_and_standard_deviation_one():
     x = jnp.asarray(np.random.default_rng(0).normal([3.0, -100.0], [2.0, 500.0], (10000, 2)), jnp.float32)
     seen = no_observations(2).after(x).units(x)
     assert_allclose(jnp.mean(seen, axis=0), 0.0, atol=1e-3)
@@ -44,12 +44,12 @@ def test_observations_stay_as_they_are_before_the_first_epoch_and_within_bounds_
     assert_array_equal(Units(jnp.zeros(2), jnp.full(2, 0.1))(jnp.array([1e9, -1e9])), [10.0, -10.0])
 
 
-def test_what_never_changes_is_seen_as_zero():
+def test_constant_observations_are_normalised_to_zero():
     x = jnp.full((50, 1), 9.81)
     assert_allclose(no_observations(1).after(x).units(x), 0.0, atol=1e-3)
 
 
-def test_an_outlier_counts_as_far_as_it_is_seen():
+def test_an_outlier_counts_as_its_clipped_value():
     normal = jnp.asarray(np.random.default_rng(0).normal(size=(1000, 1)), jnp.float32)
     usual = no_observations(1).after(normal)
     hit = usual.after(jnp.concatenate([normal[:-1], jnp.array([[1e6]])]))
@@ -57,8 +57,8 @@ def test_an_outlier_counts_as_far_as_it_is_seen():
 
 
 @pytest.mark.parametrize("algo", always(["trpo", "trpo-usl"], "trpo-usl"))
-@slow("compiles an epoch of its own")
-def test_the_actor_and_learning_see_the_same_and_units_change_after_the_epoch(algo):
+@slow("compiles its own epoch")
+def test_acting_and_learning_use_the_same_normaliser_which_changes_after_the_epoch(algo):
     agent = agent_of(algo, normalise_observations=True)
     start = agent.init(0)
     group = RunGroup(agent, [start], HostMap())

@@ -26,7 +26,7 @@ def test_the_divergence_is_the_mean_log_ratio_under_the_old_policy():
     assert_allclose(OLD.divergence(OLD), 0.0, atol=1e-7)
 
 
-@slow("tests/trust_region/test_fisher.py shows it of a policy's parameters")
+@slow("tests/trust_region/test_fisher.py tests it with a policy's parameters")
 def test_the_metric_is_the_hessian_of_the_mean_divergence():
     def mean_divergence(flat):
         return jnp.mean(OLD.divergence(Gaussian(flat[:4].reshape(2, 2), flat[4:])))
@@ -45,12 +45,12 @@ def test_an_action_is_the_mean_moved_by_the_noise():
     assert_allclose(policy.act(observation, noise), policy(observation).mean + np.exp(-0.5) * noise, rtol=1e-6)
 
 
-def test_the_spread_can_neither_collapse_nor_explode():
+def test_the_standard_deviation_stays_within_its_bounds():
     policy = Policy(3, 2, initial_log_std=50.0, key=jax.random.key(0))
     assert_allclose(policy(jnp.ones(3)).log_std, LOG_STD_BOUNDS[1])
 
 
-def test_weights_start_within_one_over_the_root_of_the_inputs():
+def test_initial_weights_are_within_one_over_the_root_of_the_inputs():
     net = mlp(16, 4, (64, 64), key=jax.random.key(1))
     for layer in net.layers:
         bound = 1 / np.sqrt(layer.weight.shape[1])

@@ -1,4 +1,4 @@
-"""Shields on models whose slopes are written down, so that the right action can be derived."""
+"""Shields with models of known slopes, so that the right action can be derived."""
 
 import equinox as eqx
 import jax
@@ -90,7 +90,7 @@ def test_the_linear_models_slopes_depend_on_the_state():
     ACTIONS,
     st.floats(0, 1, width=32),
 )
-def test_the_layer_takes_the_nearest_action_that_the_model_finds_good(g, a, c):
+def test_the_layer_takes_the_nearest_action_that_the_model_finds_safe(g, a, c):
     assume(np.linalg.norm(g) > 0.1)
     expected = nearest(a.astype(float), g.astype(float), c, 0.5)
     assume(np.all(np.abs(expected) <= 1))
@@ -105,13 +105,13 @@ def test_the_layer_keeps_actions_within_their_range(g, a, c):
     assert np.all(np.abs(changed) <= 1)
 
 
-def test_a_good_action_is_left_alone_even_beyond_the_range():
+def test_a_safe_action_is_left_alone_even_outside_the_range():
     """0.1 + 0.1·3 is under 0.5."""
     action = jnp.array([3.0, -7.0])
     assert_array_equal(SAFETY_LAYER.correct(linear((0.1, 0.0)), jnp.array([0.1]), action, LIMIT), action)
 
 
-def test_a_change_is_cut_at_the_end_of_the_range():
+def test_a_corrected_action_is_clipped_to_the_range():
     """a − (12 + 1 − 0.5)/2·g would be (−5.25, −6.25)."""
     changed = SAFETY_LAYER.correct(linear((1.0, 1.0)), jnp.array([12.0]), jnp.array([1.0, 0.0]), LIMIT)
     assert_array_equal(changed, [-1.0, -1.0])
@@ -134,7 +134,7 @@ def test_a_model_without_slopes_changes_nothing():
 # --- the unrolling safety layer ---------------------------------------------------------------------
 
 
-def test_an_action_goes_down_in_steps_until_it_is_under_the_threshold():
+def test_an_action_descends_until_its_cost_is_under_the_threshold():
     """A step is 0.05·(1, ½) and lowers bias + slope·a by 0.0625; 0.6 is softplus(−0.196), four steps from 0."""
     layer = unrolling(threshold=0.6)
     changed = unrolled(layer, costly((1.0, 0.5)), jnp.zeros(2))
@@ -142,33 +142,33 @@ def test_an_action_goes_down_in_steps_until_it_is_under_the_threshold():
     assert softplus(-0.1875) > 0.6 > softplus(-0.25)
 
 
-def test_a_limit_is_allowed_before_the_threshold():
+def test_the_threshold_is_added_to_the_limit():
     """As above, with 0.5 of the 0.6 allowed."""
     layer = unrolling(threshold=0.1)
     changed = unrolled(layer, costly((1.0, 0.5)), jnp.zeros(2), LIMIT)
     assert_allclose(changed, [-0.2, -0.1], atol=1e-6)
 
 
-def test_an_action_is_changed_no_further_than_its_steps_go():
+def test_a_correction_is_no_longer_than_its_steps():
     layer = unrolling(threshold=0.0, iterations=3, step=0.1)
     changed = unrolled(layer, costly((-2.0, 1.0)), jnp.zeros(2))
     assert_allclose(changed, [0.3, -0.15], atol=1e-6)
 
 
-def test_a_cheap_action_is_left_alone_even_beyond_the_range():
+def test_an_action_under_the_threshold_is_left_alone_even_outside_the_range():
     """As the environment clips it, (1, −1), it costs softplus(−4) = 0.018."""
     action = jnp.array([1.5, -2.0])
     layer = unrolling(threshold=0.05)
     assert_array_equal(unrolled(layer, costly((-2.0, 2.0)), action), action)
 
 
-def test_a_costly_action_beyond_the_range_is_changed_from_where_it_would_be_clipped():
+def test_a_costly_action_outside_the_range_is_clipped_before_its_correction():
     layer = unrolling(threshold=0.0, iterations=2, step=0.1)
     changed = unrolled(layer, costly((1.0, 0.0)), jnp.array([5.0, 0.3]))
     assert_allclose(changed, [0.8, 0.3], atol=1e-6)
 
 
-def test_the_worst_of_several_costs_goes_down():
+def test_the_largest_of_several_costs_is_reduced():
     network = unrolling().network(1, 2, 2, (), jax.random.key(0))
     layer = lambda net: (net.body.layers[0].weight, net.body.layers[0].bias)  # noqa: E731
     network = eqx.tree_at(layer, network, (jnp.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]), jnp.array([0.0, 2.0])))
@@ -182,7 +182,7 @@ def test_the_worst_of_several_costs_goes_down():
     hnp.arrays(np.float32, 4, elements=st.floats(-3, 3, width=32)),
     ACTIONS,
 )
-def test_whatever_the_costs_are_a_change_lowers_them_and_stays_near_and_within_the_range(inner, outer, a):
+def test_a_correction_always_lowers_the_cost_and_stays_near_and_within_the_range(inner, outer, a):
     layers = lambda net: (net.body.layers[0].weight, net.body.layers[1].weight)  # noqa: E731
     network = eqx.tree_at(layers, BENT, (jnp.asarray(inner), jnp.asarray(outer)[None]))
     layer = unrolling(threshold=0.05, iterations=3, step=0.1)
@@ -195,7 +195,7 @@ def test_whatever_the_costs_are_a_change_lowers_them_and_stays_near_and_within_t
         assert_array_equal(changed, a)
 
 
-def test_a_valley_narrower_than_a_step_is_not_left():
+def test_an_action_in_a_valley_narrower_than_a_step_is_left_alone():
     """Q is least at 0 and rises within 0.1 of it: a step of 0.3 from beside it goes up the other side."""
     layers = lambda net: (  # noqa: E731
         net.body.layers[0].weight,
@@ -226,7 +226,7 @@ def test_the_safety_layer_learns_the_next_costs():
     assert_array_equal(told.positive, [[True, False], [False, True], [False, True]])
 
 
-def test_the_unrolling_safety_layer_learns_what_still_comes():
+def test_the_unrolling_safety_layer_learns_the_future_cost():
     """Cₜ + ½·Q of the next step, and nothing after an episode's end."""
     layer = unrolling(discount=0.5)
     told = shield_batch(layer, costly((10.0, 0.0)), VIEWS, TAKEN, COST, DONE)
@@ -236,7 +236,7 @@ def test_the_unrolling_safety_layer_learns_what_still_comes():
 
 
 @pytest.mark.parametrize("shield", [SAFETY_LAYER, unrolling()])
-def test_what_follows_the_last_step_is_known_only_where_its_episode_ended(shield):
+def test_the_last_step_has_a_target_only_if_its_episode_ended(shield):
     network = linear((1.0, 0.0)) if isinstance(shield, SafetyLayer) else costly((1.0, 0.0))
     told = shield_batch(shield, network, VIEWS, TAKEN, COST, DONE)
     assert_array_equal(told.known, [[True, True], [True, True], [False, True]])
@@ -251,7 +251,7 @@ def test_a_shield_changes_actions_only_once_it_is_active(active, expected):
     assert_allclose(taken, expected, atol=1e-6)
 
 
-def test_both_are_shields_with_models_of_their_own():
+def test_both_shields_follow_the_protocol_and_have_their_own_models():
     for shield, kind in ((SAFETY_LAYER, LinearCost), (unrolling(), Critic)):
         assert isinstance(shield, Shield)
         network = shield.network(3, 2, 2, (4,), jax.random.key(0))

@@ -1,4 +1,4 @@
-"""Runs that nobody trained: directories with the files that a run would have left."""
+"""Untrained runs: directories with the files that a run would have written."""
 
 import json
 from pathlib import Path

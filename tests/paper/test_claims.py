@@ -1,4 +1,4 @@
-"""Claims, assessed by seeds whose truth is known."""
+"""Claims, assessed with seeds for which the truth is known."""
 
 import numpy as np
 import pytest
@@ -33,14 +33,14 @@ def factor(times, spread=0.01, n=3):
         (seeds(*factor(4.75, n=1)), "undecided"),
     ],
 )
-def test_seeds_decide_a_claim_about_one_table(samples, expected):
+def test_a_claim_about_one_table_is_decided_by_its_seeds(samples, expected):
     assessed = assess(Claim("ascpo", "cpo", M_C, POINT), samples)
     assert assessed.verdict == expected
     assert assessed.printed == pytest.approx(0.1961 / 0.0413)
 
 
 @pytest.mark.parametrize("times", [0.2, 0.7, 1.5, 4.0])
-def test_swapping_the_sides_turns_a_verdict_round(times):
+def test_swapping_the_sides_reverses_a_verdict(times):
     samples = seeds(*factor(times))
     one, other = (assess(Claim(*pair, M_C, POINT), samples) for pair in (("ascpo", "cpo"), ("cpo", "ascpo")))
     assert (one.verdict == "not reproduced") != (other.verdict == "not reproduced")
@@ -70,7 +70,7 @@ def test_time_may_be_one_per_cent_more(times, expected):
     assert assessed.ours.value == pytest.approx(times)
 
 
-def test_starts_are_compared_one_by_one():
+def test_start_states_are_compared_in_pairs():
     """Starts differ by far more than the methods do on each of them."""
     costs = np.array([0.1, 1.0, 10.0, 0.01, 100.0])
     samples = seeds(costs, 2 * costs, START, "Swimmer-1-Hazard", ("ascpo", "trpo"))
@@ -80,7 +80,7 @@ def test_starts_are_compared_one_by_one():
     assert assess(paired, samples).verdict == "reproduced"
 
 
-def test_over_suites_a_suite_is_one_number_and_copies_do_not_count():
+def test_over_suites_each_suite_counts_once_and_copied_tables_do_not():
     samples = {}
     for suite, times in (("Point-1-Hazard", 4.0), ("Point-4-Hazard", 4.1), (POINT, 3.9), (COPIES[0], 0.01)):
         samples |= seeds(*factor(times), suite=suite)
@@ -91,12 +91,12 @@ def test_over_suites_a_suite_is_one_number_and_copies_do_not_count():
     assert assess(Claim("ascpo", "cpo", M_C), two).verdict == "undecided"
 
 
-def test_a_claim_without_runs_says_so():
+def test_a_claim_knows_whether_it_has_runs():
     assert not assess(Claim("ascpo", "cpo", M_C, POINT), {}).has_runs
     assert assess(Claim("ascpo", "cpo", M_C, POINT), seeds([0.1], [0.2])).has_runs
 
 
-def test_tables_claim_only_what_they_show():
+def test_tables_have_claims_only_about_what_they_show():
     for suite in EXPERIMENTS["q1"].suites:
         for claim in claims_of_table(suite):
             if not claim.tolerance:
@@ -107,7 +107,7 @@ def test_tables_claim_only_what_they_show():
 
 
 @pytest.mark.parametrize("name", [*EXPERIMENTS, "q1-Point-8-Hazard"])
-def test_claims_are_about_what_the_evidence_has(name):
+def test_claims_use_only_measured_quantities(name):
     (experiment,) = experiments(name)
     names = {variant.name for variant in experiment.variants}
     logged, played = set(MEASURES), {BOX_EPISODES: {COST}, FIXED_STARTS: {START}}.get(experiment.evaluation, set())

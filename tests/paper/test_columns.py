@@ -1,4 +1,4 @@
-"""Runs with the published, the released and our settings: kept apart, judged apart, and shown side by side."""
+"""Runs with the published, the released and our settings: stored and assessed separately, and shown side by side."""
 
 import csv
 
@@ -35,7 +35,7 @@ def no_pictures(monkeypatch):
 
 @pytest.fixture
 def apart(monkeypatch):
-    """No run serves two columns: runs that are made up have other figures in each."""
+    """No run is used in two columns: the made-up runs have other figures in each."""
     monkeypatch.setattr("ascpo.paper.experiments.trained_as", lambda algo, column: column)
 
 
@@ -45,7 +45,7 @@ def store(tmp_path):
 
 
 def write_column(store, column, costs=None, seeds=3, suite=POINT, experiment=COMPARED):
-    """Runs that end where the paper's did, or with other costs; the seeds differ by two per cent."""
+    """Runs with the paper's figures, or with other costs. The seeds differ by two per cent."""
     for variant in (TRPO, CPO, SCPO, ASCPO):
         J_r, M_c, rho_c = (printed_value(suite, variant.name, m) for m in (J_R, M_C, RHO_C))
         M_c = (costs or {}).get(variant.name, M_c)
@@ -67,9 +67,9 @@ def read(file):
 
 
 class TestRuns:
-    """What is trained, and where it is kept."""
+    """Which runs are trained, and where they are stored."""
 
-    def test_a_column_is_part_of_a_runs_name_but_for_ours_which_has_the_name_from_before_there_were_columns(self):
+    def test_a_column_is_part_of_a_runs_name_except_for_our_defaults(self):
         names = {column: Training(POINT, ASCPO, 1, column).name for column in COLUMNS}
         assert names == {
             "published": f"{POINT}-ascpo-published-seed1",
@@ -78,7 +78,7 @@ class TestRuns:
         }
 
     @pytest.mark.parametrize("column", ["published", "released"])
-    def test_a_column_has_its_presets_settings_and_no_target_probability_of_ours(self, column):
+    def test_a_column_has_the_settings_of_its_preset_and_not_our_target_probability(self, column):
         config = Training(POINT, ASCPO, 1, column).config(1.0)
         assert config == configure(POINT, "ascpo", seed=1, preset=column)
         assert config.fingerprint != Training(POINT, ASCPO, 1).config(1.0).fingerprint
@@ -86,14 +86,14 @@ class TestRuns:
         preset = {name: to_plain(value) for name, value in PRESETS[column]["ascpo"].items()}
         assert {name: found[name] for name in preset} == preset
 
-    def test_what_is_overridden_goes_before_the_preset_and_the_variant_before_both(self):
+    def test_overrides_precede_the_preset_and_the_variant_precedes_both(self):
         paper_mode = next(variant for variant in COMPARED.variants if variant.name == "ascpo-paper")
         config = Training(POINT, paper_mode, 0, "released").config(1.0, {"ascpo.mode": "moment", "horizon": 50})
         assert (config.method.mode, config.settings.horizon) == ("paper", 50)
         assert config.method.target == Training(POINT, ASCPO, 0, "released").config(1.0).method.target
 
     @pytest.mark.parametrize("algo", SAME_IN_BOTH)
-    def test_where_both_presets_have_the_same_settings_one_run_serves_both(self, algo):
+    def test_presets_with_equal_settings_share_a_run(self, algo):
         one, two = (Training(POINT, Variant(algo, algo), 0, column) for column in ("published", "released"))
         assert one.name == two.name == f"{POINT}-{algo}-published-seed0"
         assert one.config(1.0) == two.config(1.0)
@@ -106,7 +106,7 @@ class TestRuns:
         published = Training(POINT, ASCPO, 0, "published").config(1.0)
         assert published.method.mode == "paper"
 
-    def test_ours_is_trained_unless_others_are_asked_for_once_or_several_times(self, store, monkeypatch):
+    def test_our_column_is_trained_unless_others_are_requested(self, store, monkeypatch):
         wanted = []
         monkeypatch.setattr("ascpo.cli.paper.plans", lambda request: wanted.extend(plans(request)) or [])
         common = ["q1", "--suites", POINT, "--algos", "scpo", "--seeds", "0", "--out", str(store.out)]
@@ -119,7 +119,7 @@ class TestRuns:
             ["scpo-released-seed0", "scpo-seed0"],
         ]
 
-    def test_a_column_that_does_not_exist_is_answered_with_those_that_do(self, capsys):
+    def test_an_unknown_column_is_refused_with_the_known_ones(self, capsys):
         with pytest.raises(SystemExit):
             paper.main(["run", "q1", "--as", "releasd"])
         assert "'published', 'released', 'ours'" in " ".join(capsys.readouterr().err.replace("│", "").split())
@@ -133,7 +133,7 @@ class TestRuns:
 class TestPages:
     """What is shown."""
 
-    def test_columns_stand_beside_each_other_and_beside_what_the_article_prints(self, store):
+    def test_columns_are_shown_beside_each_other_and_the_printed_figures(self, store):
         write_column(store, "released")
         write_column(store, "ours", LEVEL, seeds=2)
         table = next(table for table in page_of(COMPARED, store).tables if table.title.startswith(f"{POINT}: M_c"))
@@ -141,7 +141,7 @@ class TestPages:
         row = next(row for row in table.cells() if row[0] == "scpo")
         assert row == ["scpo", "0.0919", "0.0937 ± 0.0018", "0.0412 ± 0.0006", "3, 2"]
 
-    def test_the_shares_of_violations_and_time_outs_have_tables_where_they_were_logged(self, store):
+    def test_violations_and_time_outs_have_tables_if_they_were_logged(self, store):
         for column, safe in (("released", 0.75), ("ours", 0.875)):
             with_shares(write_run(store, COMPARED, Training(POINT, ASCPO, 0, column)), safe, 0.125)
         tables = {table.title.split(",")[0]: table for table in page_of(COMPARED, store).tables}
@@ -151,7 +151,7 @@ class TestPages:
             "timeouts": ["ascpo", "0.1250", "0.1250", "1, 1"],
         }
 
-    def test_every_column_has_verdicts_of_its_own(self, store):
+    def test_every_column_has_its_own_verdicts(self, store):
         write_column(store, "released")
         write_column(store, "ours", LEVEL)
         page = page_of(COMPARED, store)
@@ -162,7 +162,7 @@ class TestPages:
         rows = [row for row in page.all_tables()[-1].cells() if row[0] == claim]
         assert [(row[1], row[-1]) for row in rows] == [("released", "reproduced"), ("ours", "not reproduced")]
 
-    def test_sentences_say_what_was_measured_and_what_seeds_do_not_tell_apart(self, store):
+    def test_sentences_say_what_was_measured_and_where_seeds_do_not_decide(self, store):
         write_column(store, "released")
         write_column(store, "ours", LEVEL)
         said = page_of(COMPARED, store).findings
@@ -182,7 +182,7 @@ class TestPages:
         assert f"{GHOST}: no run with our settings is finished." in said
         assert "No run with the published settings is finished, so they are not compared." in said
 
-    def test_more_cost_with_our_settings_is_said_as_well_and_one_seed_says_nothing(self, store):
+    def test_higher_costs_of_our_settings_are_reported_and_one_seed_decides_nothing(self, store):
         write_column(store, "published", {"cpo": 0.01})
         write_column(store, "released", seeds=1)
         write_column(store, "ours", {"cpo": 0.04})
@@ -190,7 +190,7 @@ class TestPages:
         assert "M_c is higher than with the published settings, by a factor of 4" in cpo
         assert "A single seed says nothing about the difference between the released settings and our" in cpo
 
-    def test_runs_from_before_there_were_columns_are_ours_and_the_page_says_what_the_others_need(self, store):
+    def test_runs_from_before_the_columns_are_ours_and_the_page_says_what_others_need(self, store):
         write_column(store, "ours", experiment=Q1)
         page = page_of(experiments(f"q1-{POINT}")[0], store, command="ascpo paper run q1")
         assert {one.column for one in page.claims} == {"ours"}
@@ -201,7 +201,7 @@ class TestPages:
             "ascpo paper run q1 --as published released"
         ) in page.notes
 
-    def test_each_column_has_learning_curves_of_its_own(self, store, no_pictures):
+    def test_each_column_has_its_own_learning_curves(self, store, no_pictures):
         write_column(store, "released", seeds=2)
         write_column(store, "ours", seeds=1)
         page_of(COMPARED, store)
@@ -215,7 +215,7 @@ class TestPages:
 class TestExported:
     """Results without run directories."""
 
-    def test_exported_runs_are_shown_as_their_directories_were(self, store, tmp_path, no_pictures):
+    def test_exported_runs_are_shown_like_their_directories(self, store, tmp_path, no_pictures):
         write_column(store, "released")
         write_column(store, "ours", LEVEL)
         export(tmp_path / "out", store, [COMPARED])
@@ -227,7 +227,7 @@ class TestExported:
         curves = [rows[POINT]["scpo"][0]["EpCost"] for _, rows in no_pictures]
         assert curves[0] == pytest.approx(curves[2])
 
-    def test_a_folder_grows_over_several_calls_and_keeps_what_is_gone(self, tmp_path):
+    def test_an_export_grows_over_several_calls_and_keeps_deleted_runs(self, tmp_path):
         for column in ("released", "ours"):
             store = store_in(tmp_path / column)
             write_column(store, column, seeds=2)
@@ -289,11 +289,11 @@ class TestExported:
         with pytest.raises(BadSetting, match=answer):
             paper.main(["show", "columns", "--results", str(tmp_path / "out"), *typed])
 
-    def test_a_directory_without_results_is_answered_with_how_to_write_them(self, tmp_path):
+    def test_a_directory_without_results_is_refused_with_the_command_that_writes_them(self, tmp_path):
         with pytest.raises(BadSetting, match=r"has no runs.csv. `ascpo paper show NAME --export"):
             paper.main(["show", "columns", "--results", str(tmp_path)])
 
-    def test_tables_from_before_there_were_columns_are_ours(self, store, tmp_path):
+    def test_tables_from_before_the_columns_are_ours(self, store, tmp_path):
         (tmp_path / "runs.csv").write_text(
             f"suite,algorithm,seed,engine,steps,total_steps,J_r,M_c,rho_c\n{POINT},trpo,0,native,60000,60000,2,0.5,0.01\n"
         )

@@ -1,4 +1,4 @@
-"""Pictures: they are there, and show what they should."""
+"""Figures exist and show the right data."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def drawn(monkeypatch):
     pyplot.close("all")
 
 
-def test_boxes_reach_from_the_least_to_the_largest_with_the_mean_marked(drawn):
+def test_boxes_reach_from_the_smallest_to_the_largest_with_the_mean_marked(drawn):
     costs = np.array([0.0, 1.0, 2.0, 3.0, 94.0])
     drawing.draw_boxes(None, {"Point-8-Hazard": {"ascpo": costs}})
     (axis,) = drawn[0].axes
@@ -29,7 +29,7 @@ def test_boxes_reach_from_the_least_to_the_largest_with_the_mean_marked(drawn):
     assert [label.get_text() for label in axis.get_xticklabels()] == ["ascpo"]
 
 
-def test_curves_have_a_line_an_algorithm_and_a_panel_a_measure(drawn, tmp_path):
+def test_curves_have_one_line_per_algorithm_and_one_panel_per_measure(drawn, tmp_path):
     store, q1 = store_in(tmp_path), EXPERIMENTS["q1"]
     runs = {
         v.name: [
@@ -45,21 +45,21 @@ def test_curves_have_a_line_an_algorithm_and_a_panel_a_measure(drawn, tmp_path):
     assert boxes.get_title() == "cost after training"
 
 
-def test_smoothing_keeps_the_mean_of_what_it_sees():
+def test_smoothing_keeps_the_mean_of_its_window():
     assert drawing._smooth(np.arange(10.0)) == pytest.approx(np.arange(10.0))  # too short to smooth
     smooth = drawing._smooth(np.tile([0.0, 1.0], 20))
     assert (len(smooth), smooth[0]) == (40, 0.0)
     assert smooth[1:] == pytest.approx(0.5)
 
 
-def test_starts_have_the_largest_and_the_mean_above_and_all_costs_of_one_below(drawn):
+def test_the_figure_of_starts_shows_largest_and_mean_above_and_all_costs_of_one_start_below(drawn):
     drawing.draw_starts(None, {"ascpo": {0: np.array([0.0, 2.0]), 1: np.array([1.0, 1.0])}})
     above, below = drawn[0].axes
     assert [bar.get_height() for bar in above.patches] == [2.0, 1.0, 1.0, 1.0]
     assert sum(bar.get_height() for bar in below.patches) == 2
 
 
-def test_bars_have_a_line_to_stay_under(drawn):
+def test_bars_are_drawn_with_the_allowed_maximum(drawn):
     drawing.draw_bars(None, {"time": {"trpo": (1.0, 0.0), "ascpo": (1.2, 0.1)}}, 1.01)
     (axis,) = drawn[0].axes
     assert [bar.get_height() for bar in axis.patches] == [1.0, 1.2]

@@ -1,4 +1,4 @@
-"""A small part of the paper by the command line: killed halfway, run again, and shown."""
+"""A small part of the paper from the command line: killed halfway, resumed, and shown."""
 
 import re
 import signal

@@ -1,4 +1,4 @@
-"""What each table and figure needs."""
+"""The runs that each table and figure needs."""
 
 import pytest
 
@@ -19,7 +19,7 @@ from tests.paper.helpers import ASCPO
         ("pascpo", 4 * 2 * 3),
     ],
 )
-def test_as_many_runs_as_the_paper_has(name, runs):
+def test_the_experiments_have_as_many_runs_as_the_paper(name, runs):
     (experiment,) = experiments(name)
     trainings = experiment.trainings()
     assert len(trainings) == len({training.name for training in trainings}) == runs
@@ -32,7 +32,7 @@ def test_every_training_has_settings_that_exist(experiment):
         assert (config.seed, config.total_steps, config.algo) == (3, STEPS // 2, variant.algo)
 
 
-def test_all_is_everything():
+def test_the_name_all_stands_for_every_experiment():
     assert [experiment.name for experiment in experiments("all")] == list(EXPERIMENTS)
 
 
@@ -44,17 +44,17 @@ def test_the_monotone_ablation_changes_one_setting_and_shares_its_other_half_wit
     assert Training(FOUR_SUITES[0], ASCPO, 0).config(1.0) == without
 
 
-def test_a_variants_own_setting_stands_before_what_is_typed():
+def test_the_settings_of_a_variant_precede_typed_ones():
     config = Training(FOUR_SUITES[0], MONOTONE, 0).config(1.0, {"cost_fit.monotone_weight": 0.0, "cost_fit.window": 2})
     assert (config.settings.cost_fit.monotone_weight, config.settings.cost_fit.window) == (1.0, 2)
 
 
-def test_a_part_can_be_asked_for_in_any_spelling_of_a_suite():
+def test_a_subset_may_use_any_spelling_of_a_suite():
     found = EXPERIMENTS["q1"].trainings(["Goal_Point_8Hazards"], ["cpo", "scpo"], [5])
     assert [training.name for training in found] == ["Point-8-Hazard-cpo-seed5", "Point-8-Hazard-scpo-seed5"]
 
 
-def test_an_algorithm_stands_for_itself_where_its_variants_have_other_names():
+def test_an_algorithm_name_selects_the_algorithm_and_not_its_variants():
     names = [t.variant.name for t in EXPERIMENTS["lagrangian"].trainings(algos=["trpo-lagrangian"], seeds=[0])]
     assert names == ["trpo-lagrangian"]
     names = [t.variant.name for t in EXPERIMENTS["monotone"].trainings(PAPER_SUITES[2:3], ["ascpo-monotone"], [0])]
@@ -68,17 +68,17 @@ def test_an_algorithm_stands_for_itself_where_its_variants_have_other_names():
         ({"algos": ["scpp"]}, "Did you mean scpo"),
     ],
 )
-def test_what_a_figure_does_not_have_is_answered_with_what_it_has(wanted, answer):
+def test_an_impossible_subset_is_refused_with_what_is_possible(wanted, answer):
     with pytest.raises(BadSetting, match=answer):
         EXPERIMENTS["boxes"].trainings(**wanted)
 
 
-def test_a_suite_that_does_not_exist_is_no_suite():
+def test_an_unknown_suite_is_refused():
     with pytest.raises(UnknownSuite):
         EXPERIMENTS["boxes"].trainings(["Point8"])
 
 
-def test_a_mistyped_name_is_answered_with_the_nearest_one():
+def test_a_mistyped_name_gets_the_nearest_one_suggested():
     with pytest.raises(BadSetting, match="Did you mean boxes"):
         experiments("boxs")
 

@@ -42,7 +42,7 @@ def test_every_run_has_a_row_and_a_curve_of_at_most_forty_points(store, tmp_path
     assert (trpo[0]["steps"], trpo[-1]["steps"]) == ("150000", "6000000")
 
 
-def test_a_point_is_the_mean_of_the_epochs_since_the_one_before_and_the_rate_is_the_last(store, tmp_path):
+def test_a_point_of_a_curve_is_a_mean_of_epochs_and_the_cost_rate_the_last_value(store, tmp_path):
     run = write_run(store, Q1, Training("Point-8-Hazard", TRPO, 0), epochs=0)
     lines = [f"{i},{(i + 1) * 30_000},{i},{2 * i},{3 * i},100" for i in range(80)]
     run.metrics.write_text("Epoch,TotalEnvInteracts,EpRet,EpCost,CostRate,EpLen\n" + "\n".join(lines) + "\n")
@@ -51,14 +51,14 @@ def test_a_point_is_the_mean_of_the_epochs_since_the_one_before_and_the_rate_is_
     assert [curve[1][name] for name in ("steps", "J_r", "M_c", "rho_c")] == ["120000", "2.5", "5", "9"]
 
 
-def test_all_of_q1_is_small(store, tmp_path):
+def test_an_export_of_all_of_q1_is_small(store, tmp_path):
     for training in Q1.trainings(["Point-8-Hazard"]):
         write_run(store, Q1, training, 2.34567, 0.12345, 0.0012345)
     files = export(tmp_path / "out", store, [Q1])
     assert sum(file.stat().st_size for file in files) * len(Q1.suites) < 2e6
 
 
-def test_the_command_line_writes_them_and_says_where(tmp_path, capsys):
+def test_the_command_line_writes_an_export_and_says_where(tmp_path, capsys):
     store = store_in(tmp_path)
     write_run(store, Q1, Training("Point-8-Hazard", TRPO, 0))
     paper.main(["show", "q1", "--scale", "0.01", "--out", str(store.out), "--export", str(tmp_path / "out")])
@@ -85,17 +85,17 @@ class TestEpisodesAfterTraining:
         assert "episodes.csv" in [file.name for file in files]
         return PaperStore(tmp_path / "elsewhere", 1.0, results=tmp_path / "out")
 
-    def test_they_are_the_numbers_of_the_run(self, results):
+    def test_exported_episodes_have_the_numbers_of_the_run(self, results):
         assert gather(results, self.BOXES)["Point-8-Hazard", "trpo"]["cost"] == pytest.approx([1.75 / 3])
         assert gather(results, self.STARTS)["Swimmer-1-Hazard", "trpo"]["start"] == pytest.approx([1.0, 0.0])
 
-    def test_a_run_without_those_of_an_experiment_is_missing_there(self, results):
+    def test_a_run_without_episodes_is_missing_in_experiments_that_need_them(self, results):
         point, swimmer = Training("Point-8-Hazard", TRPO, 0), Training("Swimmer-1-Hazard", TRPO, 0)
         assert (results.has(self.BOXES, point), results.has(self.STARTS, swimmer)) == (True, True)
         assert results.has(Q1, swimmer)
         assert not results.has(replace(self.STARTS, suites=("Point-8-Hazard",)), point)
 
-    def test_a_later_export_keeps_them(self, results, store, tmp_path):
+    def test_a_later_export_keeps_exported_episodes(self, results, store, tmp_path):
         shutil.rmtree(store.path)
         export(tmp_path / "out", store, [Q1])
         assert len(read(tmp_path / "out" / "episodes.csv")) == 3

@@ -1,4 +1,4 @@
-"""What is shown, from runs that nobody trained."""
+"""Pages of results, from untrained runs."""
 
 import csv
 import json
@@ -30,7 +30,7 @@ def no_pictures(monkeypatch):
 
 
 def write_printed(store, suite, variants=(TRPO, CPO, SCPO, ASCPO), seeds=3):
-    """Runs that end where the paper's did, give or take a little."""
+    """Runs whose figures are close to the paper's."""
     for variant in variants:
         for seed in range(seeds):
             J_r, M_c, rho_c = (printed_value(suite, variant.name, m) * (1 + 0.01 * seed) for m in (J_R, M_C, RHO_C))
@@ -43,7 +43,7 @@ def show(capsys, *words):
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_a_table_has_our_figures_beside_the_printed_ones_and_a_dash_where_there_are_none(store, capsys):
+def test_a_table_has_our_figures_beside_the_printed_ones_or_a_dash(store, capsys):
     write_printed(store, POINT, [TRPO, ASCPO], seeds=2)
     out = show(capsys, f"q1-{POINT}", "--scale", 0.01, "--out", store.out)
     row = next(line.split() for line in out.splitlines() if line.startswith("ascpo "))
@@ -54,7 +54,7 @@ def test_a_table_has_our_figures_beside_the_printed_ones_and_a_dash_where_there_
     assert f"20 of 24 runs are missing or unfinished. To train them: ascpo paper run q1-{POINT} --scale 0.01" in out
 
 
-def test_runs_that_end_where_the_papers_did_reproduce_its_claims(store):
+def test_runs_with_the_papers_figures_reproduce_its_claims(store):
     write_printed(store, POINT)
     page = page_of(experiments(f"q1-{POINT}")[0], store)
     assert len(page.claims) == 7
@@ -71,7 +71,7 @@ def test_one_seed_decides_nothing(store):
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_the_last_ten_epochs_are_steadier_than_the_last_one(tmp_path, capsys):
+def test_figures_can_be_means_over_the_last_epochs(tmp_path, capsys):
     store = store_in(tmp_path, scale=0.05)
     run = write_run(store, Q1, Training(POINT, TRPO, 0), J_r=1.0)
     run.metrics.write_text(re.sub(r"(?m)^(9,\d+),1.0", r"\1,2.0", run.metrics.read_text()))
@@ -93,14 +93,14 @@ def test_tables_that_are_copies_and_seeds_that_failed_are_marked(store, capsys):
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_settings_that_are_overridden_are_named_and_part_of_the_command(store, capsys):
+def test_overridden_settings_are_named_and_part_of_the_command(store, capsys):
     write_run(store, Q1, Training(POINT, TRPO, 0), num_envs=15, hidden=(8, 8))
     out = show(capsys, f"q1-{POINT}", "--scale", 0.01, "--out", store.out)
     assert "Overridden settings: num_envs=15 instead of 30, hidden=8,8 instead of 64,64." in out
     assert "--set num_envs=15 --set hidden=8,8" in out
 
 
-def test_what_failed_is_told(store, capsys):
+def test_failed_runs_are_reported(store, capsys):
     file = failure_file(store.run(Q1, Training(POINT, CPO, 1)))
     file.parent.mkdir(parents=True)
     file.write_text("Epoch 7 made numbers that are not finite.\n")
@@ -109,7 +109,7 @@ def test_what_failed_is_told(store, capsys):
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_without_any_run_a_page_says_what_to_do(store, capsys, name):
+def test_a_page_without_runs_says_what_to_do(store, capsys, name):
     out = show(capsys, name, "--scale", 0.01, "--out", store.out)
     assert f"To train them: ascpo paper run {name} --scale 0.01 --out {store.out}" in out
 
@@ -145,7 +145,7 @@ def test_boxes_are_of_the_episodes_of_all_seeds(store):
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_resources_are_relative_to_trpo_and_held_against_one_per_cent(store):
+def test_resources_are_relative_to_trpo_and_compared_with_one_per_cent(store):
     resources = EXPERIMENTS["resources"]
     for name, factor in (("trpo", 1.0), ("ascpo", 1.3), ("ppo-lagrangian", 2.0), ("pascpo", 2.0)):
         for seed in range(3):
@@ -192,7 +192,7 @@ def test_ablations_have_tables_claims_and_curves(store, name):
     assert verdicts[f"M_c of {better.name} below {worse.name}'s, on {POINT}"] == "reproduced"
 
 
-def test_a_list_tells_what_is_there_and_what_is_left(store, capsys):
+def test_a_list_shows_finished_and_missing_runs(store, capsys):
     write_printed(store, POINT, seeds=2)
     paper.main(["list", "--scale", "0.01", "--out", str(store.out)])
     out = capsys.readouterr().out
@@ -223,7 +223,7 @@ def test_a_page_names_the_engines_of_its_runs(store):
         (["show", "q1", "--scale", "0"], "scale=0.0 must be a number above 0"),
     ],
 )
-def test_a_mistake_is_answered_with_what_would_be_right(typed, answer, tmp_path):
+def test_a_mistake_gets_an_error_that_says_what_is_right(typed, answer, tmp_path):
     from ascpo.runs.errors import MENDABLE
 
     with pytest.raises(MENDABLE, match=answer):

@@ -1,4 +1,4 @@
-"""From a request to jobs, and how a sweep from the command line ends."""
+"""From the arguments of a command to jobs, and the end of a sweep from the command line."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.paper.helpers import store_in
 
 
 class Training:
-    """Stands for training in this process: it trains nothing, and fails where it is told to."""
+    """Replaces the training in this process: it trains nothing, and fails for the given runs."""
 
     batches: "list[list[str]]" = []  # noqa: RUF012
     errors: "dict[str, BaseException]" = {}  # noqa: RUF012
@@ -100,7 +100,7 @@ def test_runs_train_together_or_in_processes_and_not_both(capsys, several):
     assert "Use one of them" in " ".join(capsys.readouterr().err.split())
 
 
-def test_all_leaves_out_experiments_without_the_suite(tmp_path):
+def test_the_name_all_leaves_out_experiments_without_the_suite(tmp_path):
     found = plans(Request(("all",), store_in(tmp_path), suites=["Ant-8-Hazard"]))
     assert [plan.experiment.name for plan in found] == ["q1", "scores", "boxes", "monotone", "pascpo"]
 
@@ -110,7 +110,7 @@ def test_isolated_runs_have_a_directory_of_their_own(tmp_path):
     assert {job.directory.parent.name for job in plan.jobs} == {"alone"}
 
 
-def test_a_person_may_ask_for_another_number_of_episodes(tmp_path):
+def test_the_number_of_episodes_can_be_set(tmp_path):
     (plan,) = plans(Request(("histogram",), store_in(tmp_path), episodes=7))
     assert {(job.evaluation.starts, job.evaluation.episodes) for job in plan.jobs} == {(5, 7)}
 
@@ -154,7 +154,7 @@ class TestWithMjx:
         (note,) = plan.notes
         assert note.startswith(f"{PILLARS} uses the native engine. MJX's implementation in jax cannot simulate")
 
-    def test_an_implementation_by_its_name_is_refused_where_it_cannot_and_the_others_continue(self, tmp_path):
+    def test_a_named_implementation_is_refused_where_it_cannot_run_and_the_others_continue(self, tmp_path):
         plan = plan_for(tmp_path, "mjx-jax", FREE, PILLARS)
         assert [job.config.engine for job in plan.jobs] == ["mjx-jax"]
         (error,) = plan.errors
@@ -168,6 +168,6 @@ def test_mjx_is_refused_where_it_is_not_installed(tmp_path, monkeypatch):
             plan_for(tmp_path, engine, FREE)
 
 
-def test_the_native_engine_needs_no_look_at_mjx(monkeypatch):
+def test_the_native_engine_does_not_check_mjx(monkeypatch):
     monkeypatch.setattr("ascpo.runs.environment.engine_name", None)
     assert choose_engine("native", PILLARS) == ("native", "")

@@ -1,4 +1,4 @@
-"""The printed figures, as they were typed in."""
+"""The printed figures of the paper."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_every_suite_has_every_algorithm():
         ("Arm3-8-Hazard", "scpo", Figures(2.25, 0.6708, 0.0100)),
     ],
 )
-def test_cells_are_those_of_the_tables(suite, algorithm, figures):
+def test_printed_cells_are_those_of_the_papers_tables(suite, algorithm, figures):
     assert printed()[suite, algorithm] == pytest.approx(figures)
 
 
@@ -34,6 +34,6 @@ def test_the_two_tables_that_are_not_to_be_used_share_nine_rows():
     assert sum(printed()[first, name] == printed()[second, name] for name in TABLE_ALGORITHMS) == 9
 
 
-def test_a_seed_that_failed_shows_in_the_return_alone():
+def test_a_failed_seed_shows_only_in_the_return():
     for key in printed():
         assert (printed()[key].J_r < 1.5) == (key in FAILED_SEEDS)

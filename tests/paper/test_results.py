@@ -1,4 +1,4 @@
-"""Where the paper's runs are kept, and which of them count."""
+"""Where the runs of the paper are stored, and which of them count."""
 
 import pytest
 

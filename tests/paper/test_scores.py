@@ -1,4 +1,4 @@
-"""Scores, by hand and against what was worked out of the same tables elsewhere."""
+"""Scores, computed by hand and compared with published values for the same tables."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_psi_is_the_mean_of_three_ratios():
     assert psi(Figures(1.0, 0.2, 0.003), trpo) == pytest.approx((0.5 + 3.0 + 2.0) / 3)
 
 
-def test_what_is_smaller_than_the_floor_counts_as_the_floor():
+def test_values_below_the_floor_count_as_the_floor():
     trpo = Figures(2.0, 0.1, 0.001)
     assert psi(Figures(2.0, 0.0, 0.0), trpo) == pytest.approx((1 + 0.1 / 0.001 + 0.001 / 0.00005) / 3)
     assert psi(Figures(-1.0, 0.1, 0.001), trpo) == pytest.approx((0.1 / 2.0 + 1 + 1) / 3)
@@ -48,7 +48,7 @@ def test_without_zeros_psi_of_the_printed_tables_needs_no_floor(algorithm, expec
     assert np.mean(all_suites) == pytest.approx(expected, abs=0.005)
 
 
-def test_trpo_has_a_score_of_one_whatever_the_runs_say():
+def test_trpo_always_has_a_score_of_one():
     found = {s.algorithm: s for s in score(samples(printed(), seeds=3, spread=0.3), TABLE_ALGORITHMS)}
     assert found["trpo"].psi == Interval(1.0, 1.0, 1.0)
     assert found["trpo"].ratio.value == pytest.approx(1.0)
@@ -67,7 +67,7 @@ def test_the_best_of_all_has_rank_one_and_ties_share_their_places():
     assert found == {"trpo": 2.5, "cpo": 2.5, "ascpo": 1.0}
 
 
-def test_the_geometric_score_is_the_same_seen_from_either_side():
+def test_the_geometric_score_is_symmetric():
     figures = {("Point-1-Hazard", "trpo"): (2.0, 1.0, 0.01), ("Point-1-Hazard", "cpo"): (2.0, 0.25, 0.0025)}
     swapped = {(suite, {"trpo": "cpo", "cpo": "trpo"}[name]): three for (suite, name), three in figures.items()}
     ratios = [score(samples(one), ["cpo"])[1].ratio for one in (figures, swapped)]

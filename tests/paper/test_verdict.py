@@ -25,12 +25,12 @@ NUMBERS = st.floats(-5, 5, allow_nan=False)
         (None, 1.0, "undecided"),
     ],
 )
-def test_the_rule(effect, printed, expected):
+def test_the_rule_of_verdicts_is_the_documented_one(effect, printed, expected):
     assert verdict(effect, printed) == expected
 
 
 @given(st.lists(NUMBERS, min_size=3, max_size=3).map(sorted), st.none() | st.floats(0.01, 5))
-def test_what_is_shown_for_one_side_is_refuted_for_the_other(three, printed):
+def test_a_result_shown_for_one_side_is_refuted_for_the_other(three, printed):
     low, value, high = three
     effect = Interval(value, low, high)
     if low > 0:

@@ -99,7 +99,7 @@ def test_two_hosts_or_none_are_forbidden(server):
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LOCALHOST", "[::1]"])
-def test_the_page_itself_opens_its_websocket_by_any_name_of_this_machine(server, name):
+def test_the_page_may_open_its_websocket_by_any_name_of_this_machine(server, name):
     port, token = server
     own = f"{name}:{port}"
     assert shake_hands(port, f"/{token}", Host=own, Origin=f"http://{own}") == 101
@@ -111,6 +111,6 @@ def test_every_server_has_a_token_of_its_own_that_nobody_guesses():
     assert all(len(token) >= 22 for token in tokens), "128 bits"
 
 
-def test_a_viser_that_opens_its_server_in_another_way_is_not_served():
+def test_a_version_of_viser_that_cannot_be_guarded_is_refused():
     with pytest.raises(RuntimeError, match="cannot be guarded"), Access().guarding():
         pass

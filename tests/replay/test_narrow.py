@@ -21,7 +21,7 @@ def seen(point, width, height):
 
 
 @pytest.mark.parametrize(("width", "height"), [(400, 800), (360, 640), (WIDTH, 900), (890, 900), (1600, 900)])
-def test_the_whole_arena_is_seen_beside_or_above_the_panel(width, height):
+def test_the_whole_arena_is_visible_beside_or_above_the_panel(width, height):
     for x in (-ARENA, ARENA):
         for y in (-ARENA, ARENA):
             left, top = seen((x, y, 0.0), width, height)
@@ -29,7 +29,7 @@ def test_the_whole_arena_is_seen_beside_or_above_the_panel(width, height):
             assert 0.02 * height < top < 0.99 * free_size(width, height)[1]
 
 
-def test_a_wide_page_is_free_and_half_of_a_narrow_one():
+def test_the_panel_leaves_a_wide_page_free_and_covers_half_of_a_narrow_one():
     assert free_size(1000, 600) == (1000, 600)
     assert free_size(400, 800) == (400, 400)
 

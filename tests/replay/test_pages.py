@@ -1,4 +1,4 @@
-"""What the page of a replay tells and shows beside the scene, and that browsers do not move each other."""
+"""The information that the page of a replay shows beside the scene, and that browsers are independent."""
 
 from types import SimpleNamespace
 
@@ -20,7 +20,7 @@ EPISODES = ("tests.own:Cart", 3)
 
 
 class Browser:
-    """A client without a browser: it has what a page needs of one, in a server of its own."""
+    """A client without a browser, with all that a page needs, in its own server."""
 
     def __init__(self, number, server):
         self.client_id, self.scene, self.gui, self.atomic = number, server.scene, server.gui, server.atomic
@@ -118,7 +118,7 @@ def test_a_frame_fills_the_page_and_is_not_stretched():
     assert padded(frame, (400, 200), dark=True).shape == frame.shape, "nothing is lost where it fits"
 
 
-def test_the_page_of_an_own_environment_shows_an_image_behind_its_panel():
+def test_the_page_of_a_users_environment_shows_an_image_behind_its_panel():
     replay = Replay([straight(*EPISODES)], port=0, trust_env=True)
     shown = []
     try:

@@ -78,7 +78,7 @@ def test_a_title_names_the_largest_cost_the_violated_constraint_and_the_seed():
     assert title(made(cost=[0.0]).record, 3) == "3: cost 0.000, within limits, seed 7"
 
 
-def test_curves_are_the_costs_with_their_limits_and_the_return_with_a_mark_at_the_present_step():
+def test_curves_show_costs_with_limits_and_the_return_with_the_present_step_marked():
     hazard, pillar, returns = curves(TWO)
     assert [curve.name for curve in (hazard, pillar, returns)] == ["cost: hazard", "cost: pillar", "return so far"]
     assert hazard.title == "cost: hazard, by step", "nobody knows the unit of an environment that is not a suite"

@@ -54,7 +54,7 @@ def test_symbols_have_real_subscripts_in_figures_and_in_the_page(sections):
     assert typeset("$ν$") == "<i>ν</i>"
 
 
-def test_figures_of_groups_share_a_scale_and_say_so(sections):
+def test_figures_of_groups_share_a_scale_and_name_it(sections):
     for kind in ("fan", "bounds", "largest"):
         plots = [plot for section in sections.values() for plot in section.plots if plot.name.startswith(f"{kind}-")]
         assert len(plots) == 2
@@ -62,7 +62,7 @@ def test_figures_of_groups_share_a_scale_and_say_so(sections):
         assert all("the same vertical scale" in plot.caption for plot in plots)
 
 
-def test_figures_too_different_for_one_scale_say_that_theirs_differ():
+def test_figures_that_are_too_different_for_one_scale_say_that_scales_differ():
     def plot(top):
         figure, axes = panel("a", "x", "y")
         axes.set_ylim(0.0, top)
@@ -74,7 +74,7 @@ def test_figures_too_different_for_one_scale_say_that_theirs_differ():
     assert all("differs" in one.caption for one in found)
 
 
-def test_colours_of_a_drawing_are_variables_of_the_theme_and_others_stay():
+def test_the_colours_of_a_drawing_follow_the_theme():
     assert themed("fill: #ffffff; stroke: #1f6fb2") == "fill: var(--figure, #ffffff); stroke: var(--hue-0, #1f6fb2)"
     assert themed("fill: #123456") == "fill: #123456"
 
@@ -128,7 +128,7 @@ def test_a_reader_zooms_reads_values_and_hides_a_group(place):
 
 
 @slow("a browser draws all plots of a page")
-def test_a_narrow_table_shows_that_it_goes_on(place):
+def test_a_narrow_page_shows_that_a_table_continues(place):
     page = write_report([place / "runs"], place / "out")
     with opened(page.as_uri(), size=(400, 800)) as driver:
         wide, shadows, width = driver.execute_script(

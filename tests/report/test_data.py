@@ -33,7 +33,7 @@ def test_several_constraints_are_known_by_their_columns_and_share_a_single_limit
     assert_allclose(run.column("Nu", "pillar"), [1, 2, 3, 4])
 
 
-def test_a_column_of_nothing_is_none(tmp_path):
+def test_a_column_of_nan_is_none(tmp_path):
     run = read_run(made(tmp_path / "a", algo="trpo", **NO_CONSTRAINTS))
     assert run.column("Nu", "cost") is None
     assert run.column("NoSuchColumn") is None
@@ -50,14 +50,12 @@ def test_the_columns_of_the_log_say_which_quantiles_there_are(tmp_path):
 
 
 @pytest.mark.parametrize(("epochs", "ending"), [(4, 1), (30, 3), (300, 10)])
-def test_the_last_figures_are_means_of_the_last_tenth_of_the_training_and_of_ten_epochs_at_most(
-    tmp_path, epochs, ending
-):
+def test_final_figures_are_means_over_the_last_tenth_of_at_most_ten_epochs(tmp_path, epochs, ending):
     run = read_run(made(tmp_path / "a", epochs=epochs, EpRet=list(range(epochs))))
     assert run.last("EpRet") == np.mean(range(epochs - ending, epochs))
 
 
-def test_the_table_of_the_end_has_nothing_of_the_whole_training_and_the_other_table_has_it(tmp_path):
+def test_the_tables_separate_final_figures_from_those_of_the_whole_training(tmp_path):
     groups = groups_of([read_run(made(tmp_path / "a", epochs=4, CostRate=0.5, EpochCostRate=[0.9, 0.7, 0.5, 0.1]))])
     end, whole = training_table(groups), whole_table(groups)
     titles = [statistic.title for statistic in end.statistics]
@@ -83,7 +81,7 @@ def test_a_run_that_this_version_cannot_load_is_described_by_its_log(tmp_path):
         assert run.description.mechanism == mechanism
 
 
-def test_the_target_leaves_a_range_of_shares_to_the_constraints(tmp_path):
+def test_the_share_of_the_constraints_has_the_range_of_the_target(tmp_path):
     target = {"kind": "capped", "share": 0.8, "timeout_relief": 0.5}
     new = made(tmp_path / "new", method={"target": target}, settings={"ask": None})
     assert_allclose(read_run(new).target_range, (0.4, 0.8))
@@ -96,7 +94,7 @@ def test_a_run_is_found_once_however_often_it_is_named(tmp_path):
     assert [run.path for run in find_runs([a, tmp_path / "runs", b / "config.json"])] == [a, b]
 
 
-def test_where_there_is_no_run_the_nearest_is_offered(tmp_path):
+def test_a_missing_run_gets_the_nearest_one_suggested(tmp_path):
     made(tmp_path / "Point-1-Hazard-ascpo-seed0")
     with pytest.raises(BadSetting, match=r"holds no run. Did you mean .*seed0"):
         find_runs([tmp_path / "Point-1-Hazard-ascpo-seed1"])
@@ -112,14 +110,14 @@ def test_a_run_without_a_finished_epoch_has_no_report(tmp_path):
         find_runs([path])
 
 
-def test_one_run_is_not_several(tmp_path):
+def test_a_directory_of_several_runs_is_refused_where_one_is_needed(tmp_path):
     made(tmp_path / "a"), made(tmp_path / "b")
     with pytest.raises(BadSetting, match="holds 2 runs"):
         one_run(tmp_path)
     assert one_run(tmp_path / "a").name == "a"
 
 
-def test_runs_that_differ_in_nothing_but_the_seed_are_one_group(tmp_path):
+def test_runs_that_differ_only_in_the_seed_are_one_group(tmp_path):
     for seed in (1, 0):
         made(tmp_path / f"ascpo-{seed}", seed=seed)
     made(tmp_path / "cpo", algo="cpo")
@@ -167,7 +165,7 @@ def test_names_of_files_are_plain_and_differ_even_where_labels_do_not(tmp_path):
     assert slugs == ["a-ascpo", "a-ascpo-2"]
 
 
-def test_a_setting_that_only_some_have_differs(tmp_path):
+def test_a_setting_that_only_some_runs_have_counts_as_different(tmp_path):
     runs = [read_run(made(tmp_path / "a")), read_run(made(tmp_path / "b", algo="trpo"))]
     assert differing(runs) == ["algo", "mode", "k"]
     different, shared = settings_tables(groups_of(runs))
@@ -206,12 +204,12 @@ def test_two_seeds_have_a_band_from_least_to_most():
     assert_allclose(band.worst, [2, 0])
 
 
-def test_where_less_is_better_the_worst_seed_is_the_one_that_ends_highest():
+def test_the_worst_seed_of_a_cost_is_the_one_that_ends_highest():
     band = seeds.band_of(np.array([[0.0, 4.0], [9.0, 0.0]]), more_is_better=False)
     assert_allclose(band.worst, [0, 4])
 
 
-def test_a_bootstrap_band_holds_the_middle_and_shrinks_to_it_where_seeds_agree():
+def test_a_bootstrap_band_contains_the_middle_and_has_no_width_where_seeds_agree():
     curves = np.array([[1.0, 5.0], [2.0, 5.0], [3.0, 5.0]])
     band = seeds.band_of(curves, more_is_better=True)
     assert band.low[0] < band.middle[0] < band.high[0]
@@ -224,7 +222,7 @@ def test_the_band_ignores_curves_that_have_ended():
     assert_allclose(band.middle, [2, 7])
 
 
-def test_a_running_mean_looks_back_and_skips_what_is_not_a_number():
+def test_a_running_mean_uses_earlier_values_and_skips_nan():
     assert_allclose(seeds.smooth(np.array([1.0, 3.0, 5.0, 7.0]), 2), [1, 2, 4, 6])
     assert_allclose(seeds.smooth(np.array([1.0, np.nan, 5.0]), 3), [1, np.nan, 3])
 
@@ -281,7 +279,7 @@ def test_versions_that_agree_share_a_column(tmp_path):
         (np.nan, "unknown"),
     ],
 )
-def test_numbers_keep_three_digits_that_count(value, words):
+def test_numbers_keep_three_significant_digits(value, words):
     assert number(value) == words
 
 
@@ -289,5 +287,5 @@ def test_numbers_keep_three_digits_that_count(value, words):
     ("share", "words"),
     [(0.98, "98.0 %"), (1.0, "100.0 %"), (0.9999, "> 99.9 %"), (0.0001, "< 0.1 %"), (0.0, "0.0 %")],
 )
-def test_a_share_is_only_all_or_nothing_if_it_is(share, words):
+def test_a_share_is_shown_as_0_or_100_percent_only_if_it_is(share, words):
     assert percent(share).replace("\u00a0", " ") == words

@@ -53,7 +53,7 @@ def shown(page):
         yield driver
 
 
-def test_every_figure_is_seen(page, shown):
+def test_every_figure_is_visible_in_a_browser(page, shown):
     sizes = shown.execute_script(
         "return [...document.querySelectorAll('figure')].map(f => { const b = (f.querySelector('canvas') || "
         "f.querySelector('svg')).getBoundingClientRect(); return [f.id, b.width, b.height]; })"
@@ -75,7 +75,7 @@ def test_no_address_is_in_the_page(page):
     assert re.findall(r"https?://|//[a-z]+\.[a-z]+", page.read_text()) == []
 
 
-def test_names_are_shown_as_they_are_and_do_nothing(page, shown):
+def test_names_are_shown_as_text_and_execute_nothing(page, shown):
     title = shown.execute_script("return document.title")
     assert title == f"{EVIL}: 2 settings side by side"
     assert shown.execute_script("return document.querySelector('h1').textContent") == title
@@ -87,7 +87,7 @@ def test_names_are_shown_as_they_are_and_do_nothing(page, shown):
     assert summaries == ["""a"><script>alert(3)<b>&'$""", "old"]
 
 
-def test_drawings_keep_to_themselves(shown):
+def test_identifiers_on_the_page_are_distinct_and_resolve(shown):
     count, different = shown.execute_script(
         "const ids = [...document.querySelectorAll('[id]')].map(e => e.id); return [ids.length, new Set(ids).size]"
     )
@@ -148,7 +148,7 @@ def test_the_page_and_its_figures_follow_a_dark_theme(page):
     assert wide <= 390
 
 
-def test_one_runs_report_lies_with_the_run(tmp_path, capsys, monkeypatch):
+def test_the_report_of_one_run_is_in_its_directory(tmp_path, capsys, monkeypatch):
     path = made(tmp_path / "run", epochs=2)
     verb.main([str(tmp_path)])
     printed = capsys.readouterr().out
@@ -173,7 +173,7 @@ def test_the_page_names_unfinished_runs_and_leaves_out_runs_without_an_epoch(tmp
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_certificate_of_the_earlier_format_is_shown_as_one(version):
+def test_a_certificate_of_format_1_is_shown_as_such(version):
     certificate = CERTIFICATE | {"format": f"ascpo certificate {version}", "look": 3}
     run = SimpleNamespace(certificate=certificate, doubts={}, probability=0.9)
     shown = document._certificate(run)
@@ -202,7 +202,7 @@ def test_the_page_says_if_certificate_and_evaluation_belong_to_different_policie
         assert ("belong to different policies" in page) == differs
 
 
-def test_a_certificate_that_is_damaged_or_of_another_policy_is_not_passed_on(tmp_path, monkeypatch):
+def test_a_certificate_that_is_damaged_or_of_another_policy_is_not_shown(tmp_path, monkeypatch):
     monkeypatch.setattr("ascpo.report.document.draw", lambda groups: [])
     path = made(tmp_path / "run")
     digest = with_policy(path)
@@ -218,7 +218,7 @@ def test_a_certificate_that_is_damaged_or_of_another_policy_is_not_passed_on(tmp
         assert ('<span class="badge yes">certified</span>' in page) != doubtful
 
 
-def test_figures_of_another_policy_are_marked_where_they_stand(tmp_path, monkeypatch):
+def test_figures_of_another_policy_are_marked(tmp_path, monkeypatch):
     monkeypatch.setattr("ascpo.report.document.draw", lambda groups: [])
     path = evaluated(made(tmp_path / "run"))
     with_policy(path)

@@ -27,7 +27,7 @@ def missing(plots):
     return [plot for plot in plots if isinstance(plot, MissingPlot)]
 
 
-def test_between_known_quantiles_lies_the_line():
+def test_values_between_known_quantiles_are_interpolated():
     known = {0.5: np.array([0.0]), 0.9: np.array([1.0]), 1.0: np.array([3.0])}
     assert_allclose(quantile_at(0.9, known), [1.0])
     assert_allclose(quantile_at(0.95, known), [2.0])
@@ -57,7 +57,7 @@ def test_bounds_of_an_epoch_are_checked_in_the_next(tmp_path):
     assert found.held(found.paper) == (0, 2)
 
 
-def test_a_bound_that_is_just_met_held(tmp_path):
+def test_a_bound_that_is_just_met_counts_as_held(tmp_path):
     run = read_run(made(tmp_path / "a", EpMaxCost=0.0, StdMaxCost=0.0, EpMaxCost75=0.0, EpMaxCost90=0.0))
     found = check_bounds(run, "cost")
     assert found.held(found.cantelli) == found.held(found.paper) == (3, 3)
@@ -78,7 +78,7 @@ def test_a_target_beyond_the_last_quantile_is_interpolated_up_to_the_worst_state
     assert check_bounds(both, "hazard").level == 0.99
 
 
-def test_a_evaluated_run_shows_everything(tmp_path):
+def test_an_evaluated_run_has_every_figure(tmp_path):
     evaluated(made(tmp_path / "a"))
     sections = {section.anchor: section.plots for section in draw(groups_in(tmp_path))}
     assert drawn(sections["learning"]) == [
@@ -91,7 +91,7 @@ def test_a_evaluated_run_shows_everything(tmp_path):
     assert not any(missing(figures) for figures in sections.values())
 
 
-def test_a_plot_that_an_older_run_does_not_allow_says_why_and_what_to_do(tmp_path):
+def test_a_plot_that_an_older_run_lacks_says_why_and_what_to_do(tmp_path):
     path = made(tmp_path / "old run", **dict.fromkeys(QUANTILES))
     (path / "timing.csv").unlink()
     (path / "policy.safetensors").touch()
@@ -112,7 +112,7 @@ def test_without_a_policy_nothing_can_be_evaluated(tmp_path):
     assert figure.command.startswith("ascpo train --config")
 
 
-def test_each_constraint_has_figures_of_its_own(tmp_path):
+def test_each_constraint_has_its_own_figures(tmp_path):
     evaluated(made(tmp_path / "a", **several()), suffix="_hazard", names=("hazard", "pillar"))
     groups = groups_in(tmp_path)
     with look():
@@ -125,7 +125,7 @@ def test_each_constraint_has_figures_of_its_own(tmp_path):
         assert drawn(episode_plots(groups)) == ["cost-sampled-hazard", "largest-sampled-hazard"]
 
 
-def test_algorithms_show_what_they_have(tmp_path):
+def test_algorithms_have_the_figures_of_their_columns(tmp_path):
     made(tmp_path / "trpo", algo="trpo", **NO_CONSTRAINTS)
     made(tmp_path / "fac", algo="trpo-fac", Multiplier=1.0, **NO_CONSTRAINTS)
     made(tmp_path / "sl", algo="trpo-sl", ShieldRate=0.5, **NO_CONSTRAINTS)
@@ -153,7 +153,7 @@ def test_a_constraint_whose_signal_was_never_measured_has_no_curve_of_it(tmp_pat
         assert "costsignal-epochs" not in drawn(optimiser_curves(groups_in(tmp_path)))
 
 
-def test_episodes_of_all_seeds_are_put_together(tmp_path):
+def test_episodes_of_all_seeds_are_pooled(tmp_path):
     evaluated(made(tmp_path / "a", seed=0), maxima=(0.0, 0.1, 0.2, 0.3))
     evaluated(made(tmp_path / "b", seed=1), maxima=(0.4, 0.0, 0.0, 0.0))
     groups = groups_in(tmp_path)
@@ -165,7 +165,7 @@ def test_episodes_of_all_seeds_are_put_together(tmp_path):
     )
 
 
-def test_a_box_is_drawn_from_least_to_most_with_its_mean(tmp_path):
+def test_a_box_is_drawn_from_the_smallest_to_the_largest_with_the_mean(tmp_path):
     evaluated(made(tmp_path / "a"), costs=(1.0, 2.0, 3.0, 4.0, 10.0), maxima=(0.1,) * 5)
     with look():
         figure = episode_plots(groups_in(tmp_path))[0].figure
@@ -197,7 +197,7 @@ def test_files_of_a_figure_are_a_png_and_an_svg_and_a_part_of_a_page(tmp_path):
     assert (root.tag, root.get("aria-label")) == ("svg", 'a "title" & <more>')
 
 
-def test_drawings_on_one_page_share_no_names_and_find_their_own(tmp_path):
+def test_drawings_on_one_page_have_distinct_identifiers(tmp_path):
     parts = []
     with look():
         for name in ("one", "two"):
@@ -223,7 +223,7 @@ def test_the_same_run_makes_the_same_drawing(tmp_path):
 
 
 @pytest.mark.parametrize("env", ["<script>alert(1)</script>", "a $x_{$ b", "_hidden", "日本"])
-def test_whatever_an_environment_is_called_it_is_drawn(tmp_path, env):
+def test_figures_are_drawn_whatever_the_name_of_the_environment(tmp_path, env):
     made(tmp_path / "a", env=env)
     made(tmp_path / "b")
     (tmp_path / "figures").mkdir()
@@ -235,7 +235,7 @@ def test_whatever_an_environment_is_called_it_is_drawn(tmp_path, env):
     assert "<script" not in svg
 
 
-def test_where_colours_begin_again_lines_are_broken():
+def test_lines_are_dashed_when_colours_repeat():
     assert colour(0) == colour(8)
     assert chip(0) == "var(--hue-0)"
     assert chip(8).startswith("repeating-linear-gradient")

@@ -28,7 +28,7 @@ def phases(run):
     ]
 
 
-def test_an_entry_leads_from_the_policy_before_a_step_to_the_policy_after_it(tmp_path):
+def test_an_entry_compares_the_policies_before_and_after_a_step(tmp_path):
     run = read_run(
         made(tmp_path / "a", EpRet=[1, 1.5, 1, 1], EpCost=[0.4, 0.3, 0.4, 0.4], SafeRate=[0.7, 0.75, 0.9, 0.9])
     )
@@ -51,7 +51,7 @@ def test_an_entry_leads_from_the_policy_before_a_step_to_the_policy_after_it(tmp
     }
 
 
-def test_the_last_epoch_has_no_next(tmp_path):
+def test_the_entry_of_the_last_epoch_has_no_next_one(tmp_path):
     assert "last epoch so far" in said(read_run(made(tmp_path / "a", epochs=2)), 1)["Next"]
 
 
@@ -59,7 +59,7 @@ def test_the_last_epoch_has_no_next(tmp_path):
     ("asked", "text"),
     [(0.3, "had to fall by 0.3"), (-0.2, "had to rise by at most 0.2"), (0.0, "had to stay where it was")],
 )
-def test_a_target_asks_a_quantity_to_fall_to_stay_or_to_rise_little(tmp_path, asked, text):
+def test_an_entry_says_whether_a_quantity_should_fall_stay_or_rise_little(tmp_path, asked, text):
     assert text in said(read_run(made(tmp_path / "a", Asked=asked)), 0)["Target"]
 
 
@@ -122,8 +122,8 @@ def test_an_entry_says_how_the_multiplier_changes(tmp_path):
     run = read_run(made(tmp_path / "a", algo="trpo-lagrangian", Multiplier=[0, 2, 2, 1], **NO_CONSTRAINTS))
     texts = [said(run, epoch)["Penalty"] for epoch in range(4)]
     assert texts[0] == (
-        "The objective pays for the mean cost of an episode. Its multiplier was 0 in this step and rose to 2 for the "
-        "next one."
+        "The objective has a penalty for the mean cost of an episode. Its multiplier was 0 in this step and rose to 2 "
+        "for the next one."
     )
     assert texts[1].endswith("was 2 in this step and hardly changed for the next one.")
     assert texts[2].endswith("was 2 in this step and fell to 1 for the next one.")
@@ -133,7 +133,7 @@ def test_an_entry_says_how_the_multiplier_changes(tmp_path):
 def test_a_penalty_without_a_multiplier_says_so(tmp_path):
     run = read_run(made(tmp_path / "a", algo="trpo-ipo", **NO_CONSTRAINTS))
     assert said(run, 0)["Penalty"].endswith("The penalty has no multiplier.")
-    assert phases(run)[0][2] == "The objective pays for costs"
+    assert phases(run)[0][2] == "The objective penalises costs"
 
 
 def test_an_entry_counts_the_iterations_of_a_clipped_step(tmp_path):
@@ -166,7 +166,7 @@ def test_a_critic_that_is_worse_than_the_mean_explains_nothing(tmp_path):
     assert "nothing of the costs'" in said(read_run(made(tmp_path / "a", EVCost=-0.5)), 0)["Critics"]
 
 
-def test_an_unknown_epoch_is_answered_with_the_epochs_of_the_run(tmp_path):
+def test_an_unknown_epoch_is_refused_with_the_epochs_of_the_run(tmp_path):
     run = read_run(made(tmp_path / "a", epochs=3))
     for epoch in (3, -1):
         with pytest.raises(BadSetting, match=rf"has no epoch {epoch}. It has the epochs 0 to 2"):
@@ -175,13 +175,13 @@ def test_an_unknown_epoch_is_answered_with_the_epochs_of_the_run(tmp_path):
 
 def test_an_algorithm_that_this_program_does_not_know_describes_itself(tmp_path):
     path = made(tmp_path / "a", algo="mine", Multiplier=[1, 2, 3, 4], **NO_CONSTRAINTS)
-    write(path, Description("mine", "pays for near misses", "penalty", "the number of near misses", "", "constrained"))
+    write(path, Description("mine", "penalises near misses", "penalty", "the number of near misses", "", "constrained"))
     run = read_run(path)
-    assert said(run, 0)["Penalty"].startswith("The objective pays for the number of near misses.")
+    assert said(run, 0)["Penalty"].startswith("The objective has a penalty for the number of near misses.")
     ((_, _, title, text),) = phases(run)
     assert title == "The multiplier rises"
     assert "The multiplier of the number of near misses went from 1 to 4." in text
-    assert lines(run, [], 200)[1] == "mine pays for near misses."
+    assert lines(run, [], 200)[1] == "mine penalises near misses."
 
 
 def test_epochs_of_the_same_kind_are_one_phase_with_its_means(tmp_path):
@@ -226,7 +226,7 @@ def test_a_target_without_a_share_has_phases_of_time_outs(tmp_path):
     ]
 
 
-def test_a_phase_counts_the_steps_of_phases_that_were_too_short(tmp_path):
+def test_a_phase_includes_the_steps_of_phases_that_were_too_short(tmp_path):
     cases = [1] * 20 + [3] + [1] * 19
     ((first, last, title, text),) = phases(read_run(made(tmp_path / "a", epochs=40, Case=cases)))
     assert (first, last) == (0, 39)
@@ -243,7 +243,7 @@ def test_rejected_steps_are_a_phase(tmp_path):
     assert "the optimiser rejected 10 of 10 steps" in phases(run)[1][3]
 
 
-def test_multipliers_rise_fall_and_stay_steady(tmp_path):
+def test_phases_say_whether_multipliers_rise_fall_or_stay(tmp_path):
     run = read_run(
         made(
             tmp_path / "a",
@@ -261,7 +261,7 @@ def test_multipliers_rise_fall_and_stay_steady(tmp_path):
     assert "The multiplier of the mean cost of an episode went from 0 to 1." in phases(run)[0][3]
 
 
-def test_a_shield_learns_and_acts(tmp_path):
+def test_phases_say_whether_a_shield_learns_or_acts(tmp_path):
     run = read_run(
         made(
             tmp_path / "a",
@@ -311,7 +311,7 @@ def test_phases_that_are_long_enough_stay_as_they_are():
     assert split(kinds, 3) == [(("a", 0), 0, 5), (("a", 1), 5, 8)]
 
 
-def test_the_command_prints_one_epoch_several_or_the_time_line(tmp_path, capsys):
+def test_the_command_prints_one_epoch_several_epochs_or_the_timeline(tmp_path, capsys):
     path = str(made(tmp_path / "run", epochs=4, Case=[1, 1, 2, 2]))
     verb.main([path, "2"])
     one = capsys.readouterr().out
@@ -341,7 +341,7 @@ def test_the_command_prints_one_epoch_several_or_the_time_line(tmp_path, capsys)
         (["--to", "7"], "no epoch 7"),
     ],
 )
-def test_the_command_refuses_epochs_that_make_no_sense(tmp_path, arguments, error):
+def test_the_command_refuses_impossible_epochs(tmp_path, arguments, error):
     path = str(made(tmp_path / "run"))
     with pytest.raises(BadSetting, match=error):
         verb.main([path, *arguments])

@@ -1,4 +1,4 @@
-"""One small training for all tests of runs, so that it is compiled once."""
+"""A small training that all tests of runs share, so that it is compiled once."""
 
 import tests.own  # noqa: F401 (it registers the cart)
 from ascpo.runs.composition import acting_settings

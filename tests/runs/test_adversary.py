@@ -1,4 +1,4 @@
-"""The adversary's judgement, and a short campaign of it. `python -m benchmarks.adversary` is the long one."""
+"""Fault injection: how outcomes are classified, and a short campaign. `benchmarks.adversary` runs the long one."""
 
 import shutil
 import subprocess
@@ -33,11 +33,11 @@ WHOLE = Answer(0, "J_r 2.4\n", "", "figures")
         (Answer(-11, "", ""), "traceback"),
     ],
 )
-def test_an_answer_is_judged_by_what_it_says_and_leaves(found, outcome):
+def test_an_outcome_is_classified_by_its_message_and_its_files(found, outcome):
     assert judge(found, WHOLE)[0] == outcome
 
 
-def test_every_file_is_damaged_in_every_way_and_every_job_struck(tmp_path):
+def test_every_file_is_damaged_in_every_way_and_every_job_interrupted(tmp_path):
     for name in ("config.json", "metrics.csv", "checkpoints/3/data"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("1,2,3\n4,5,6\n")
@@ -56,19 +56,19 @@ def test_every_file_is_damaged_in_every_way_and_every_job_struck(tmp_path):
     assert len(hostile.plan(200, 0)) == 200
 
 
-def test_an_alert_that_was_there_before_marks_nothing():
+def test_an_alert_that_existed_before_is_not_counted():
     before = Answer(0, "WARNING: a.csv has lost rows.\nJ_r 2.4\n", "")
     assert judge(Answer(0, "WARNING: a.csv has lost rows.\nJ_r 2.5\n", ""), before)[0] == "silent"
 
 
-def test_what_is_sensible_or_serves_for_ever_is_no_hostile_input():
+def test_sensible_arguments_and_servers_are_not_hostile_inputs():
     planned = [" ".join(words) for words in hostile.plan(10**6, 0)]
     assert not [words for words in planned if words.endswith("--output-bias -1") or "http.server" in words]
     assert [words for words in planned if words.endswith("--margin -1")]
 
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
-def test_the_library_that_strikes_compiles_without_a_warning(tmp_path):
+def test_the_fault_injection_library_compiles_without_a_warning(tmp_path):
     source = Path(hostile.__file__).with_name("shim.c")
     flags = ["-Wall", "-Wextra", "-Werror", "-O2", "-D_FORTIFY_SOURCE=2", "-shared", "-fPIC"]
     subprocess.run(["cc", *flags, "-o", tmp_path / "shim.so", source, "-ldl"], check=True)

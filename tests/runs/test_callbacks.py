@@ -1,4 +1,4 @@
-"""Callbacks: what stops a training early, what keeps its best policy, and your own."""
+"""Callbacks: early stopping, keeping the best policy, and your own."""
 
 import math
 
@@ -32,7 +32,7 @@ def plan_of(*directories):
 
 
 def told(callback, values, directory, metric="EpRet"):
-    """The epochs, counted from 1, after which it lets the training go on."""
+    """The epochs, counted from 1, after which it lets the training continue."""
     callback.on_training_start(plan_of(directory))
     answers = [callback.on_epoch_end([EpochRecord(directory, {metric: value}, {})]) for value in values]
     return [epoch + 1 for epoch, answer in enumerate(answers) if answer]
@@ -46,7 +46,7 @@ def test_patience_counts_the_epochs_without_an_improvement(tmp_path):
     assert told(EarlyStopping(patience=2), [1.0, math.nan, math.nan], tmp_path) == [1, 2]
 
 
-def test_a_metric_that_there_is_not_is_answered_with_those_there_are(tmp_path):
+def test_an_unknown_metric_is_refused_with_the_known_ones(tmp_path):
     with pytest.raises(BadSetting, match=r"no column 'Return' in metrics\.csv\. It has: EpRet"):
         told(EarlyStopping("Return"), [1.0], tmp_path)
     with pytest.raises(BadSetting, match="at least one epoch"):
@@ -69,7 +69,7 @@ def whole(tmp_path_factory):
     return result, notes
 
 
-def test_your_own_callback_is_told_every_epoch(whole):
+def test_your_own_callback_is_called_in_every_epoch(whole):
     assert whole[1].epochs == [[0], [1], [2], [3]]
 
 
@@ -104,7 +104,7 @@ def test_a_run_that_was_killed_keeps_its_patience_and_its_best_policy(whole, tmp
 
 
 @slow("trains")
-def test_patience_goes_on_counting_where_it_was(tmp_path):
+def test_patience_continues_counting_after_a_resumption(tmp_path):
     """A metric that never improves after the first epoch: patience of three epochs ends with the fourth."""
     falling = {"metric": lambda row: -row["Epoch"], "patience": 3}
     options = QUIET | {"total_steps": 8 * EPOCH}
@@ -130,7 +130,7 @@ def test_without_a_metric_the_best_policy_keeps_the_limits_first(tmp_path):
 
 
 @slow("trains")
-def test_the_training_says_that_a_callback_stopped_it(tmp_path, capsys):
+def test_the_training_reports_that_a_callback_stopped_it(tmp_path, capsys):
     settings = QUIET | {"progress": True, "total_steps": 4 * EPOCH}
     result = ascpo.train(CART, out=tmp_path, callbacks=[StopWhen(lambda row: True)], **settings)
     assert f"ascpo train --resume {result.directory}" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Checkpoints: whole, or refused."""
+"""Checkpoints are intact or refused."""
 
 import dataclasses
 import logging
@@ -38,7 +38,7 @@ def leaves(training_state):
 
 
 @pytest.mark.parametrize("algo", ["trpo", "ascpo"])
-def test_what_is_loaded_is_what_was_saved(tmp_path, algo):
+def test_a_loaded_checkpoint_equals_the_saved_one(tmp_path, algo):
     saved = training_state(algo, epochs=3, seed=5)
     Checkpoints(tmp_path, "me").save(saved)
     loaded = Checkpoints(tmp_path, "me").load(training_state(algo))
@@ -48,7 +48,7 @@ def test_what_is_loaded_is_what_was_saved(tmp_path, algo):
         np.testing.assert_array_equal(one, other)
 
 
-def test_the_last_two_are_kept(tmp_path):
+def test_the_last_two_checkpoints_are_kept(tmp_path):
     found = Checkpoints(tmp_path, "me")
     for epochs in (1, 2, 3):
         found.save(training_state(epochs=epochs))
@@ -75,7 +75,7 @@ def damage(path, how):
 
 
 @pytest.mark.parametrize("how", always(["truncated", "flipped", "emptied", "gone"], "flipped", "gone"))
-def test_a_damaged_one_is_refused_and_the_one_before_it_is_named(tmp_path, how):
+def test_a_damaged_checkpoint_is_refused_and_the_one_before_it_is_named(tmp_path, how):
     for epochs in (4, 5):
         Checkpoints(tmp_path, "me").save(training_state(epochs=epochs))
     damage(tmp_path / "5", how)
@@ -87,7 +87,7 @@ def test_a_damaged_one_is_refused_and_the_one_before_it_is_named(tmp_path, how):
     assert Checkpoints(tmp_path, "me").load(training_state()).epochs == 4
 
 
-def test_threads_that_still_read_a_damaged_one_complain_to_nobody(tmp_path, monkeypatch):
+def test_threads_that_still_read_a_damaged_checkpoint_log_nothing(tmp_path, monkeypatch):
     tracebacks = []
     monkeypatch.setattr("sys.unraisablehook", tracebacks.append)
     late, other = (SimpleNamespace(exc_value=RuntimeError(why)) for why in ("Event loop is closed", "another error"))
@@ -100,13 +100,13 @@ def test_threads_that_still_read_a_damaged_one_complain_to_nobody(tmp_path, monk
     assert tracebacks == [other], "all is as it was after one that was whole"
 
 
-def test_one_of_another_run_is_refused(tmp_path):
+def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     Checkpoints(tmp_path, "another").save(training_state(epochs=1))
     with pytest.raises(BadCheckpoint, match=r"belongs to a run with other settings.*start the run again"):
         Checkpoints(tmp_path, "me").load(training_state())
 
 
-def test_one_of_another_program_is_refused(tmp_path):
+def test_a_checkpoint_of_another_program_is_refused(tmp_path):
     import orbax.checkpoint as ocp
 
     with ocp.CheckpointManager(tmp_path) as manager:
@@ -116,7 +116,7 @@ def test_one_of_another_program_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("about", [{"checksums": {}, "empty": {}}, {"fingerprint": "me", "checksums": {}, "empty": {}}])
-def test_one_that_does_not_say_whose_it_is_or_lacks_checksums_is_refused(tmp_path, about):
+def test_a_checkpoint_without_its_run_or_without_checksums_is_refused(tmp_path, about):
     import orbax.checkpoint as ocp
 
     content = ocp.args.Composite(arrays=ocp.args.StandardSave({"weights": np.ones(3)}), about=ocp.args.JsonSave(about))
@@ -126,13 +126,13 @@ def test_one_that_does_not_say_whose_it_is_or_lacks_checksums_is_refused(tmp_pat
         Checkpoints(tmp_path, "me").load(training_state())
 
 
-def test_one_of_other_sizes_is_refused(tmp_path):
+def test_a_checkpoint_of_other_sizes_is_refused(tmp_path):
     Checkpoints(tmp_path, "me").save(training_state(epochs=1))
     with pytest.raises(BadCheckpoint, match="other sizes"):
         Checkpoints(tmp_path, "me").load(training_state(hidden=(9, 9)))
 
 
-def test_a_checkpoint_of_an_earlier_version_is_read_by_the_earlier_names_of_its_fields(tmp_path, monkeypatch):
+def test_a_checkpoint_of_an_earlier_version_is_read_with_its_earlier_field_names(tmp_path, monkeypatch):
     """The state's fields have other names today: the table says which."""
     monkeypatch.setattr(checkpoints, "_path_name", lambda path: earlier_name(keystr(path)))
     Checkpoints(tmp_path, "me").save(saved := training_state(epochs=3, seed=5))
@@ -144,7 +144,7 @@ def test_a_checkpoint_of_an_earlier_version_is_read_by_the_earlier_names_of_its_
         np.testing.assert_array_equal(one, other)
 
 
-def test_a_checkpoint_from_before_the_signal_was_measured_is_read_and_the_signal_begins_anew(tmp_path):
+def test_a_checkpoint_without_the_signal_is_read_and_its_trend_begins_empty(tmp_path):
     saved = training_state(epochs=3, seed=5)
     policy = saved.learner.policy
     assert policy.signal is None
@@ -156,7 +156,7 @@ def test_a_checkpoint_from_before_the_signal_was_measured_is_read_and_the_signal
     assert int(loaded.signal.epochs) == 0
 
 
-def test_a_checkpoint_from_before_policies_were_kept_is_read_and_they_begin_empty(tmp_path):
+def test_a_checkpoint_without_recent_policies_is_read_and_they_begin_empty(tmp_path):
     saved = training_state(epochs=3, seed=5)
     Checkpoints(tmp_path, "me").save(
         dataclasses.replace(saved, learner=dataclasses.replace(saved.learner, recent=None))
@@ -176,7 +176,7 @@ def earlier_name(name):
     return name.replace("learner/value/", "learner/reward_critic/").replace("learner/", "state/")
 
 
-def test_a_renamed_field_takes_along_what_lies_below_it_and_nothing_else():
+def test_a_renamed_field_keeps_its_subfields_and_no_others():
     arrays = {"a/b/c": 1, "a/bb": 2, "a/b": 3, "engine/a/b": 4}
     assert checkpoints.renamed(arrays, {"a/bb"}, {"a/b": "x"}) == {"x/c": 1, "a/bb": 2, "x": 3, "engine/a/b": 4}
 
@@ -198,7 +198,7 @@ except CannotWrite as error:
 """
 
 
-def test_when_no_more_can_be_written_the_earlier_one_stays_good(tmp_path):
+def test_a_failed_write_leaves_the_earlier_checkpoint_intact(tmp_path):
     """A limit on the size of files stands in for a full disk: writing fails in the same place."""
     run = subprocess.run(
         [sys.executable, "-c", FULL_DISK, str(tmp_path)],

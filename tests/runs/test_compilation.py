@@ -34,7 +34,7 @@ def directory(tmp_path):
     return place
 
 
-def test_programs_arrive_as_they_left_and_those_that_are_there_stay(directory, tmp_path):
+def test_packed_programs_are_unpacked_unchanged_and_do_not_replace_others(directory, tmp_path):
     there, file = tmp_path / "there", tmp_path / "packed" / "programs.tar"
     assert pack_programs(directory, file) == 2
     there.mkdir()
@@ -46,7 +46,7 @@ def test_programs_arrive_as_they_left_and_those_that_are_there_stay(directory, t
     }
 
 
-def test_kernels_of_warp_travel_with_them_and_are_counted_as_kernels(directory, tmp_path):
+def test_warp_kernels_are_packed_too_and_counted_separately(directory, tmp_path):
     kernel = directory / "kernels" / "1.19.0" / "wp_step_1a2b"
     kernel.mkdir(parents=True)
     files = [kernel / f"wp_step_1a2b.{kind}" for kind in ("meta", "sm90.cubin")]
@@ -94,7 +94,7 @@ def test_a_damaged_file_is_refused(content, tmp_path):
         unpack_programs(tmp_path / "programs.tar", tmp_path / "there")
 
 
-def test_nothing_compiled_yet_is_an_error(tmp_path):
+def test_packing_an_empty_cache_is_an_error(tmp_path):
     with pytest.raises(BadSetting, match="Train first"):
         pack_programs(tmp_path, tmp_path / "programs.tar")
 
@@ -114,7 +114,7 @@ def test_autotuning_is_off_unless_the_user_turns_it_on(given, in_force, monkeypa
 
 
 @pytest.mark.parametrize("chosen", [None, "elsewhere"])
-def test_warp_keeps_its_kernels_beside_the_programs_unless_the_user_says_where(chosen, monkeypatch, tmp_path):
+def test_warp_stores_kernels_beside_the_programs_unless_the_user_chooses(chosen, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(config=SimpleNamespace(**no_cache(kept := {}))))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("XLA_FLAGS", "")

@@ -14,7 +14,7 @@ from ascpo.training.settings import Settings
 from ascpo.trust_region.settings import TrustRegion
 
 
-def test_shared_settings_and_the_algorithms_own_are_given_side_by_side():
+def test_shared_settings_and_those_of_the_algorithm_are_given_together():
     config = configure("Point-1-Hazard", "ascpo", total_steps=6e6, discount=0.9, mode="paper", target={"share": 0.9})
     assert config.settings.discount == 0.9
     assert config.method == ASCPO(
@@ -25,7 +25,7 @@ def test_shared_settings_and_the_algorithms_own_are_given_side_by_side():
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
-def test_a_config_is_read_as_it_was_written(algo):
+def test_a_config_is_the_same_after_writing_and_reading(algo):
     config = configure("Point-1-Hazard", algo, seed=3, limits=(0.0, 0.5), discount=0.9)
     assert Config.from_plain(json.loads(json.dumps(config.plain()))) == config
 
@@ -53,13 +53,13 @@ def test_no_setting_has_the_name_of_another(algo):
         ({"hidden": []}, "from 1 to"),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_sentence(wrong, sentence):
+def test_impossible_configs_are_refused_with_a_message(wrong, sentence):
     with pytest.raises(ValueError, match=sentence):
         configure("Point-1-Hazard", **wrong)
 
 
 @pytest.mark.parametrize("region", [{"delta": 0.01, "signal_every": 0}, TrustRegion(delta=0.01, signal_every=0)])
-def test_each_of_several_algorithms_takes_what_acts_on_it_from_a_group_of_settings(region):
+def test_each_of_several_algorithms_takes_the_settings_that_affect_it(region):
     algos = ["trpo", "ascpo", "ppo-lagrangian"]
     found = configure_each("a", algos, [0], {"trust_region": region, "near_miss": 0.3, "near_miss_end": 0.1})
     assert [config.settings.trust_region.delta for config in found] == [0.01] * 3
@@ -67,7 +67,7 @@ def test_each_of_several_algorithms_takes_what_acts_on_it_from_a_group_of_settin
     assert [config.settings.near_miss_end for config in found] == [0.03, 0.1, 0.1]
 
 
-def test_a_setting_that_acts_on_none_of_several_algorithms_is_named():
+def test_a_setting_that_affects_none_of_several_algorithms_is_named():
     chosen = {"cost_fit": {"window": 3}, "trust_region": {"delta": 0.01, "signal_every": 0}}
     with pytest.raises(InertSetting, match=r"trust_region\.signal_every=0 changes nothing: it is for constraints"):
         configure_each("a", ["trpo", "trpo-lagrangian"], [0], chosen)
@@ -80,7 +80,7 @@ def test_the_fingerprint_tells_runs_apart_but_not_their_lengths():
         assert configure("Point-1-Hazard", **other).fingerprint != config.fingerprint
 
 
-def test_the_name_tells_environment_algorithm_unusual_mode_and_seed():
+def test_the_name_has_the_environment_algorithm_unusual_mode_and_seed():
     assert configure("Point-1-Hazard", seed=2).name() == "Point-1-Hazard-ascpo-seed2"
     assert configure("Point-1-Hazard", mode="paper").name() == "Point-1-Hazard-ascpo-paper-seed0"
     assert configure("package.module:make", "cpo").name() == "package.module-make-cpo-seed0"
@@ -89,7 +89,7 @@ def test_the_name_tells_environment_algorithm_unusual_mode_and_seed():
     assert configure("a", preset="released", mode="paper").name() == "a-ascpo-released-paper-seed0"
 
 
-def test_the_same_method_builds_the_same_algorithm():
+def test_equal_settings_build_equal_algorithms():
     """What is compiled for one training serves the next."""
     assert configure("a").algorithm() == configure("b").algorithm()
     assert configure("a").algorithm() != configure("a", probability=0.9).algorithm()
@@ -103,7 +103,7 @@ def test_the_method_decides_the_algorithm():
         Config("a", algo="cpo")
 
 
-def test_a_method_that_is_no_algorithm_is_refused():
+def test_a_method_that_is_not_an_algorithm_is_refused():
     with pytest.raises(BadSetting, match="belongs to no algorithm"):
         Config("a", method=Settings())
 

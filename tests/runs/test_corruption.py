@@ -1,4 +1,4 @@
-"""Every file of a run, damaged in every way, read by every command: a sentence, or what the whole files say."""
+"""Every file of a run is damaged in many ways and read by every command, which must report it or be unaffected."""
 
 import contextlib
 import io
@@ -107,7 +107,7 @@ def remembered(path):
 
 @pytest.fixture(scope="module")
 def whole(place):
-    """What the commands say about whole files."""
+    """The output of the commands for intact files."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ascpo.report.document.draw", lambda groups: [])
         patch.setattr("ascpo.evaluation.certificate.read_certificate", remembered)
@@ -116,7 +116,7 @@ def whole(place):
         yield run, {name: verb(run) for name, verb in VERBS.items()}
 
 
-def test_nothing_is_doubtful_about_whole_files(whole):
+def test_intact_files_are_not_doubtful(whole):
     assert [name for name, (_, doubtful) in whole[1].items() if doubtful] == []
 
 
@@ -139,7 +139,7 @@ DAMAGE = {
 
 
 def answer(verb, run):
-    """What a command gives, whether it says that something is doubtful, and its error."""
+    """The output of a command, whether it reports a doubtful file, and its error."""
     try:
         return *verb(run), ""
     except MENDABLE as error:
@@ -147,7 +147,7 @@ def answer(verb, run):
 
 
 def judge(run, expected, allowed_to_differ=()):
-    """Every command gives what it gave before, or says that something is wrong. Returns how many said so."""
+    """Every command has the same output as before, or reports an error. Returns how many reported one."""
     complaints = 0
     for name, verb in VERBS.items():
         found, doubtful, error = answer(verb, run)
@@ -160,7 +160,7 @@ def judge(run, expected, allowed_to_differ=()):
 
 @contextlib.contextmanager
 def replaced(run, contents):
-    """Other contents for some files; None removes one."""
+    """Replace the contents of some files; None removes one."""
     kept = {name: (run / name).read_bytes() for name in contents}
     for name, content in contents.items():
         (run / name).unlink()
@@ -176,7 +176,7 @@ def replaced(run, contents):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_damaged_file_is_named_or_harmless(whole, name):
+def test_a_damaged_file_is_named_or_makes_no_difference(whole, name):
     run, expected = whole
     content = (run / name).read_bytes()
     for how, damaged in DAMAGE.items():
@@ -186,7 +186,7 @@ def test_a_damaged_file_is_named_or_harmless(whole, name):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_that_is_lost_or_of_another_kind_or_run_is_named(whole, place, name):
+def test_a_missing_file_or_one_of_another_kind_or_run_is_named(whole, place, name):
     run, expected = whole
     with replaced(run, {name: None}):
         # A run of an earlier version has but one policy.
@@ -202,7 +202,7 @@ def test_a_file_that_is_lost_or_of_another_kind_or_run_is_named(whole, place, na
 
 
 @pytest.mark.parametrize("names", [LOGS, EVALUATED])
-def test_files_that_belong_together_but_to_another_run_are_named(whole, place, names):
+def test_consistent_files_of_another_run_are_named(whole, place, names):
     run, expected = whole
     other = place / "1" / NAME.replace("seed0", "seed1")
     with replaced(run, {name: (other / name).read_bytes() for name in names}):
@@ -264,7 +264,7 @@ def test_a_flipped_bit_in_an_old_row_is_found_when_the_run_continues(resumable):
 
 
 @slow("trains")
-def test_what_can_be_proven_is_repaired_when_the_run_continues(resumable, place):
+def test_files_that_the_checkpoint_proves_are_repaired_when_the_run_continues(resumable, place):
     """The checkpoint knows the log, and times decide no number."""
     (resumable / "metrics.csv.sha256").write_text("nothing\n")
     with (resumable / "metrics.csv").open("ab") as file:

@@ -27,7 +27,7 @@ def test_a_suite_has_its_own_defaults_and_no_other_environment_has_them(algo):
     assert (own.settings, own.method) == (Settings(), ALGORITHMS[algo]())
 
 
-def test_every_suite_and_its_gymnasium_spelling_are_suites():
+def test_suites_are_recognised_by_both_their_names():
     assert {defaults_for(name, "ascpo")[1].mode for name in (*PAPER_SUITES, "Goal_Point_8Hazards")} == {"chernoff"}
 
 
@@ -51,7 +51,7 @@ def test_all_algorithms_see_a_robot_in_the_same_way(algo):
 
 
 @pytest.mark.parametrize("preset", ["published", "released"])
-def test_presets_have_none_of_them(preset):
+def test_presets_have_no_defaults_of_suites(preset):
     assert configure(SUITE, preset=preset).settings == configure(CART, preset=preset).settings
     assert configure(SUITE, preset=preset).method == configure(CART, preset=preset).method
 
@@ -68,7 +68,7 @@ def test_presets_have_none_of_them(preset):
         ({"target": {"share": 0.5}}, set()),
     ],
 )
-def test_what_is_given_replaces_a_default_and_those_that_do_not_go_with_it(given, gone):
+def test_a_given_setting_replaces_its_default_and_those_that_do_not_fit_it(given, gone):
     found, usual = in_force(configure(SUITE, **given)), SUITE_DEFAULTS["ascpo"]
     assert {name for name in usual if found[name] != usual[name]} == gone
     words = [word for name, value in flat(given).items() for word in (f"--{name.replace('_', '-')}", str(value))]
@@ -79,7 +79,7 @@ def test_near_misses_can_be_turned_off():
     assert configure(SUITE, "cpo", near_miss=0.0).settings.near_miss == 0.0
 
 
-def test_every_deciding_setting_is_one():
+def test_every_deciding_setting_is_a_setting():
     known = in_force(configure(SUITE, mode="paper"))
     assert set(DECIDING) <= known.keys()
 
@@ -89,7 +89,7 @@ def test_several_algorithms_each_have_their_defaults():
     assert [config.settings.near_miss for config in configs] == [0.3, 0.0, 0.1]
 
 
-def test_what_was_chosen_in_a_config_is_kept_on_the_defaults_of_another_algorithm_or_environment():
+def test_chosen_settings_are_kept_with_another_algorithm_or_environment():
     config = configure(SUITE, discount=0.9, tau=0.1)
     assert based_on(config, "Ant-8-Hazard", "ascpo") == configure("Ant-8-Hazard", discount=0.9, tau=0.1)
     assert based_on(config, SUITE, "trpo") == configure(SUITE, "trpo", discount=0.9)
@@ -98,7 +98,7 @@ def test_what_was_chosen_in_a_config_is_kept_on_the_defaults_of_another_algorith
     assert based_on(configure(CART, mode="paper"), SUITE, "ascpo").method.mode == "paper"
 
 
-def test_the_name_of_a_run_names_a_mode_that_is_not_the_default_of_its_environment():
+def test_the_name_of_a_run_has_a_mode_that_is_not_the_default_of_its_environment():
     assert configure(SUITE).name() == "Point-8-Hazard-ascpo-seed0"
     assert configure(SUITE, mode="chance").name() == "Point-8-Hazard-ascpo-chance-seed0"
     assert configure("own:env", mode="chance").name() == "own-env-ascpo-seed0"
@@ -109,6 +109,6 @@ def test_the_name_of_a_run_names_a_mode_that_is_not_the_default_of_its_environme
     ("average_epochs", "averaged"),
     [(None, {1: 1, 10: 1, 11: 2, 60: 6, 200: 20, 1000: 20}), (3, {1: 1, 2: 2, 10: 3, 200: 3}), (0, {10: 1})],
 )
-def test_the_mean_is_over_the_last_tenth_or_over_as_many_epochs_as_one_says(average_epochs, averaged):
+def test_the_mean_policy_is_over_the_last_tenth_or_the_given_number_of_epochs(average_epochs, averaged):
     settings = Settings(average_epochs=average_epochs)
     assert {epochs: settings.averaged_policies(epochs) for epochs in averaged} == averaged

@@ -1,4 +1,4 @@
-"""Descriptions: what a run's directory says about how its algorithm treats costs."""
+"""Descriptions of how the algorithm of a run treats costs."""
 
 import json
 
@@ -45,7 +45,7 @@ def test_a_description_says_which_target_the_constraints_have(kind, target):
     assert describe(configure("Point-1-Hazard", "cpo", target={"kind": kind})).target == target
 
 
-def test_what_keeps_no_constraint_has_no_target():
+def test_algorithms_without_constraint_have_no_target():
     assert describe(configure("Point-1-Hazard", "trpo-lagrangian")).target == ""
 
 
@@ -64,14 +64,14 @@ def test_a_new_run_has_a_description_that_is_read_back(tmp_path):
     assert description.read(directory.path) == describe(config)
 
 
-def test_a_run_from_before_is_described_by_its_settings(tmp_path):
+def test_an_older_run_is_described_by_its_settings(tmp_path):
     config = configure("Point-1-Hazard", "pcpo")
     directory = create(tmp_path, config)
     (directory.path / description.FILE).unlink()
     assert description.read(directory.path) == describe(config)
 
 
-def test_the_file_goes_before_the_settings(tmp_path):
+def test_the_description_file_precedes_the_settings(tmp_path):
     """An algorithm that this program does not know describes itself."""
     own = Description("mine", "hopes for the best", "penalty", "hope", "", "clipped", 3)
     description.write(tmp_path, own)

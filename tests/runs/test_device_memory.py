@@ -17,11 +17,11 @@ def test_twice_the_environments_need_twice_the_memory():
     assert device_memory.bytes_of(agent(num_envs=60)) == 2 * device_memory.bytes_of(agent(num_envs=30))
 
 
-def test_a_longer_window_needs_more(monkeypatch):
+def test_a_longer_window_needs_more_memory(monkeypatch):
     assert device_memory.bytes_of(agent(cost_fit={"window": 20})) > 1.5 * device_memory.bytes_of(agent())
 
 
-def test_what_does_not_fit_is_refused_with_the_number_that_does(monkeypatch):
+def test_too_many_environments_are_refused_with_the_number_that_fits(monkeypatch):
     one = agent()
     monkeypatch.setattr(device_memory, "_available", lambda: 3.5 * device_memory.bytes_of(one))
     device_memory.check_memory([one] * 3)
@@ -29,12 +29,12 @@ def test_what_does_not_fit_is_refused_with_the_number_that_does(monkeypatch):
         device_memory.check_memory([one] * 8)
 
 
-def test_a_single_run_is_told_how_many_environments_would_fit(monkeypatch):
+def test_the_error_for_a_single_run_says_how_many_environments_fit(monkeypatch):
     one = agent(num_envs=100)
     monkeypatch.setattr(device_memory, "_available", lambda: 0.5 * device_memory.bytes_of(one))
     with pytest.raises(BadSetting, match="--num-envs 50"):
         device_memory.check_memory([one])
 
 
-def test_a_host_is_not_asked_here():
+def test_the_memory_of_a_host_is_not_checked_here():
     device_memory.check_memory([agent(num_envs=2**18, horizon=10**6)])

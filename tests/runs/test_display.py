@@ -26,7 +26,7 @@ def shown(terminal, epochs=3, done=0, env="Point-1-Hazard", total_steps=300_000,
     return out.getvalue()
 
 
-def test_the_first_words_say_what_is_wanted_and_how():
+def test_the_first_lines_name_the_length_the_target_and_the_method():
     said = shown(terminal=False)
     assert "300,000 steps: 10 epochs of 30 × 1000" in said
     assert "(hazard at or under 0.5) in 98 % of all episodes" in " ".join(said.split())
@@ -34,7 +34,7 @@ def test_the_first_words_say_what_is_wanted_and_how():
     assert "runs/[red]here" in said, "a path is no markup"
 
 
-def test_the_length_is_that_of_the_training_and_not_of_the_request():
+def test_the_displayed_length_is_that_of_whole_epochs():
     assert "30,000 steps: one epoch of 30 × 1000" in shown(terminal=False, epochs=1, total_steps=100)
 
 
@@ -42,7 +42,7 @@ def test_notes_about_the_environment_are_shown():
     assert "Note: No time limit was found." in shown(terminal=False, notes=("No time limit was found.",))
 
 
-def test_elsewhere_than_on_a_terminal_an_epoch_is_a_line():
+def test_without_a_terminal_an_epoch_is_a_line():
     line = shown(terminal=False).splitlines()[-1]
     # Epochs take three seconds; seven are left.
     expected = "3/10 EpRet 1.500 EpCost 1.2500 EpMaxCost 0.2500 WorstCost 0.750 SafeRate 90.0% TimeoutRate 10.0% "
@@ -62,7 +62,7 @@ def test_on_a_terminal_the_last_epochs_are_a_table_above_a_bar():
         assert word in said
 
 
-def test_a_continued_run_counts_the_epochs_that_are_done():
+def test_a_resumed_run_counts_earlier_epochs():
     said = shown(terminal=False, done=4)
     assert "Continuing after epoch 4" in said
     assert "7/10" in said

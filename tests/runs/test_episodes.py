@@ -47,7 +47,7 @@ def test_the_first_violation_and_the_number_of_violating_steps_are_counted():
     assert not found.safe.any()
 
 
-def test_limits_decide_what_a_violation_is():
+def test_violations_are_counted_by_the_limits():
     found = play(
         FunctionalEngine(Corridor(), 2), ACTOR, jnp.array([1.0]), seeded(0, 2), limits=(1.95, 0.0), mean_action=True
     ).episodes
@@ -85,7 +85,7 @@ def test_more_episodes_than_environments_are_played_one_after_the_other():
     assert len(np.unique(found.reward)) == 12
 
 
-def test_the_worst_episodes_are_kept_with_their_actions_the_very_worst_first():
+def test_the_worst_episodes_are_kept_with_their_actions_worst_first():
     """Played again, the actions give the same returns and the same largest costs."""
     engine = FunctionalEngine(Corridor(), 5)
     played = play(engine, ACTOR, jnp.array([0.6]), seeded(3, 20), limits=LIMITS, keep=3)
@@ -118,7 +118,7 @@ class Scripted:
         return [Rollout(*(part[None] for part in parts))]
 
 
-def test_every_episode_of_the_list_is_played_to_its_end_by_whoever_is_free():
+def test_every_listed_episode_is_played_to_its_end_by_the_next_free_environment():
     """Environments of one, two and three steps: the first takes places 0 and 3 of the list, then 6, 7, 9, ….
 
     t   0           1              2                  3                  4
@@ -148,7 +148,7 @@ def broken(place):
 
 
 @pytest.mark.parametrize("limits_on", ["state", "episode"])
-def test_an_episode_whose_simulation_broke_down_keeps_no_limit_however_high_it_is(limits_on):
+def test_an_episode_whose_simulation_broke_down_violates_every_limit(limits_on):
     """What broke down before does not count: the engine may have played for others."""
     how = {"limits": (25.0,), "limits_on": limits_on}
     found = play(Breaking(2, 3), ACTOR, jnp.zeros(1), seeded(0, 9), **how).episodes
@@ -162,7 +162,7 @@ def test_a_shields_interventions_are_counted():
     assert_array_equal(found.interventions, [0, 1, 1])
 
 
-def test_progress_is_told():
+def test_progress_is_reported():
     told = []
     play(FunctionalEngine(Corridor(), 5), ACTOR, jnp.array([0.2]), seeded(0, 12), limits=LIMITS, report=told.append)
     assert told[0] == 0
@@ -170,13 +170,13 @@ def test_progress_is_told():
 
 
 @pytest.mark.parametrize("keep", [0, 50])
-def test_no_more_are_kept_than_were_asked_for_or_played(keep):
+def test_no_more_worst_episodes_are_kept_than_requested_or_played(keep):
     engine = FunctionalEngine(Corridor(), 5)
     played = play(engine, ACTOR, jnp.array([0.6]), seeded(3, 7), limits=LIMITS, keep=keep)
     assert len(played.worst) == min(keep, 7)
 
 
-def test_a_limit_of_an_episode_is_passed_by_the_sum_of_its_costs():
+def test_a_limit_of_an_episode_is_violated_by_the_sum_of_its_costs():
     """Costs are 0.2, 0.5, 0.8, … from the fourth step on: their sum passes 1 in the sixth, which has the number 5."""
     how = {"limits": (1.0, 0.0), "mean_action": True, "keep": 1}
     engine, theta = FunctionalEngine(Corridor(), 2), jnp.array([1.0])

@@ -107,7 +107,7 @@ def test_a_file_of_an_earlier_version_holds_the_last_policy():
     [{"kind": "best"}, {"mean_of": [0, 3]}, {"mean_of": [2, 4]}, {"mean_of": [3, 2]}, {"mean_of": [1.0, 3]},
      {"mean_of": [2, 2]}, {"mean_of": 3}],
 )  # fmt: skip
-def test_a_file_that_says_what_cannot_be_is_refused(run, odd):
+def test_a_file_with_impossible_metadata_is_refused(run, odd):
     found = read_arrays(run / "policy.safetensors")
     (run / "policy.safetensors").write_bytes(sealed_arrays(found.about | odd, found.arrays))
     with pytest.raises(MENDABLE, match=r"policy.safetensors is damaged, or this program did not write it"):
@@ -127,7 +127,7 @@ def test_a_finished_run_may_hand_out_another_policy_and_is_the_same_run(run):
     assert read_policy(run).source.kind == "last"
 
 
-def test_a_run_that_hands_out_the_last_policy_is_not_read_as_if_it_handed_out_the_mean(run):
+def test_a_file_with_the_mean_is_refused_if_the_run_hands_out_the_last_policy(run):
     shutil.copyfile(run / POLICIES[2], run / POLICIES[0])
     sentence = "holds the mean of the policies after 1 to 3 epochs, but its run hands out .last."
     with pytest.raises(NoRun, match=sentence):
@@ -140,7 +140,7 @@ def test_the_digest_of_a_policy_does_not_depend_on_what_the_run_hands_out(whole,
     assert read_policy(run / POLICIES[1]).digest == read_policy(whole).digest
 
 
-def test_a_config_says_what_is_handed_out_only_where_it_is_not_the_last(whole):
+def test_a_config_stores_what_is_handed_out_unless_it_is_the_last_policy(whole):
     usual, other = configure(CART, hand_out="last", **TINY), configure(CART, **TINY)
     assert not {"hand_out", "validation_episodes"} & usual.plain().keys()
     assert other.plain() == usual.plain() | {"hand_out": "average"}
@@ -159,7 +159,7 @@ def test_a_config_says_what_is_handed_out_only_where_it_is_not_the_last(whole):
         ({"hand_out": "selected", "validation_episodes": 0}, "validation_episodes=0 must be a whole number from 1"),
     ],
 )
-def test_what_cannot_be_handed_out_is_refused(given, sentence):
+def test_impossible_choices_of_the_policy_are_refused(given, sentence):
     with pytest.raises(BadSetting, match=sentence):
         configure(CART, **TINY, **given)
 
@@ -184,7 +184,7 @@ def outcome(failures, violations=0, mean_return=0.0):
     return Outcome(100, violations, failures - violations, failures, mean_return, 0.0)
 
 
-def test_the_best_has_the_fewest_failures_then_violations_then_the_highest_return_and_is_the_latest():
+def test_selection_prefers_fewer_failures_then_fewer_violations_then_return_then_the_latest():
     few, many = outcome(3, 3), outcome(5, 0)
     assert best_of([many, few, many]) == 1
     assert best_of([outcome(5, 2, 9.0), outcome(5, 1), outcome(5, 3)]) == 1
@@ -236,7 +236,7 @@ def selecting(run, monkeypatch):
 
 
 @slow("selects again")
-def test_the_safe_candidate_that_gets_farthest_is_selected(selecting, played):
+def test_among_safe_candidates_the_one_with_the_highest_return_is_selected(selecting, played):
     ascpo.resume(selecting, progress=False, **SELECTED)
     table = read_table(selecting / "selection.csv")
     assert table["Violations"].tolist() == table["Failures"].tolist() == [6, 0, 0, 0], "time-outs are no failures here"
@@ -256,7 +256,7 @@ def test_every_candidate_plays_the_same_validation_scenes_of_the_run(selecting, 
 
 
 @slow("selects five times")
-def test_a_selection_that_is_known_is_not_played_again_unless_it_is_damaged_or_another_one(selecting, played):
+def test_a_complete_selection_is_not_repeated_unless_it_is_damaged_or_differs(selecting, played):
     ascpo.resume(selecting, progress=False, **SELECTED)
     before = contents(selecting, "policy.safetensors", "selection.csv", "selection.csv.sha256")
     ascpo.resume(selecting, progress=False)
@@ -310,7 +310,7 @@ def test_the_report_shows_the_selection_and_what_is_handed_out(selecting, tmp_pa
 
 
 @slow("selects and reports")
-def test_the_report_names_policies_and_selections_that_do_not_belong_together(selecting):
+def test_the_report_names_policies_and_selections_that_do_not_match(selecting):
     usual = contents(selecting, *POLICIES)
     ascpo.resume(selecting, progress=False, **SELECTED)
     assert read_run(selecting).doubts == {}

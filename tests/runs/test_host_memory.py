@@ -10,7 +10,7 @@ from ascpo.training.state import Sizes
 POINT = "Point-1-Hazard"
 
 
-def test_the_estimate_counts_a_rollout_a_window_networks_and_draws():
+def test_the_estimate_counts_rollout_window_networks_and_minibatches():
     config = configure("corridor", num_envs=2, horizon=5, hidden=(3, 3), cost_fit={"window": 4, "batch_size": 7})
     # Ten steps of 2·11 + 2 + 1 + 1 numbers, and 40 steps of 11 + 2·1 in the window.
     rollout, window = 10 * (2 * 11 + 2 + 1 + 1), 40 * (11 + 2)
@@ -25,7 +25,7 @@ def test_without_cost_critics_there_is_no_window():
     assert least_bytes(large, sizes) - least_bytes(small, sizes) == 4 * 10 * 1000 * (2 * 11 + 2 + 1 + 1)
 
 
-def test_the_usual_settings_fit_into_a_small_machine(monkeypatch):
+def test_the_default_settings_fit_into_a_small_machine(monkeypatch):
     monkeypatch.setattr(host_memory, "_total", lambda: 2**30)
     check_host_memory([configure("Humanoid-8-Hazard")], "Humanoid-8-Hazard")
 
@@ -40,14 +40,14 @@ def test_the_usual_settings_fit_into_a_small_machine(monkeypatch):
         {"value_fit": {"iterations": 10**6, "batch_size": 10**6}},
     ],
 )
-def test_what_the_machine_has_no_room_for_is_refused_before_there_is_a_directory(large, tmp_path, monkeypatch):
+def test_a_training_that_needs_too_much_memory_is_refused_before_a_directory_exists(large, tmp_path, monkeypatch):
     monkeypatch.setattr(host_memory, "_total", lambda: 16 * 2**30)
     with pytest.raises(BadSetting, match=r"need at least [\d,.]+ GB of memory, and this machine has 16\.0 GB"):
         train(POINT, out=tmp_path / "out", **large)
     assert not (tmp_path / "out").exists()
 
 
-def test_beside_an_accelerator_the_networks_count_and_the_rollouts_do_not(monkeypatch):
+def test_with_an_accelerator_networks_count_and_rollouts_do_not(monkeypatch):
     monkeypatch.setattr(host_memory, "_total", lambda: 2**30)
     monkeypatch.setattr("jax.default_backend", lambda: "gpu")
     check_host_memory([configure(POINT, num_envs=2**18)], POINT)
@@ -62,7 +62,7 @@ def test_runs_at_the_same_time_are_added_up(tmp_path, monkeypatch):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_system_that_does_not_tell_its_memory_refuses_nothing(monkeypatch):
+def test_a_system_with_unknown_memory_refuses_nothing(monkeypatch):
     monkeypatch.setattr(host_memory, "_total", lambda: None)
     check_host_memory([configure(POINT, num_envs=2**18)], POINT)
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
 
 
-def test_the_types_are_made_from_the_dataclasses_as_they_are_now():
+def test_the_keyword_types_are_up_to_date_with_the_dataclasses():
     import keywords
 
     assert keywords.FILE.read_text() == keywords.keywords_file(), "run make docs"

@@ -58,7 +58,7 @@ def records_of(file):
 
 
 def finished(file, kind):
-    """The records of a run that has ended. Its server goes on writing them after the run says that it has."""
+    """The records of a finished run. Its server continues to write them after the run reports its end."""
     for _ in range(100):
         records = [kind.FromString(content) for content in records_of(file)]
         if any(record.WhichOneof("record_type") == "exit" for record in records):
@@ -68,7 +68,7 @@ def finished(file, kind):
 
 
 @slow("Weights & Biases starts a server of its own")
-def test_what_weights_and_biases_writes_offline_is_what_the_table_says(run, monkeypatch):
+def test_weights_and_biases_gets_the_numbers_of_the_table(run, monkeypatch):
     pytest.importorskip("wandb", reason="wandb is not installed: pip install 'ascpo[wandb]'.")
     from wandb.proto import wandb_internal_pb2
 
@@ -92,7 +92,7 @@ def test_what_weights_and_biases_writes_offline_is_what_the_table_says(run, monk
 
 
 @slow("MLflow makes a database")
-def test_what_mlflow_keeps_is_what_the_table_says(run, monkeypatch):
+def test_mlflow_gets_the_numbers_of_the_table(run, monkeypatch):
     mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed: pip install 'ascpo[mlflow]'.")
     pytest.importorskip("sqlalchemy", reason="MLflow's store is not installed: pip install 'ascpo[mlflow]'.")
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
@@ -111,7 +111,7 @@ def test_what_mlflow_keeps_is_what_the_table_says(run, monkeypatch):
 
 
 @slow("trains with all loggers")
-def test_a_training_tells_all_loggers(tmp_path, monkeypatch):
+def test_a_training_writes_to_all_loggers(tmp_path, monkeypatch):
     for package in ("wandb", "mlflow", "sqlalchemy", "tensorboardX"):
         pytest.importorskip(package, reason=f"{package} is not installed.")
     monkeypatch.setenv("WANDB_MODE", "offline")
@@ -152,7 +152,7 @@ def test_weights_and_biases_that_cannot_start_says_what_to_do(run):
         callback.on_training_start(TrainingPlan(run.config(), run.path, 0, "", {}))
 
 
-def test_the_name_of_a_run_elsewhere_is_checked(tmp_path):
+def test_the_name_of_a_run_at_a_logger_is_checked(tmp_path):
     file = tmp_path / "name.txt"
     assert read_name(file) is None
     assert read_name(file) or keep_name(file, "ab12") == read_name(file) == "ab12"
@@ -161,6 +161,6 @@ def test_the_name_of_a_run_elsewhere_is_checked(tmp_path):
         read_name(file)
 
 
-def test_names_of_columns_have_letters_that_mlflow_takes():
+def test_names_of_columns_have_characters_that_mlflow_accepts():
     assert _key("EpCost_hazard+pillar/2") == "EpCost_hazard_pillar_2"
     assert _key("cost_fit.window") == "cost_fit.window"

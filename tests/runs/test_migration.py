@@ -67,7 +67,7 @@ def test_configs_of_earlier_versions_are_read(file):
     assert Config.from_plain(found.plain()) == found
 
 
-def test_a_config_of_today_is_left_alone():
+def test_a_current_config_is_left_alone():
     plain = configure("a", "cpo", limits=(0.0, 0.5)).plain()
     assert migrate(plain) == plain
 
@@ -98,14 +98,14 @@ def test_shared_settings_get_their_new_names():
         ({}, {"kind": "feedback"}),
     ],
 )
-def test_the_ask_becomes_the_target_of_an_algorithm_that_has_one(ask, target):
+def test_the_former_setting_ask_becomes_the_target(ask, target):
     later = migrate(config(ask=ask), **LATER)
     assert later["method"] == {"target": target}
     assert "ask" not in later["settings"]
     assert migrate(config("trpo", ask=ask), **LATER) == config("trpo")
 
 
-def test_inert_settings_of_the_value_critic_are_dropped_if_they_had_no_effect_and_refused_otherwise():
+def test_former_value_critic_settings_are_dropped_if_inert_and_refused_otherwise():
     inert = {"balance": "none", "monotone_weight": 0.0, "window": 1, "forget": 0.9}
     later = migrate(config(value_fit={"iterations": 5} | inert), **LATER)
     assert later["settings"]["value_fit"] == {"iterations": 5}
@@ -113,7 +113,7 @@ def test_inert_settings_of_the_value_critic_are_dropped_if_they_had_no_effect_an
         migrate(config(value_fit=inert | {"window": 3}), **LATER)
 
 
-def test_an_algorithms_setting_that_had_no_use_is_dropped_where_it_had_no_effect_and_refused_otherwise():
+def test_former_algorithm_settings_are_dropped_if_inert_and_refused_otherwise():
     stored = configure("Point-8-Hazard").plain()
     dropped = {**stored, "method": {**stored["method"], "dwell_weight": 0.0}}
     assert Config.from_plain(dropped) == Config.from_plain(stored)
@@ -140,7 +140,7 @@ REFERENCE = {
 
 
 @pytest.mark.parametrize("algo", REFERENCE)
-def test_the_earlier_preset_reference_becomes_the_settings_that_it_stood_for(algo):
+def test_the_former_preset_reference_becomes_its_settings(algo):
     stored, today = REFERENCE[algo]
     plain = config(algo) | {"method": stored | {"preset": "reference"}}
     found = Config.from_plain(plain)
@@ -150,7 +150,7 @@ def test_the_earlier_preset_reference_becomes_the_settings_that_it_stood_for(alg
 
 
 @pytest.mark.parametrize("algo", REFERENCE)
-def test_the_earlier_preset_working_was_the_default(algo):
+def test_the_former_preset_working_becomes_the_defaults(algo):
     stored, _ = REFERENCE[algo]
     plain = config(algo) | {"method": stored | {"preset": "working"}}
     assert Config.from_plain(plain) == Config.from_plain(config(algo) | {"method": stored})
@@ -164,14 +164,14 @@ def test_policies_of_earlier_versions_keep_their_digest_and_fit_their_certificat
 
 
 @pytest.mark.parametrize("run", EVIDENCE[:1], ids=lambda path: path.name)
-def test_a_digest_is_that_of_the_config_as_the_file_spells_it(run, monkeypatch):
+def test_a_digest_is_computed_from_the_config_as_written_in_the_file(run, monkeypatch):
     """A version that knows the settings by other names reads the same digest."""
     before = read_policy(run).digest
     monkeypatch.setattr(Config, "plain", lambda config: {"everything": "has another name"})
     assert read_policy(run).digest == before
 
 
-def test_a_run_of_an_earlier_version_keeps_its_spelling_and_so_its_checkpoints(tmp_path):
+def test_a_run_of_an_earlier_version_keeps_its_config_file_and_its_checkpoints(tmp_path):
     quiet = TINY | {"progress": False, "checkpoint_every": 0.0}
     run = ascpo.train(POINT, total_steps=EPOCH, out=tmp_path, **quiet).directory
     directory, policy = RunDirectory(run), read_policy(run)

@@ -28,7 +28,7 @@ def file(tmp_path):
     return write
 
 
-def test_a_sound_file_is_read(file):
+def test_an_intact_policy_file_is_read(file):
     assert read_policy(file()).observation_size == 40
 
 
@@ -36,7 +36,7 @@ ODD = (None, "a", -1, 0.5, True, [], {}, math.nan, 10**12, 10**400)
 
 
 @pytest.mark.parametrize("name", ["format", "config", "epochs", "observation_size", "cost_names"])
-def test_a_header_with_odd_values_is_answered_with_a_sentence_that_names_the_file(file, name):
+def test_a_header_with_wrong_values_is_refused_with_the_name_of_the_file(file, name):
     for odd in ODD:
         if (name, odd) == ("epochs", 10**12):
             continue
@@ -44,7 +44,7 @@ def test_a_header_with_odd_values_is_answered_with_a_sentence_that_names_the_fil
             read_policy(file(ABOUT | {name: odd}))
 
 
-def test_a_header_that_is_no_dictionary_or_nested_without_end_is_answered_with_a_sentence(file):
+def test_a_header_that_is_no_dictionary_or_nested_too_deeply_is_refused(file):
     for text in ("3", "[]", "{", "[" * 100_000 + "]" * 100_000, "{}"):
         with pytest.raises(NoRun, match=r"policy\.safetensors is (not a policy of|damaged, or) this program"):
             read_policy(file(text))
@@ -73,7 +73,7 @@ def test_networks_larger_than_the_file_are_not_built(file):
             read_policy(file(about))
 
 
-def test_the_same_policy_has_the_same_bytes_each_time():
+def test_equal_policies_have_equal_bytes():
     """Entries of the header would be written in another order each time, if there were several."""
     about, arrays = {"config": {"a": 1}, "epochs": 2}, {"theta": np.ones(3), "low": np.zeros(1)}
     assert len({sealed_arrays(about, arrays) for _ in range(20)}) == 1

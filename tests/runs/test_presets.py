@@ -1,4 +1,4 @@
-"""Presets: what they set, what replaces it, and that this is said."""
+"""Presets: their settings, overrides, and how both are reported."""
 
 import dataclasses
 import io
@@ -30,13 +30,13 @@ def banner(config):
 
 
 @each
-def test_every_entry_of_a_preset_acts_and_differs_from_our_default(preset, algo):
+def test_every_entry_of_a_preset_has_an_effect_and_differs_from_our_default(preset, algo):
     found = {change.name: change.value for change in changes(configure("a", algo, preset=preset))}
     assert found == PRESETS[preset][algo]
 
 
 @each
-def test_every_entry_has_a_reason_in_a_sentence(preset, algo):
+def test_every_entry_has_a_reason(preset, algo):
     for change in changes(configure("a", algo, preset=preset)):
         assert change.reason == SOURCES[preset][algo][change.name].reason
         assert change.reason[0].isupper()
@@ -44,7 +44,7 @@ def test_every_entry_has_a_reason_in_a_sentence(preset, algo):
 
 
 @each
-def test_a_preset_is_remembered_and_decides_no_number(preset, algo):
+def test_the_name_of_a_preset_is_stored_but_does_not_affect_numbers(preset, algo):
     config = configure("a", algo, preset=preset)
     plain = config.plain()
     assert plain["preset"] == preset
@@ -55,7 +55,7 @@ def test_a_preset_is_remembered_and_decides_no_number(preset, algo):
     assert same != config
 
 
-def test_without_a_preset_a_config_is_spelled_as_before():
+def test_without_a_preset_a_config_has_no_entry_for_it():
     assert "preset" not in configure("a").plain()
 
 
@@ -74,7 +74,7 @@ def test_ascpo_has_the_bound_of_each_source():
     assert configure("a", "cpo", preset="released").settings.margin == 0.0
 
 
-def test_what_is_given_replaces_what_the_preset_says_and_this_is_said():
+def test_given_settings_override_the_preset_and_are_reported():
     config = configure(
         "a", "ascpo", preset="released", trust_region={"delta": 0.01}, mode="paper", cost_fit={"window": 2}
     )
@@ -92,7 +92,7 @@ def test_what_is_given_replaces_what_the_preset_says_and_this_is_said():
     assert all(f"Note: {sentence}" in shown for sentence in said)
 
 
-def test_a_preset_that_nothing_replaces_says_no_more_than_its_name():
+def test_a_preset_without_overrides_is_reported_by_its_name():
     assert "Note:" not in banner(configure("a", preset="published"))
     assert "Preset:" not in banner(configure("a", trust_region={"delta": 0.01}))
 
@@ -116,19 +116,19 @@ def test_several_algorithms_share_a_preset():
     assert configs[2] == configure("a", "trpo", preset="released", num_envs=2)
 
 
-def test_the_earlier_preset_of_an_algorithm_is_none_of_these():
+def test_the_former_preset_of_an_algorithm_does_not_become_a_preset():
     stored = {"env": "a", "algo": "trpo-ipo", "settings": {}, "method": {"preset": "reference"}}
     assert Config.from_plain(stored).preset is None
 
 
-def test_what_is_no_preset_is_refused_with_a_sentence():
+def test_an_unknown_preset_is_refused_with_a_message():
     with pytest.raises(BadSetting, match="'relesed' is not a preset"):
         configure("a", preset="relesed")
     with pytest.raises(BadSetting, match="preset='reference' is not known"):
         Config.from_plain({"env": "a", "algo": "cpo", "preset": "reference", "settings": {}, "method": {}})
 
 
-def test_an_algorithm_that_is_not_the_papers_has_no_preset(monkeypatch):
+def test_an_algorithm_that_is_not_in_the_paper_has_no_preset(monkeypatch):
     monkeypatch.setitem(ALGORITHMS, "mine", type("Mine", (ALGORITHMS["cpo"],), {}))
     with pytest.raises(BadSetting, match="mine is not in the preset released"):
         configure("a", "mine", preset="released")

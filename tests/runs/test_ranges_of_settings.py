@@ -1,4 +1,4 @@
-"""No setting of any algorithm takes a value that makes no sense, however it is given."""
+"""Every setting of every algorithm refuses impossible values, however they are given."""
 
 import contextlib
 import dataclasses
@@ -62,7 +62,7 @@ def wrong_values(field: Declared):
 @pytest.mark.parametrize(
     ("algo", "name", "field"), [pytest.param(*one, id="-".join(one[:2])) for one in all_settings()]
 )
-def test_a_value_that_makes_no_sense_is_refused_by_the_name_of_the_setting(algo, name, field):
+def test_an_impossible_value_is_refused_with_the_name_of_the_setting(algo, name, field):
     for value in wrong_values(field):
         given = unflat({name: value})
         with pytest.raises(BadSetting, match=rf"\b{name}\b") as refused:
@@ -82,14 +82,14 @@ def test_every_count_has_a_range():
 
 
 @pytest.mark.parametrize("name", [*fields_of(Options), "seed", "total_steps", "seeding", "engine", "preset"])
-def test_neither_does_what_decides_the_length_of_a_run_or_changes_no_number(name, tmp_path):
+def test_impossible_values_of_options_are_refused_before_anything_is_written(name, tmp_path):
     for value in (*NOT_NUMBERS, -1, 10**30, "a", [], {}):
         with pytest.raises(BadSetting, match=name):
             train("Point-1-Hazard", out=tmp_path / "out", **{name: value})
     assert not (tmp_path / "out").exists()
 
 
-def test_groups_that_were_made_in_python_are_checked_when_they_become_settings():
+def test_groups_made_in_python_are_checked_when_they_become_settings():
     from ascpo.algorithms import ASCPO
     from ascpo.surrogates.settings import TargetSettings
     from ascpo.trust_region.settings import TrustRegion
@@ -104,7 +104,7 @@ ODD = (None, 3, "a", [], [1], {}, {"a": 1}, True, math.nan, 10**400)
 
 
 @pytest.mark.parametrize("algo", ["ascpo", "pascpo"])
-def test_a_config_file_with_odd_types_is_answered_with_a_sentence(algo):
+def test_a_config_file_with_wrong_types_is_refused_with_a_message(algo):
     plain = configure("corridor", algo).plain()
     for name in (*plain, "preset", "seeding", "engine"):
         for odd in ODD:
@@ -124,7 +124,7 @@ def _read(plain):
 
 
 @pytest.mark.parametrize(("text", "why"), [("[" * 100_000 + "]" * 100_000, "nested too deeply"), ("{", "is damaged")])
-def test_a_config_file_that_is_no_json_is_answered_with_a_sentence(text, why, tmp_path):
+def test_a_config_file_that_is_not_json_is_refused_with_a_message(text, why, tmp_path):
     (tmp_path / "config.json").write_text(text)
     with pytest.raises(BadFile, match=why):
         RunDirectory(tmp_path).config()

@@ -1,4 +1,4 @@
-"""Runs from Python: started, stopped, continued, made longer."""
+"""Runs from Python: started, stopped, resumed and extended."""
 
 import json
 import os
@@ -65,7 +65,7 @@ def stop_after(monkeypatch, epochs, number=signal.SIGTERM):
 
 
 @pytest.mark.parametrize("number", always([signal.SIGINT, signal.SIGTERM], signal.SIGTERM))
-def test_a_run_that_was_stopped_continues_as_if_it_never_had_been(whole, tmp_path, monkeypatch, number):
+def test_a_stopped_run_continues_as_if_it_had_never_stopped(whole, tmp_path, monkeypatch, number):
     env, undisturbed = whole
     with monkeypatch.context() as patch:
         stop_after(patch, 2, number)
@@ -77,7 +77,7 @@ def test_a_run_that_was_stopped_continues_as_if_it_never_had_been(whole, tmp_pat
     assert files(result.directory) == files(undisturbed)
 
 
-def test_a_run_made_longer_equals_a_longer_one(whole, tmp_path):
+def test_an_extended_run_equals_a_longer_one(whole, tmp_path):
     env, undisturbed = whole
     shorter = train(env, tmp_path, epochs=1).directory
     longer = ascpo.resume(shorter, total_steps=4 * EPOCH, progress=False)
@@ -85,8 +85,8 @@ def test_a_run_made_longer_equals_a_longer_one(whole, tmp_path):
     assert find(shorter).config().total_steps == 4 * EPOCH
 
 
-@slow("test_update.py shows what is carried on")
-def test_the_signal_is_continued_too(whole, tmp_path):
+@slow("test_update.py tests what is carried over")
+def test_a_resumed_run_continues_the_trend_of_the_signal(whole, tmp_path):
     """Measured in the first and the third epoch; two runs of two epochs are one of four."""
     env, usual = whole
     chosen = {"trust_region": {"signal_every": 2}, "target": {"half_signal": 0.1}}
@@ -97,8 +97,8 @@ def test_the_signal_is_continued_too(whole, tmp_path):
     assert np.isnan(longer.history["CostSignal"][[1, 3]]).all()
 
 
-@slow("test_replay.py goes on from a state")
-def test_a_run_that_plays_scenes_again_continues_with_its_pool(tmp_path):
+@slow("test_replay.py continues from a state")
+def test_a_resumed_run_continues_with_its_pool_of_scenes(tmp_path):
     replay = {"share": 0.5, "pool": 8}
     undisturbed = train("tests/Ditch-v0", tmp_path / "whole", replay=replay)
     assert undisturbed.history["ReplayShare"][-1] > 0.2
@@ -107,7 +107,7 @@ def test_a_run_that_plays_scenes_again_continues_with_its_pool(tmp_path):
     assert files(longer.directory) == files(undisturbed.directory)
 
 
-def test_going_on_with_a_finished_run_changes_nothing(whole):
+def test_resuming_a_finished_run_changes_nothing(whole):
     _, undisturbed = whole
     before = files(undisturbed)
     assert files(ascpo.resume(undisturbed, progress=False).directory) == before
@@ -178,7 +178,7 @@ def test_two_trainings_in_one_directory_are_refused(whole):
         ascpo.resume(whole[1], total_steps=8 * EPOCH, progress=False)
 
 
-def test_a_run_that_is_not_there_is_answered_with_the_nearest_one(whole):
+def test_a_missing_run_gets_the_nearest_one_suggested(whole):
     _, directory = whole
     with pytest.raises(NoRun, match=f"Did you mean {directory}"):
         ascpo.load(directory.with_name(directory.name.replace("ascpo", "acspo")))
@@ -186,7 +186,7 @@ def test_a_run_that_is_not_there_is_answered_with_the_nearest_one(whole):
         ascpo.load(directory / "nothing" / "here")
 
 
-def test_a_factory_trains_as_its_name_does_and_goes_on_when_given_again(tmp_path):
+def test_a_factory_trains_as_its_name_does_and_resumes_when_passed_again(tmp_path):
     by_name = train("tests.own:make", tmp_path / "name", epochs=2).directory
     by_object = train(make_cart, tmp_path / "object", epochs=1).directory
     assert files(ascpo.resume(by_object, env=make_cart, total_steps=2 * EPOCH, progress=False).directory) == files(
@@ -194,7 +194,7 @@ def test_a_factory_trains_as_its_name_does_and_goes_on_when_given_again(tmp_path
     )
 
 
-def test_what_cannot_be_found_by_name_needs_to_be_given_again(tmp_path):
+def test_a_factory_that_cannot_be_found_by_name_must_be_passed_again(tmp_path):
     def make():
         return Cart()
 
@@ -226,7 +226,7 @@ class TestBadInputIsRefusedBeforeAnythingIsWritten:
             (CART, {"hidden": (8, 9)}, "different width"),
         ],
     )
-    def test_with_a_sentence(self, env, more, sentence, tmp_path):
+    def test_wrong_arguments_are_refused_with_a_message(self, env, more, sentence, tmp_path):
         with pytest.raises(ValueError, match=sentence):
             train(env, tmp_path, **more)
         assert not list(tmp_path.iterdir())
@@ -257,7 +257,7 @@ def test_a_changed_config_is_noticed(whole, tmp_path):
         ascpo.resume(copy, progress=False)
 
 
-def test_a_policy_file_that_is_none_is_refused(whole, tmp_path):
+def test_a_file_that_is_no_policy_is_refused(whole, tmp_path):
     file = tmp_path / "policy.safetensors"
     file.write_bytes(find(whole[1]).policy.read_bytes()[:-100])
     with pytest.raises(NoRun, match=r"policy.safetensors is damaged, or this program did not write it"):
@@ -291,7 +291,7 @@ def test_a_policy_with_a_flipped_bit_or_of_another_run_is_refused(whole, tmp_pat
         ascpo.load(copy)
 
 
-def test_files_are_on_the_disk_before_a_checkpoint_counts(tmp_path, monkeypatch):
+def test_files_are_synchronised_to_disk_before_a_checkpoint_counts(tmp_path, monkeypatch):
     synced, fsync = [], os.fsync
 
     def note(descriptor):
@@ -306,7 +306,7 @@ def test_files_are_on_the_disk_before_a_checkpoint_counts(tmp_path, monkeypatch)
     assert last < names.index("checkpoints/1") < names.index("checkpoints")
 
 
-def test_what_tensorboard_is_told_is_what_the_table_says(tmp_path):
+def test_tensorboard_gets_the_numbers_of_the_table(tmp_path):
     with warnings.catch_warnings(action="error", category=UserWarning):
         result = train(CART, tmp_path, epochs=2, tensorboard=True)
     assert list((result.directory / "tensorboard").iterdir())

@@ -21,7 +21,7 @@ class Outer:
     inner: Inner = field(default_factory=Inner)
 
 
-def test_settings_go_to_plain_data_and_back():
+def test_settings_are_the_same_after_conversion_to_plain_data_and_back():
     settings = Outer("paper", 5, (0.0, 1.0), -4.0, Inner(0.1, False))
     plain = to_plain(settings)
     assert plain == {
@@ -34,11 +34,11 @@ def test_settings_go_to_plain_data_and_back():
     assert from_plain(Outer, plain) == settings
 
 
-def test_what_is_not_given_keeps_its_value():
+def test_settings_that_are_not_given_keep_their_values():
     assert changed(Outer(count=7), {"inner": {"rate": 0.9}}) == Outer(count=7, inner=Inner(rate=0.9))
 
 
-def test_a_whole_number_will_do_for_a_number_and_one_limit_for_a_list():
+def test_an_integer_is_accepted_for_a_float_and_one_limit_for_a_list():
     assert changed(Outer(), {"bias": 1, "limits": 2}) == Outer(bias=1.0, limits=(2.0,))
 
 
@@ -56,11 +56,11 @@ def test_a_whole_number_will_do_for_a_number_and_one_limit_for_a_list():
         ({"inner": {"on": 1}}, r"inner\.on=1 must be True or False"),
     ],
 )
-def test_wrong_settings_are_answered_with_what_would_be_right(wrong, sentence):
+def test_wrong_settings_get_an_error_that_says_what_is_right(wrong, sentence):
     with pytest.raises(BadSetting, match=sentence):
         changed(Outer(), wrong)
 
 
-def test_the_nearest_word_is_found_whatever_the_case_and_the_hyphens():
+def test_the_nearest_name_is_found_whatever_its_case_and_hyphens():
     assert nearest("TRPO_lagrangian", ["trpo", "trpo-lagrangian", "cpo"]).startswith("Did you mean trpo-lagrangian")
     assert nearest("xyz", ["trpo", "cpo"]) == "There are: trpo, cpo."

@@ -7,7 +7,7 @@ from ascpo.runs.stopping import Stopped, Stopping
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_work_is_broken_off_at_once(number):
+def test_work_is_interrupted_at_once(number):
     reached = []
 
     def work():
@@ -21,7 +21,7 @@ def test_work_is_broken_off_at_once(number):
     assert not reached
 
 
-def test_files_are_written_to_their_end_and_the_next_work_does_not_begin():
+def test_files_are_completed_and_the_next_work_does_not_begin():
     reached = []
 
     def work():
@@ -54,14 +54,14 @@ def test_a_signal_after_the_last_work_is_not_lost():
     assert reached
 
 
-def test_the_signals_mean_afterwards_what_they_meant_before():
+def test_signal_handlers_are_restored():
     before = signal.getsignal(signal.SIGTERM)
     with Stopping():
         assert signal.getsignal(signal.SIGTERM) != before
     assert signal.getsignal(signal.SIGTERM) == before
 
 
-def test_in_a_thread_of_its_own_a_training_leaves_signals_alone():
+def test_a_training_in_another_thread_leaves_signals_alone():
     failures = []
 
     def work():

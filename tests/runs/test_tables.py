@@ -23,7 +23,7 @@ def test_every_row_is_on_disk_as_soon_as_it_is_written(tmp_path):
     assert (tmp_path / "a.csv").read_text().splitlines() == ["Epoch,EpRet", "0,0.333333"]
 
 
-def test_a_table_that_goes_on_equals_one_that_never_stopped(tmp_path):
+def test_a_continued_table_equals_one_that_never_stopped(tmp_path):
     write(tmp_path / "whole.csv", rows(0, 6))
     write(tmp_path / "stopped.csv", rows(0, 4))
     with (tmp_path / "stopped.csv").open("a") as file:
@@ -32,7 +32,7 @@ def test_a_table_that_goes_on_equals_one_that_never_stopped(tmp_path):
     assert (tmp_path / "stopped.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
-def test_a_table_that_another_version_began_keeps_its_columns(tmp_path):
+def test_a_table_of_another_version_keeps_its_columns(tmp_path):
     """One column is new, and one is there no longer."""
     path = tmp_path / "a.csv"
     Table(path).write({"Epoch": 0, "Old": 1.5, "Both": 2.5})
@@ -69,7 +69,7 @@ def flip(path, at):
     path.write_bytes(content)
 
 
-def test_a_changed_row_is_found_and_those_before_it_are_still_believed(tmp_path):
+def test_a_changed_row_is_found_and_those_before_it_remain_valid(tmp_path):
     write(tmp_path / "a.csv", rows(0, 5))
     flip(tmp_path / "a.csv", (tmp_path / "a.csv").read_bytes().index(b"0.666667"))
     with pytest.raises(BadFile, match=r"a.csv is damaged, or a.csv.sha256 is: row 2 does not fit"):
@@ -84,7 +84,7 @@ def test_lost_rows_are_found(tmp_path):
         read_table(tmp_path / "a.csv")
 
 
-def test_a_process_killed_between_a_row_and_its_checksum_leaves_a_table_that_is_good_but_for_it(tmp_path):
+def test_a_kill_between_a_row_and_its_checksum_damages_only_that_row(tmp_path):
     write(tmp_path / "a.csv", rows(0, 3))
     sums = sums_of(tmp_path / "a.csv").read_bytes()
     sums_of(tmp_path / "a.csv").write_bytes(sums[:-5])
@@ -93,7 +93,7 @@ def test_a_process_killed_between_a_row_and_its_checksum_leaves_a_table_that_is_
     assert "last row" in found.pending
 
 
-def test_a_log_that_the_checkpoint_knows_gets_its_checksums_back(tmp_path):
+def test_a_log_that_the_checkpoint_proves_gets_its_checksums_back(tmp_path):
     table = Table(tmp_path / "a.csv", run="me")
     for row in rows(0, 3):
         table.write(row)
@@ -107,7 +107,7 @@ def test_a_log_that_the_checkpoint_knows_gets_its_checksums_back(tmp_path):
         Table(tmp_path / "a.csv", 2, run="me", expected=table.last)
 
 
-def test_rows_that_decide_no_number_may_be_missing(tmp_path):
+def test_missing_rows_of_timing_become_nan(tmp_path):
     write(tmp_path / "a.csv", rows(0, 1))
     table = Table(tmp_path / "a.csv", 3, may_miss=True)
     table.write(rows(3, 4)[0])

@@ -19,14 +19,14 @@ def test_episodes_that_always_end_by_time_are_no_failure():
 
 
 @pytest.mark.parametrize("rates", [[], [1.0, 1.0], [0.5, 1.0, 1.0, 0.9], [0.0] * 9])
-def test_other_trainings_get_none(rates):
+def test_other_trainings_get_no_hint(rates):
     assert timeout_hint(configure(CART), rates) == ""
 
 
-def test_suites_have_defaults_against_it():
+def test_suites_have_defaults_against_standing_still():
     assert timeout_hint(configure("Point-8-Hazard"), [0.5, 1.0, 1.0, 1.0]) == ""
 
 
-def test_only_a_setting_that_the_algorithm_has_is_offered():
+def test_a_hint_suggests_only_settings_of_the_algorithm():
     for config in (configure(CART, "trpo"), configure(CART, target={"timeout_limit": 0.05})):
         assert "--target" not in timeout_hint(config, [0.5, 1.0, 1.0, 1.0])

@@ -1,4 +1,4 @@
-"""Runs that train at the same time: each leaves what it would have left alone."""
+"""Runs that train at the same time write the same files as each would alone."""
 
 import subprocess
 import sys
@@ -44,7 +44,7 @@ def mjx(tmp_path_factory):
 
 
 @pytest.mark.parametrize("engine", always(["native", "mjx"], "native"))
-def test_every_run_has_a_directory_of_its_own_with_all_that_belongs_there(engine, request):
+def test_every_run_has_its_own_complete_directory(engine, request):
     for seed, run in enumerate(request.getfixturevalue(engine)):
         directory = find(run)
         assert run.name == f"Point-1-Hazard-ascpo-seed{seed}"
@@ -56,14 +56,14 @@ def test_every_run_has_a_directory_of_its_own_with_all_that_belongs_there(engine
         assert (run / "versions.json").exists()
 
 
-def test_on_the_host_a_run_is_to_the_byte_what_it_is_alone(native, tmp_path):
+def test_on_the_host_a_run_is_bit_identical_alone_and_beside_others(native, tmp_path):
     for seed, run in enumerate(native):
         alone = ascpo.train(POINT, seed=seed, total_steps=2 * EPOCH, out=tmp_path, **QUIET).directory
         assert files(alone) == files(run)
 
 
 @slow("MJX is compiled")
-def test_by_mjx_runs_are_those_of_their_seeds(mjx, native):
+def test_with_mjx_runs_begin_like_native_ones_and_differ_by_seed(mjx, native):
     """Layouts are the native ones, and physics for some steps, so that the first epochs are alike."""
     for ours, theirs in zip(mjx, native, strict=True):
         one, two = (read_table(find(run).metrics) for run in (ours, theirs))
@@ -105,7 +105,7 @@ def test_runs_share_an_engine_only_if_it_would_be_the_same_for_each(name, values
     check_can_share(configs[:1] * 2)
 
 
-def test_an_engine_of_a_suite_does_not_ask_for_limits():
+def test_an_engine_of_a_suite_does_not_depend_on_limits():
     check_can_share([configure(POINT, limits=limit) for limit in (0.0, 0.5)])
 
 
@@ -115,8 +115,8 @@ def test_more_devices_than_there_are_are_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@slow("imports everything once more")
-def test_who_does_not_ask_for_mjx_does_not_wait_for_its_import(tmp_path):
+@slow("imports everything again")
+def test_mjx_is_imported_only_if_it_is_used(tmp_path):
     code = f"""
 import sys, ascpo
 from ascpo.cli.main import main

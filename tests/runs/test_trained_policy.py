@@ -39,7 +39,7 @@ def near_miss_policy(request, tmp_path):
     return ascpo.load(run), gymnasium.make(request.param)
 
 
-def test_the_documented_loop_runs_where_reset_gives_an_info(near_miss_policy):
+def test_the_documented_loop_runs_if_reset_returns_an_info(near_miss_policy):
     policy, env = near_miss_policy
     actions = []
     for _ in range(2):
@@ -52,7 +52,7 @@ def test_the_documented_loop_runs_where_reset_gives_an_info(near_miss_policy):
     np.testing.assert_array_equal(actions[:5], actions[5:])
 
 
-def test_only_the_first_act_of_an_episode_leaves_its_info_alone(near_miss_policy):
+def test_only_the_first_action_of_an_episode_ignores_its_info(near_miss_policy):
     policy, env = near_miss_policy
     m = len(policy.cost_names)
     observation, _ = env.reset(seed=3)
@@ -63,7 +63,7 @@ def test_only_the_first_act_of_an_episode_leaves_its_info_alone(near_miss_policy
 
 
 @pytest.mark.parametrize("info", [{}, {"margins": [0.0]}])
-def test_a_step_without_a_cost_is_no_step_without_trouble(near_miss_policy, info):
+def test_a_step_without_a_cost_in_its_info_is_refused(near_miss_policy, info):
     policy, env = near_miss_policy
     observation, _ = env.reset(seed=3)
     policy.act(observation)
@@ -71,7 +71,7 @@ def test_a_step_without_a_cost_is_no_step_without_trouble(near_miss_policy, info
         policy.act(observation, info)
 
 
-def test_a_cost_that_is_no_number_is_refused_as_in_training(near_miss_policy):
+def test_a_cost_that_is_not_a_number_is_refused_as_in_training(near_miss_policy):
     policy, env = near_miss_policy
     observation, _ = env.reset(seed=3)
     policy.act(observation)

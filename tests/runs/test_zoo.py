@@ -32,7 +32,7 @@ def policy(run, tmp_path):
     return ZooPolicy(file)
 
 
-def test_a_run_becomes_a_file_and_that_file_the_run_again(run, policy, tmp_path):
+def test_a_run_is_packed_into_a_file_and_unpacked_again(run, policy, tmp_path):
     place = policy.unpack(tmp_path / "zoo")
     assert place.name == f"{SUITE}-ascpo"
     kept = {file.name: file.read_bytes() for file in run.iterdir() if file.name in FILES}
@@ -40,13 +40,13 @@ def test_a_run_becomes_a_file_and_that_file_the_run_again(run, policy, tmp_path)
     assert packed(place) == packed(run)
 
 
-def test_it_tells_its_figures_without_being_unpacked(run, policy):
+def test_a_packed_policy_has_its_figures_without_unpacking(run, policy):
     assert policy.name == f"{SUITE}/ascpo"
     assert policy.evaluation["Episodes"] == len((run / "episodes-sampled.csv").read_text().splitlines()) - 1
     assert policy.certificate == json.loads((run / "certificate.json").read_text())
 
 
-def test_what_was_added_to_an_unpacked_run_stays(policy, tmp_path):
+def test_files_added_to_an_unpacked_run_stay(policy, tmp_path):
     place = policy.unpack(tmp_path / "zoo")
     (place / "notes.txt").write_text("mine")
     assert policy.unpack(tmp_path / "zoo") == place
@@ -60,7 +60,7 @@ def test_another_run_in_its_place_is_not_touched(policy, tmp_path):
         policy.unpack(tmp_path / "zoo")
 
 
-def test_a_run_without_a_certificate_does_not_enter(tmp_path):
+def test_a_run_without_a_certificate_is_not_accepted(tmp_path):
     with pytest.raises(
         NoRun, match=r"has no evaluation\.json\. Evaluate and certify a run before you add it to the zoo\."
     ):
@@ -81,13 +81,13 @@ def test_a_damaged_file_is_named(policy, tmp_path):
         policy.unpack(tmp_path / "zoo")
 
 
-def test_a_suite_alone_means_the_policy_of_ascpo_and_a_mistyped_name_is_answered_with_the_nearest():
+def test_a_suite_name_means_its_ascpo_policy_and_mistyped_names_get_a_suggestion():
     assert zoo_policy("zoo:Point-1-Hazard").algo == "ascpo"
     with pytest.raises(NoRun, match=r"The zoo has no Point-1-Hazzard/ascpo\. Did you mean Point-1-Hazard/ascpo"):
         zoo_policy("Point-1-Hazzard")
 
 
-def test_a_policy_is_loaded_by_its_name_and_leaves_no_file(tmp_path, monkeypatch):
+def test_a_policy_is_loaded_by_its_name_without_writing_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     loaded = ascpo.load("zoo:Point-1-Hazard")
     env = ascpo.make("Point-1-Hazard")
@@ -97,14 +97,14 @@ def test_a_policy_is_loaded_by_its_name_and_leaves_no_file(tmp_path, monkeypatch
     assert not list(tmp_path.iterdir())
 
 
-def test_the_directory_of_a_policy_is_made_below_the_current_one(tmp_path, monkeypatch):
+def test_the_directory_of_a_policy_is_created_in_the_current_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run_place(Path("zoo:Point-1-Hazard")) == Path("runs/zoo/Point-1-Hazard-ascpo")
     assert (tmp_path / "runs/zoo/Point-1-Hazard-ascpo/policy.safetensors").exists()
 
 
 @every_policy
-def test_every_policy_is_the_one_that_its_certificate_and_its_evaluation_are_about(policy, tmp_path):
+def test_every_policy_matches_its_certificate_and_its_evaluation(policy, tmp_path):
     place = policy.unpack(tmp_path)
     found, certificate = read_policy(place), read_certificate(place / "certificate.json")
     assert policy.file.name == f"{policy.suite}-{policy.algo}.zip"

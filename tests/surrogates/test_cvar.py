@@ -31,12 +31,12 @@ def seen():
     return evidence(excess - jnp.mean(excess), count=10.0, cost_tail=tail)
 
 
-def test_the_offset_is_the_mean_of_the_worst_less_the_limit():
+def test_the_offset_is_the_cvar_minus_the_limit():
     """The worst four of ten cost 4, 4, 1 and 1."""
     assert_allclose(CVaR(ALPHA).offset(seen(), jnp.array([0.5])), [2.5 - 0.5], rtol=1e-6)
 
 
-def test_the_surrogate_has_the_gradient_of_the_tails_mean():
+def test_the_surrogate_has_the_gradient_of_the_cvar():
     """Of ν + E[(Z − ν)₊]/(1 − α) in the logits; ν is the best, so that its own change does not matter."""
 
     def surrogate(theta):
@@ -49,7 +49,7 @@ def test_the_surrogate_has_the_gradient_of_the_tails_mean():
     assert_allclose(jax.grad(surrogate)(jnp.log(P)), jax.grad(cvar)(jnp.log(P)), rtol=1e-5, atol=1e-6)
 
 
-def test_the_surrogate_sums_over_an_episode_and_divides_by_the_tails_share():
+def test_the_surrogate_sums_over_an_episode_and_divides_by_one_minus_alpha():
     """Two episodes of two steps: (2·1 + 1·3 + 1·0 + 1·2)/2, over 1 − ¾; the second signal is twice the first."""
     A = jnp.array([[1.0, 0.0], [3.0, 2.0]])
     X = CVaR(0.75).surrogate(
@@ -58,16 +58,16 @@ def test_the_surrogate_sums_over_an_episode_and_divides_by_the_tails_share():
     assert_allclose(X, [3.5 / 0.25, 7.0 / 0.25])
 
 
-def test_without_a_tail_there_is_nothing_to_bound():
+def test_cvar_without_a_cost_tail_is_an_error():
     with pytest.raises(ValueError, match="tail"):
         CVaR(ALPHA).offset(evidence([[[1.0]]]), jnp.zeros(1))
 
 
-def test_what_is_bounded_is_said_in_percent():
+def test_the_description_of_cvar_is_in_percent():
     assert worst_episodes(0.9) == "the mean cost of the worst 10 % of the episodes"
 
 
 @pytest.mark.parametrize(("alpha", "allowed"), [(-0.1, False), (0.0, True), (0.999, True), (1.0, False)])
-def test_a_tail_is_a_part_of_the_episodes(alpha, allowed):
+def test_alpha_must_be_a_share_below_one(alpha, allowed):
     with contextlib.nullcontext() if allowed else pytest.raises(BadSetting, match="alpha="):
         check(CPOCVaR(alpha))

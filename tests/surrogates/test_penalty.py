@@ -1,4 +1,4 @@
-"""What costs add to a loss, on two steps whose ratios are 1 and 2, with advantages (1, −1) and (3, −3)."""
+"""Penalties on two steps whose ratios are 1 and 2, with advantages (1, −1) and (3, −3)."""
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from ascpo.networks.multiplier import ScalarMultiplier, StateMultiplier
 from ascpo.surrogates.evidence import Evidence
 from ascpo.surrogates.maximum import ExpectedMaximum
-from ascpo.surrogates.penalty import Barrier, BoundOverLimit, EpisodeCost, Lagrangian, Penalty, PricedBound
+from ascpo.surrogates.penalty import Barrier, BoundLagrangian, BoundOverLimit, EpisodeCost, Lagrangian, Penalty
 from ascpo.surrogates.weights import Weights
 from tests.surrogates.helpers import evidence, statistics
 
@@ -22,60 +22,60 @@ LAM = jnp.array([2.0, 1.0])
 T, SLOPE = 20.0, 0.3
 
 
-def test_what_a_multiplier_ascends_on_is_the_mean_cost_over_its_limit():
+def test_a_multiplier_ascends_on_the_mean_cost_minus_its_limit():
     assert_allclose(EpisodeCost()(TWO, LIMITS), [3.0, -1.0])
 
 
-def test_the_price_is_the_mean_of_multiplier_times_ratio_times_advantage():
-    """Means of ξA: (1 + 6)/2 and −(1 + 6)/2, priced 2 and 1."""
+def test_the_penalty_is_the_mean_of_multiplier_times_ratio_times_advantage():
+    """Means of ξA: (1 + 6)/2 and −(1 + 6)/2, with multipliers 2 and 1."""
     assert_allclose(Lagrangian(0.5)(TWO, WEIGHTS, LAM, LIMITS), 0.5 * (2 * 3.5 - 1 * 3.5))
 
 
-def test_every_state_may_have_a_price_of_its_own():
-    """The first step pays 1·1, the second 2·(−6)."""
+def test_every_state_may_have_its_own_multiplier():
+    """The penalty of the first step is 1·1, of the second 2·(−6)."""
     lam = jnp.array([[[1.0, 0.0]], [[0.0, 2.0]]])
     assert_allclose(Lagrangian(1.0)(TWO, WEIGHTS, lam, LIMITS), (1.0 - 12.0) / 2)
 
 
 @pytest.mark.parametrize("rescaled", [False, True])
 @pytest.mark.parametrize("part", [0.0, 0.5])
-def test_a_part_of_the_price_may_be_charged_and_what_is_waived_divides_nothing(part, rescaled):
+def test_a_part_of_the_penalty_may_be_waived_and_does_not_count_in_the_rescaling(part, rescaled):
     penalty = Penalty(Lagrangian(1.0), rescaled=rescaled)
     whole = penalty.added_to(jnp.array(-8.0), TWO, WEIGHTS, LAM, LIMITS, part)
     assert_allclose(whole, (-8.0 + 3.5 * part) / (1.0 + 3.0 * part if rescaled else 1.0), rtol=1e-6)
 
 
-def test_a_price_that_is_the_same_in_all_states_is_one_price():
+def test_a_multiplier_that_is_equal_in_all_states_acts_like_a_scalar():
     everywhere = jnp.broadcast_to(LAM, (2, 1, 2))
     assert_allclose(
         Lagrangian(1.0)(TWO, WEIGHTS, everywhere, LIMITS), Lagrangian(1.0)(TWO, WEIGHTS, LAM, LIMITS), rtol=1e-6
     )
 
 
-def test_the_gradient_of_the_price_is_the_multipliers_gradient_of_the_cost():
+def test_the_gradient_of_the_penalty_is_the_multiplier_times_that_of_the_cost():
     """∂/∂ξₜ of ½ Σ λ·ξₜ·Aₜ: (2·1 − 1·1)/2 and (2·3 − 1·3)/2."""
     slope = jax.grad(lambda ratio: Lagrangian(1.0)(TWO, Weights(ratio), LAM, LIMITS))(WEIGHTS.ratio)
     assert_allclose(slope[:, 0], [0.5, 1.5])
 
 
-def test_a_constraints_own_surrogate_may_be_priced():
+def test_the_surrogate_of_a_constraint_may_be_a_penalty():
     """X = Σ ξA over 2 episodes = (3.5, −3.5)."""
-    price = PricedBound(ExpectedMaximum(), 0.5)
-    assert_allclose(price(TWO, WEIGHTS, LAM, LIMITS), 0.5 * (2 * 3.5 - 1 * 3.5))
+    term = BoundLagrangian(ExpectedMaximum(), 0.5)
+    assert_allclose(term(TWO, WEIGHTS, LAM, LIMITS), 0.5 * (2 * 3.5 - 1 * 3.5))
 
 
 def of_cost(*J, t=T):
-    """Price and gradient in ξ of a step with advantage 1, where the mean cost is so much over its limit."""
+    """Value and gradient in ξ of the barrier for a step with advantage 1, at this mean cost minus the limit."""
     m = len(J)
     one = evidence(np.ones((1, 1, m)), cost=J)
-    price = lambda ratio: Barrier(t, SLOPE)(one, Weights(ratio), jnp.zeros(m), jnp.zeros(m))  # noqa: E731
-    value, slope = jax.value_and_grad(price)(jnp.ones((1, 1)))
+    term = lambda ratio: Barrier(t, SLOPE)(one, Weights(ratio), jnp.zeros(m), jnp.zeros(m))  # noqa: E731
+    value, slope = jax.value_and_grad(term)(jnp.ones((1, 1)))
     return float(value), float(slope[0, 0])
 
 
 @settings(deadline=None, derandomize=True, max_examples=40)
 @given(st.floats(2**-13, 100, width=32))
-def test_before_the_limit_the_price_is_a_logarithm(room):
+def test_below_the_limit_the_barrier_is_a_logarithm(room):
     value, slope = of_cost(-room)
     assert value == pytest.approx(-np.log(room) / T, rel=1e-4, abs=1e-6)
     assert slope == pytest.approx(1.0 / (T * room), rel=1e-4)
@@ -83,7 +83,7 @@ def test_before_the_limit_the_price_is_a_logarithm(room):
 
 @settings(deadline=None, derandomize=True, max_examples=20)
 @given(st.floats(0, 100, width=32))
-def test_at_the_limit_and_beyond_the_price_is_a_slope(over):
+def test_at_the_limit_and_above_the_barrier_is_linear(over):
     value, slope = of_cost(over)
     assert value == pytest.approx(SLOPE * over, rel=1e-5)
     assert slope == pytest.approx(SLOPE, rel=1e-5)
@@ -102,26 +102,26 @@ def test_a_barrier_is_finite_however_near_the_limit_and_however_steep(J):
     assert 0 < slope < np.inf
 
 
-def test_several_barriers_add_up_whichever_side_each_is_on():
+def test_several_barriers_add_up_on_either_side_of_their_limits():
     value, slope = of_cost(-0.5, 0.3)
     assert value == pytest.approx(-np.log(0.5) / T + SLOPE * 0.3, rel=1e-5)
     assert slope == pytest.approx(2.0 / T + SLOPE, rel=1e-5)
 
 
-def test_a_barrier_stands_where_the_new_policys_cost_would_be():
+def test_a_barrier_is_evaluated_at_the_estimated_cost_of_the_new_policy():
     """J = J_C − w + Σ(ξ−1)A / N: 1 − 2 + 3/2, and 1 − 2 − 3/2."""
     some = evidence([[[1.0, -1.0]], [[3.0, -3.0]]], cost=[1.0, 1.0], count=2.0)
-    price = Barrier(T, SLOPE)(some, WEIGHTS, jnp.zeros(2), LIMITS)
-    assert_allclose(price, SLOPE * 0.5 - np.log(2.5) / T, rtol=1e-5)
+    term = Barrier(T, SLOPE)(some, WEIGHTS, jnp.zeros(2), LIMITS)
+    assert_allclose(term, SLOPE * 0.5 - np.log(2.5) / T, rtol=1e-5)
 
 
 @pytest.mark.parametrize(("rescaled", "divisor"), [(False, 1.0), (True, 1.0 + 2.0 + 1.0)])
-def test_the_whole_loss_may_be_divided_by_one_and_the_multipliers(rescaled, divisor):
+def test_the_whole_loss_may_be_divided_by_one_plus_the_multipliers(rescaled, divisor):
     whole = Penalty(Lagrangian(1.0), rescaled=rescaled).added_to(jnp.array(-8.0), TWO, WEIGHTS, LAM, LIMITS)
     assert_allclose(whole, (-8.0 + 3.5) / divisor, rtol=1e-6)
 
 
-def test_a_price_that_is_the_same_in_all_states_divides_as_one_price():
+def test_a_multiplier_that_is_equal_in_all_states_rescales_like_a_scalar():
     penalty, everywhere = Penalty(Lagrangian(1.0), rescaled=True), jnp.broadcast_to(LAM, (2, 1, 2))
     assert_allclose(
         penalty.added_to(jnp.array(-8.0), TWO, WEIGHTS, everywhere, LIMITS),
@@ -130,13 +130,13 @@ def test_a_price_that_is_the_same_in_all_states_divides_as_one_price():
     )
 
 
-def test_a_multiplier_may_ascend_on_a_bound_over_its_limit():
+def test_a_multiplier_may_ascend_on_a_bound_minus_its_limit():
     """E − w of episodes whose mean largest cost is (5, 1)."""
     some = Evidence(jnp.zeros((1, 1)), jnp.zeros((1, 1, 2)), jnp.zeros((1, 1, 2)), statistics(max_cost=[5.0, 1.0]))
     assert_allclose(BoundOverLimit(ExpectedMaximum())(some, LIMITS), [3.0, -1.0])
 
 
-def test_a_scalar_multiplier_needs_something_to_ascend_on_and_one_of_states_must_not_have_it():
+def test_a_scalar_multiplier_needs_a_violation_and_a_state_multiplier_takes_none():
     with pytest.raises(ValueError, match="violation"):
         Penalty(Lagrangian(), ScalarMultiplier(1.0))
     with pytest.raises(ValueError, match="violation"):
@@ -144,17 +144,17 @@ def test_a_scalar_multiplier_needs_something_to_ascend_on_and_one_of_states_must
 
 
 @pytest.mark.parametrize("rescaled", [False, True])
-def test_without_a_multiplier_only_prices_that_need_none_add_to_the_loss(rescaled):
-    added = lambda price: Penalty(price, rescaled=rescaled).added_to(jnp.array(-8.0), TWO, WEIGHTS, None, LIMITS)  # noqa: E731
+def test_without_a_multiplier_only_penalties_that_need_none_affect_the_loss(rescaled):
+    added = lambda term: Penalty(term, rescaled=rescaled).added_to(jnp.array(-8.0), TWO, WEIGHTS, None, LIMITS)  # noqa: E731
     assert_allclose(added(Lagrangian(1.0)), -8.0)
     assert_allclose(added(lambda evidence, weights, lam, limits: jnp.array(3.0)), -5.0)
 
 
-def test_a_price_without_a_strength_is_as_it_is():
-    assert Lagrangian().strength == PricedBound(ExpectedMaximum()).strength == 1.0
+def test_the_default_strength_of_a_penalty_is_one():
+    assert Lagrangian().strength == BoundLagrangian(ExpectedMaximum()).strength == 1.0
 
 
-def test_prices_of_states_divide_by_their_mean():
+def test_state_multipliers_rescale_by_their_mean():
     """Σλ is 1 in the first state and 2 in the second: the loss is divided by 1 + 1.5."""
     lam = jnp.array([[[1.0, 0.0]], [[0.0, 2.0]]])
     free = lambda evidence, weights, lam, limits: jnp.array(0.0)  # noqa: E731

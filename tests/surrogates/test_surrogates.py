@@ -99,13 +99,13 @@ def test_the_cantelli_bound_has_the_gradient_of_mean_and_deviation_while_violati
     assert_allclose(gradient(CantelliBound(p), 2), exact(bound), atol=2e-4)
 
 
-def test_the_cantelli_bound_never_asks_for_more_certain_violations():
+def test_the_gradient_of_the_cantelli_bound_never_makes_violations_more_certain():
     """Lowering the chance of the worst action must lower X, however common violations are."""
     step = -gradient(CantelliBound(0.98), 2)
     assert float(step[2]) < 0 < float(step[0])
 
 
-def test_mean_and_deviation_alone_would_ask_for_them():
+def test_the_gradient_of_mean_plus_deviation_can_make_violations_more_certain():
     def bound(q):
         return mean(q) + 7 * jnp.sqrt(square(q) - mean(q) ** 2)
 
@@ -113,14 +113,14 @@ def test_mean_and_deviation_alone_would_ask_for_them():
     assert float(jax.grad(lambda theta: bound(jax.nn.softmax(theta)))(often)[2]) < 0
 
 
-def test_the_paper_bound_with_true_weights_has_the_gradient_of_mean_and_variance_of_its_residuals():
+def test_the_paper_bound_with_true_weights_has_the_gradient_of_mean_and_residual_variance():
     """With ω₁ = 1, ω₂ = 0 the second term is E[ξ·δ²], δ held fixed."""
     delta = D - mean(P)
     expected = exact(lambda p: mean(p) + 7 * jnp.sum(p * delta**2))
     assert_allclose(gradient(PaperBound(7.0, 1.0, 0.0)), expected, atol=2e-4)
 
 
-def test_the_reference_bound_credits_surprises_below_zero_with_the_wrong_sign():
+def test_the_reference_bound_gives_negative_td_errors_the_wrong_sign():
     """At ξ = 1 its weight is sign(δ)·δ² + 2ω₂|δ| up to ω₂, where E[ξ·δ²] has δ²."""
     delta, k, omega1, omega2 = D - mean(P), 7.0, 0.5, 0.01
     weight = jnp.sign(delta) * (delta**2 + 2 * omega2 * delta)
@@ -128,12 +128,12 @@ def test_the_reference_bound_credits_surprises_below_zero_with_the_wrong_sign():
     assert_allclose(gradient(ReferenceBound(k, omega1, omega2)), expected, atol=1e-4)
 
 
-def test_published_weights_leave_almost_nothing_of_the_variance():
+def test_with_the_published_weights_the_variance_has_almost_no_effect():
     plain, published = gradient(ExpectedMaximum()), gradient(ReferenceBound(7.0, 0.005, 0.007))
     assert float(jnp.linalg.norm(published - plain) / jnp.linalg.norm(plain)) < 0.02
 
 
-def test_offsets_are_the_bounds_less_the_limit():
+def test_offsets_are_the_bounds_minus_the_limit():
     w = jnp.array([0.02])
     E, S = float(mean(P)), float(square(P))
     sigma = (S - E**2) ** 0.5
@@ -148,7 +148,7 @@ def test_offsets_are_the_bounds_less_the_limit():
         assert_allclose(constraint.offset(evidence(k), w), [bound - 0.02], rtol=1e-4)
 
 
-def test_the_chance_of_a_violation_is_held_against_what_is_allowed():
+def test_the_offset_of_the_violation_probability_is_measured_minus_allowed():
     offset = ViolationProbability(0.9).offset(evidence(), jnp.zeros(1))
     assert_allclose(offset, [float(P[1] + P[2]) - 0.1], rtol=1e-4)
 
@@ -157,7 +157,7 @@ CROSSES = (D > 0.2).astype(jnp.float32)
 """1 where an episode's largest cost crosses a limit of 0.2: of these actions, the last."""
 
 
-def test_the_violation_probability_has_the_gradient_of_the_probability_of_the_actions_that_violate():
+def test_the_violation_probability_has_the_gradient_of_the_probability_of_violating_actions():
     """∂p₂/∂θ = p₂·(δᵢ₂ − pᵢ): raising the violating action's logit raises the probability of a violation."""
     p = np.asarray(P)
     found = gradient(ViolationProbability(0.9), signal=CROSSES)
@@ -186,12 +186,12 @@ def test_a_surrogate_is_a_mean_of_ratio_times_advantage(constraint):
     ],
     ids=lambda part: type(part).__name__,
 )
-def test_every_bound_falls_when_the_worst_action_becomes_rarer_and_the_free_one_more_common(constraint, k):
+def test_every_bound_falls_when_the_worst_action_becomes_less_likely(constraint, k):
     slope = gradient(constraint, k)
     assert float(slope[2]) > 0 > float(slope[0])
 
 
-def test_bounds_of_equal_numbers_are_equal_and_of_others_are_not():
+def test_bounds_are_equal_by_value():
     assert PaperBound(7.0, 0.1, 0.2) == PaperBound(7.0, 0.1, 0.2)
     assert hash(PaperBound(7.0, 0.1, 0.2)) == hash(PaperBound(7.0, 0.1, 0.2))
     assert PaperBound(7.0, 0.1, 0.2) != ReferenceBound(7.0, 0.1, 0.2)
@@ -210,7 +210,7 @@ def test_advantages_are_normalised_and_equal_ones_vanish():
     assert_allclose(normalised(jnp.full((2, 2), 5.0)), 0.0)
 
 
-def test_the_paper_bounds_second_weight_counts_twice_the_size_of_every_surprise():
+def test_omega2_of_the_paper_bound_weighs_twice_the_absolute_td_error():
     """X = Σ ξ·A + k·ω₁·Σ (ξ−1)·(δ² + 2·ω₂·|δ|), on two steps of one episode that are written down."""
     A, delta, xi = jnp.array([[[0.5]], [[-0.25]]]), jnp.array([[[0.3]], [[-0.4]]]), jnp.array([[1.5], [0.5]])
     some = Evidence(jnp.zeros((2, 1)), A, delta, statistics(1))
@@ -218,7 +218,7 @@ def test_the_paper_bounds_second_weight_counts_twice_the_size_of_every_surprise(
     assert_allclose(PaperBound(7.0, 0.1, 0.2).surrogate(some, Weights(xi)), [0.75 - 0.125 + 0.7 * change], rtol=1e-5)
 
 
-def test_the_reference_bound_centres_its_surprises_and_takes_their_size():
+def test_the_reference_bound_centres_td_errors_and_takes_absolute_values():
     """δ − mean is ±0.35: X = Σ ξ·A + k·ω₁·Σ |(ξ−1)·δ² + 2·ξ·δ·ω₂|."""
     A, delta, xi = jnp.array([[[0.5]], [[-0.25]]]), jnp.array([[[0.3]], [[-0.4]]]), jnp.array([[1.5], [0.5]])
     some = Evidence(jnp.zeros((2, 1)), A, delta, statistics(1))
@@ -227,7 +227,7 @@ def test_the_reference_bound_centres_its_surprises_and_takes_their_size():
     assert_allclose(ReferenceBound(7.0, 0.1, 0.2).surrogate(some, Weights(xi)), expected, rtol=1e-5)
 
 
-def test_a_spread_of_nothing_divides_nothing():
+def test_a_standard_deviation_of_zero_gives_no_division_by_zero():
     """All episodes cost 0.4: σ counts as 10⁻⁶, A has no weight and A₂ a finite one."""
     some = Evidence(
         jnp.zeros((1, 1)),
@@ -238,7 +238,7 @@ def test_a_spread_of_nothing_divides_nothing():
     assert_allclose(CantelliBound(0.5).surrogate(some, Weights(jnp.ones((1, 1)))), [1.0], rtol=1e-4)
 
 
-def test_sums_of_an_episode_and_means_of_steps_are_told_apart():
+def test_bounds_sum_over_episodes_and_expected_costs_average_over_steps():
     """Three steps in two episodes of mean length 1.5 and mean cost 0.7."""
     A = jnp.array([[[1.0]], [[2.0]], [[6.0]]])
     some = Evidence(jnp.zeros((3, 1)), A, A, statistics(1, count=2.0, cost=[0.7], length=1.5))
@@ -248,7 +248,7 @@ def test_sums_of_an_episode_and_means_of_steps_are_told_apart():
     assert_allclose(ExpectedCost().offset(some, jnp.array([0.1])), [0.6 / 1.5], rtol=1e-5)
 
 
-def test_episodes_shorter_than_a_step_are_one_step_long():
+def test_episodes_are_at_least_one_step_long():
     some = Evidence(
         jnp.zeros((1, 1)), jnp.zeros((1, 1, 1)), jnp.zeros((1, 1, 1)), statistics(1, cost=[2.0], length=0.5)
     )
@@ -266,7 +266,7 @@ def of_two(**episodes):
     return Evidence(jnp.zeros((1, 1)), nothing, nothing, statistics(2, **episodes))
 
 
-def test_several_constraints_share_what_may_go_wrong():
+def test_several_constraints_share_the_allowed_probability_of_violation():
     """Of 1 − p = 0.1 each of two gets 0.05: as a probability, and as κ = √(0.95/0.05)."""
     some = of_two(violation_rates=[0.2, 0.01], max_cost=[0.1, 0.2], max_cost_squared=[0.02, 0.05])
     assert_allclose(ViolationProbability(0.9).offset(some, jnp.zeros(2)), [0.15, -0.04], atol=1e-6)
@@ -275,7 +275,7 @@ def test_several_constraints_share_what_may_go_wrong():
     assert_allclose(CantelliBound(0.9).offset(some, jnp.zeros(2)), expected, rtol=1e-4)
 
 
-def test_a_quantity_is_over_its_limit_by_a_multiple_of_it_and_over_zero_by_no_multiple():
+def test_relative_excess_is_a_multiple_of_the_limit_and_infinite_for_zero():
     some = of_two(cost=[30.0, 3.0], max_cost=[0.3, 0.1], max_cost_squared=[0.09, 0.01])
     assert_allclose(ExpectedCost().relative_excess(some, jnp.array([25.0, 0.0])), [0.2, np.inf], rtol=1e-5)
     for constraint in (ExpectedMaximum(), ReferenceBound(7.0, 0.1, 0.2)):
@@ -286,7 +286,7 @@ def test_a_quantity_is_over_its_limit_by_a_multiple_of_it_and_over_zero_by_no_mu
     assert_allclose(ViolationProbability(0.9).relative_excess(some, jnp.ones(2)), [np.inf, np.inf])
 
 
-def test_the_last_epochs_stand_in_for_this_one_where_prices_and_targets_are_made():
+def test_multipliers_and_targets_use_statistics_of_the_last_epochs():
     """Two episodes of two steps in the trend, whatever this epoch's episodes say."""
     sums = EpisodeSums(
         steps=jnp.float32(4),

@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 
 from ascpo.surrogates.evidence import Evidence
 from ascpo.surrogates.maximum import MomentBound, ViolationProbability
-from ascpo.surrogates.timeouts import WithTimeouts, charged_part
+from ascpo.surrogates.timeouts import WithTimeouts, penalty_part
 from ascpo.surrogates.weights import Weights
 from tests.surrogates.helpers import statistics
 
@@ -25,7 +25,7 @@ def test_time_outs_are_a_constraint_after_the_algorithms_own():
     assert_allclose(both.relative_excess(some, LIMITS), [jnp.inf, 3.0], rtol=1e-4)
 
 
-def test_a_bound_of_two_signals_sees_its_own_two():
+def test_with_time_outs_a_bound_of_two_signals_gets_its_own_two():
     some = evidence([[0.5, 0.1, 7.0]], count=1.0)
     found = WithTimeouts(MomentBound(2.0), allowed=0.01).surrogate(some, Weights(jnp.ones((1, 1))))
     assert_allclose(found, [0.5 + 2 * 0.1, 7.0], rtol=1e-5)
@@ -35,5 +35,5 @@ def test_a_bound_of_two_signals_sees_its_own_two():
     ("timeout_rate", "waiver", "part"),
     [(0.0, 1.0, 1.0), (0.01, 1.0, 1.0), (0.055, 1.0, 0.5), (0.1, 1.0, 0.0), (0.9, 0.6, 0.4), (0.9, 0.0, 1.0)],
 )
-def test_the_more_episodes_time_out_the_less_is_charged(timeout_rate, waiver, part):
-    assert_allclose(charged_part(jnp.array(timeout_rate), waiver), part, atol=1e-6)
+def test_the_waiver_grows_with_the_share_of_time_outs(timeout_rate, waiver, part):
+    assert_allclose(penalty_part(jnp.array(timeout_rate), waiver), part, atol=1e-6)

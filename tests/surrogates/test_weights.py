@@ -1,4 +1,4 @@
-"""Ratios, and what they weigh. ε = 0.2, so that ratios are clipped to [0.8, 1.2]."""
+"""Weights by ratios. ε = 0.2, so that ratios are clipped to [0.8, 1.2]."""
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +23,7 @@ WEIGHED = hnp.arrays(np.float32, (2, 3), elements=st.floats(-3, 3, width=32).map
 
 @settings(deadline=None, derandomize=True, max_examples=30)
 @given(RATIOS, WEIGHED)
-def test_without_a_clip_they_are_factors(ratio, z):
+def test_without_a_clip_weights_are_the_ratios(ratio, z):
     weights = Weights(jnp.asarray(ratio))
     assert_allclose(weights.times(jnp.asarray(z)), ratio * z, rtol=1e-6)
     assert_allclose(weights.change(jnp.asarray(z)), (ratio - 1) * z, rtol=1e-6)
@@ -33,21 +33,21 @@ def test_without_a_clip_they_are_factors(ratio, z):
     ("z", "expected"),
     [(2.0, [0.8 * 2, 2.0, 1.5 * 2]), (-2.0, [-0.5 * 2, -2.0, -1.2 * 2]), (0.0, [0.0, 0.0, 0.0])],
 )
-def test_a_clipped_estimate_is_the_larger_of_two(z, expected):
+def test_a_clipped_estimate_is_the_larger_of_clipped_and_unclipped(z, expected):
     weighed = jnp.full((1, 3), z)
     assert_allclose(Weights(RATIO, CLIP).times(weighed)[0], expected, rtol=1e-6)
     assert_allclose(Weights(RATIO, CLIP).change(weighed)[0], np.array(expected) - z, atol=1e-6)
 
 
 @pytest.mark.parametrize(("z", "expected"), [(2.0, [0.5 * 2, 2.0, 1.2 * 2]), (-2.0, [-0.8 * 2, -2.0, -1.5 * 2])])
-def test_an_optimistic_one_is_the_smaller_of_two(z, expected):
+def test_an_optimistic_estimate_is_the_smaller_of_clipped_and_unclipped(z, expected):
     weighed = jnp.full((1, 3), z)
     assert_allclose(Weights(RATIO, CLIP, optimistic=True).times(weighed)[0], expected, rtol=1e-6)
 
 
 @settings(deadline=None, derandomize=True, max_examples=30)
 @given(RATIOS, WEIGHED)
-def test_a_clip_never_promises_more_than_the_ratios_do(ratio, z):
+def test_a_clipped_estimate_is_never_below_the_unclipped_one(ratio, z):
     clipped = Weights(jnp.asarray(ratio), CLIP).times(jnp.asarray(z))
     assert_allclose(clipped, np.maximum(ratio * z, np.clip(ratio, 0.8, 1.2) * z), rtol=1e-5)
     assert np.all(clipped >= ratio * z)
@@ -55,14 +55,14 @@ def test_a_clip_never_promises_more_than_the_ratios_do(ratio, z):
 
 @settings(deadline=None, derandomize=True, max_examples=30)
 @given(RATIOS, WEIGHED)
-def test_what_has_fallen_beyond_the_clip_has_no_gradient_and_all_else_has_its_own(ratio, z):
+def test_beyond_the_clip_improvements_have_no_gradient_and_all_else_keeps_its_own(ratio, z):
     """Costs (z > 0) that became rarer than 1 − ε, and savings (z < 0) that became more common than 1 + ε."""
     gradient = jax.grad(lambda xi: jnp.sum(Weights(xi, CLIP).times(jnp.asarray(z))))(jnp.asarray(ratio))
     gained_enough = ((z > 0) & (ratio < 0.8)) | ((z < 0) & (ratio > 1.2))
     assert_allclose(gradient, np.where(gained_enough, 0.0, z), rtol=1e-6)
 
 
-def test_where_nothing_has_changed_yet_a_clip_changes_no_gradient():
+def test_at_the_old_policy_a_clip_changes_no_gradient():
     z = jnp.array([[3.0, -2.0, 0.5]])
     gradient = jax.grad(lambda xi: jnp.sum(Weights(xi, CLIP).change(z)))(jnp.ones((1, 3)))
     assert_allclose(gradient, z)
@@ -78,18 +78,18 @@ def test_one_ratio_weighs_all_signals_of_its_step(clip):
         assert_allclose(weights.change(z)[..., k], weights.change(z[..., k]))
 
 
-def test_the_loss_of_reward_is_less_the_mean_of_ratio_times_advantage():
+def test_the_reward_loss_is_minus_the_mean_of_ratio_times_advantage():
     some = evidence(np.zeros((1, 3, 1)), advantage=[[1.0, -2.0, 4.0]])
     assert_allclose(reward_loss(some, Weights(RATIO)), -(0.5 - 2.0 + 6.0) / 3, rtol=1e-6)
 
 
 @settings(deadline=None, derandomize=True, max_examples=30)
 @given(RATIOS, WEIGHED)
-def test_the_clipped_loss_of_reward_is_less_the_mean_of_the_smaller_of_two(ratio, A):
+def test_the_clipped_reward_loss_is_minus_the_mean_of_the_smaller_of_two(ratio, A):
     some = evidence(np.zeros((2, 3, 1)), advantage=A)
     expected = -np.mean(np.minimum(ratio * A, np.clip(ratio, 0.8, 1.2) * A))
     assert_allclose(reward_loss(some, Weights(jnp.asarray(ratio), CLIP)), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_costs_are_clipped_to_the_safe_side_unless_it_is_said_otherwise():
+def test_costs_are_clipped_pessimistically_by_default():
     assert not RatioClip(0.2).optimistic_costs

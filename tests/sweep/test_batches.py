@@ -1,4 +1,4 @@
-"""Trainings in batches: all runs that can share an engine at once, each as if it were alone."""
+"""Trainings in batches: all runs that can share an engine train at once, each as if it were alone."""
 
 import shutil
 
@@ -45,8 +45,8 @@ def metrics(jobs):
     return {one.name: one.run.metrics.read_bytes() for one in jobs}
 
 
-@slow("engines and groups of runs are tried alone and in company")
-def test_two_algorithms_and_two_seeds_in_a_batch_have_the_bytes_that_they_have_alone(alone, tmp_path):
+@slow("engines and groups of runs are tested alone and together")
+def test_runs_in_a_batch_are_bit_identical_to_runs_alone(alone, tmp_path):
     jobs, progress = jobs_in(tmp_path), Recorder()
     assert [one.status for one in train_in_batches(jobs, progress)] == ["trained"] * 4
     assert progress.started == [["trpo-seed0", "trpo-seed1", f"{OTHER}-seed2", f"{OTHER}-seed3"]]
@@ -55,8 +55,8 @@ def test_two_algorithms_and_two_seeds_in_a_batch_have_the_bytes_that_they_have_a
     assert {one.status for one in train_in_batches(jobs, Recorder())} == {"present"}
 
 
-@slow("a batch that was killed is tested always")
-def test_a_batch_that_was_stopped_resumes_and_takes_a_new_job_along(alone, tmp_path):
+@slow("the test of a killed batch always runs")
+def test_a_stopped_batch_resumes_together_with_a_new_job(alone, tmp_path):
     jobs, progress = jobs_in(tmp_path), Recorder()
     with pytest.raises(Stopped):
         train_in_batches(jobs[:3], Impatient())
@@ -87,7 +87,7 @@ def test_a_batch_leaves_out_the_run_that_is_finished(alone, tmp_path):
     assert metrics(jobs) == alone
 
 
-def test_a_run_that_fails_costs_its_batch_an_epoch_and_the_others_nothing(alone, tmp_path, monkeypatch):
+def test_a_run_that_fails_costs_its_batch_one_epoch_and_no_other_result(alone, tmp_path, monkeypatch):
     from ascpo.training import loop
 
     check = loop._check

@@ -1,4 +1,4 @@
-"""Claims: no two machines train one run, whatever their file system knows of locks."""
+"""Claims: no two machines train the same run, even if their file system has no locks."""
 
 import json
 import os
@@ -18,7 +18,7 @@ def claim_by(host, directory, age=0.0):
     os.utime(file, (then, then))
 
 
-def test_a_claim_is_seen_while_a_run_is_trained_and_gone_afterwards(tmp_path):
+def test_a_claim_exists_while_a_run_is_trained_and_is_gone_afterwards(tmp_path):
     run = tmp_path / "run"
     with claimed([run]):
         assert Claim.of(run).host == claim.socket.gethostname()
@@ -35,7 +35,7 @@ def test_a_run_that_another_machine_trains_is_left_alone(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("host", "age"), [("elsewhere", STALE + 1), (claim.socket.gethostname(), 0.0)])
-def test_a_claim_without_a_heartbeat_or_of_this_machine_is_void(tmp_path, monkeypatch, host, age):
+def test_a_claim_without_a_heartbeat_or_of_this_machine_is_ignored(tmp_path, monkeypatch, host, age):
     monkeypatch.setattr(time, "sleep", lambda _: None)
     claim_by(host, tmp_path, age)
     with claimed([tmp_path]):

@@ -1,4 +1,4 @@
-"""The same files from a Ray cluster and from submitit as from this process, whatever is killed on the way."""
+"""A Ray cluster and submitit give the same files as this process, whatever is killed during the training."""
 
 import importlib
 import json
@@ -191,7 +191,7 @@ def test_an_address_at_which_nothing_listens_is_refused_at_once(kind):
 
 
 @needs_ray
-def test_batches_of_a_gpu_take_turns_on_it_while_those_of_the_host_train_beside_them(cluster, tmp_path):
+def test_gpu_batches_take_turns_while_host_batches_train_beside_them(cluster, tmp_path):
     from ascpo.sweep.executors.ray import OnRay
 
     def occupy(assignment, task, mailbox):
@@ -235,7 +235,7 @@ def overlap(one, other):
     return one[2] < other[3] and other[2] < one[3]
 
 
-@slow("a cluster that loses a node and a worker is tested always")
+@slow("the test of a cluster that loses a node and a worker always runs")
 @needs_ray
 def test_a_ray_cluster_whose_driver_is_killed_stops_training_and_the_same_command_resumes(cluster, here, tmp_path):
     jobs, (ray, _, mark) = jobs_in(tmp_path)[:2], cluster
@@ -281,7 +281,7 @@ def test_a_ray_cluster_that_loses_a_node_and_a_worker_trains_the_same_runs(clust
     assert files(jobs) == here
 
 
-@slow("a cluster with a shared file system is tested always")
+@slow("the test of a cluster with a shared file system always runs")
 @needs_ray
 def test_ray_sends_the_runs_where_no_file_system_is_shared_also_after_a_stop(cluster, here, tmp_path):
     from ascpo.sweep.executors.ray import OnRay

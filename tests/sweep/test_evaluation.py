@@ -25,7 +25,7 @@ def write_evaluation(run, costs, policy="p"):
     (run.path / "evaluation.json").write_text(json.dumps(about))
 
 
-def test_there_are_as_many_episodes_as_the_steps_hold(run):
+def test_the_number_of_episodes_follows_from_the_steps(run):
     assert FRESH.count(run) == 300
     assert HeldOutEpisodes(steps=30_000, episodes=7).count(run) == 7
 

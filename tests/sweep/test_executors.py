@@ -1,4 +1,4 @@
-"""Processes that train, and what they are told."""
+"""Processes that train, and their arguments."""
 
 import contextlib
 import io
@@ -108,7 +108,7 @@ def test_batches_that_share_a_gpu_share_its_memory(tmp_path, processes, monkeypa
     assert services == ["began", "ended"]
 
 
-def test_a_sweep_on_a_gpu_alone_leaves_no_core_to_batches_of_the_host(tmp_path, monkeypatch):
+def test_a_sweep_on_a_gpu_leaves_no_cores_to_host_batches(tmp_path, monkeypatch):
     monkeypatch.setattr(choose, "count_gpus", lambda: 1)
     placement = Placement(resources=Resources(gpus=0.25))
     jobs = [on_gpu(job(tmp_path, seed=seed)) for seed in range(6)]
@@ -123,7 +123,7 @@ def test_a_sweep_on_a_gpu_alone_leaves_no_core_to_batches_of_the_host(tmp_path, 
     ("gpus", "variables"),
     [(0, {"JAX_PLATFORMS": "cpu"}), (0.25, {"XLA_PYTHON_CLIENT_MEM_FRACTION": "0.225"}), (1, {}), (2, {})],
 )
-def test_a_worker_on_a_cluster_uses_the_part_of_a_gpu_that_it_was_given(tmp_path, gpus, variables):
+def test_a_worker_on_a_cluster_uses_its_share_of_a_gpu(tmp_path, gpus, variables):
     assert Assignment.of((job(tmp_path),), 1, tmp_path, gpus).environment() == variables
 
 
@@ -146,13 +146,13 @@ def test_gpus_are_shared_as_cores_and_memory_allow(tmp_path, monkeypatch, runs, 
     assert share_gpus(jobs, gpus, cores) == GpuSharing(*shared)
 
 
-def test_the_part_of_a_gpu_that_is_asked_for_is_kept(tmp_path, monkeypatch):
+def test_the_requested_share_of_a_gpu_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(gpu_sharing, "gpu_memory", lambda: 140 * 2**30)
     assert share_gpus([on_gpu(job(tmp_path))] * 40, 1, 2, part=0.25).batches == 4
 
 
 @pytest.mark.parametrize(("says", "gigabytes"), [("81920\n40960\n", 40), ("[N/A]\n", 16), (None, 16)])
-def test_the_smallest_gpu_counts_and_an_unknown_one_is_small(monkeypatch, says, gigabytes):
+def test_the_smallest_gpu_decides_and_an_unknown_one_counts_as_small(monkeypatch, says, gigabytes):
     def run(command, **_):
         if says is None:
             raise FileNotFoundError(command[0])
@@ -163,7 +163,7 @@ def test_the_smallest_gpu_counts_and_an_unknown_one_is_small(monkeypatch, says, 
 
 
 @pytest.mark.parametrize(("code", "calls"), [(0, [b"", b"quit\n"]), (1, [b""]), (None, [])])
-def test_the_service_is_ended_by_whom_it_was_begun(monkeypatch, code, calls):
+def test_the_multi_process_service_is_stopped_by_the_process_that_started_it(monkeypatch, code, calls):
     """It says 1 where it runs already. Where there is none, batches take turns."""
     heard = []
 
@@ -205,7 +205,7 @@ def test_a_process_that_fails_says_why_in_its_log(tmp_path, processes, code, err
     assert (end.error.startswith(error), end.lost) == (True, lost)
 
 
-def test_all_processes_are_stopped_before_any_is_waited_for(tmp_path, processes):
+def test_all_processes_are_signalled_before_waiting_for_any(tmp_path, processes):
     executor = Processes(slots=2)
     executor.cancel(executor.submit([(job(tmp_path, seed=seed),) for seed in (0, 1)]))
     assert [process.calls for process in processes] == [["terminate", "wait"]] * 2
@@ -237,12 +237,12 @@ def test_an_error_without_a_text_is_known_by_its_name(tmp_path):
 
 
 @pytest.mark.parametrize("evaluation", [None, HeldOutEpisodes(100, episodes=3), FixedStarts(starts=2, episodes=4)])
-def test_a_job_survives_json(tmp_path, evaluation):
+def test_a_job_is_the_same_after_conversion_to_json_and_back(tmp_path, evaluation):
     one = job(tmp_path, "ascpo", evaluation=evaluation)
     assert Job.from_data(json.loads(json.dumps(one.to_data()))) == one
 
 
-def test_batches_of_a_cluster_have_different_cores_while_there_are_some(tmp_path, monkeypatch):
+def test_batches_of_a_cluster_have_different_cores_if_there_are_enough(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr("ascpo.sweep.executors.assignment.my_cores", lambda: [0, 2, 4])
     with reserved_cores(2) as first, reserved_cores(2) as second, reserved_cores(1) as third:

@@ -28,7 +28,7 @@ def test_a_setting_that_varies_is_in_the_name_of_the_run():
     assert {config.settings.trust_region.delta for _, config in grid.configs()} == {0.01, 0.02}
 
 
-def test_a_setting_varies_only_where_it_acts():
+def test_a_setting_varies_only_where_it_has_an_effect():
     grid = Grid(env=ENVS[:1], algo=("scpo", "trpo"), vary=(("cost_fit.window", "3", "5"),))
     assert names(grid) == [
         "Point-1-Hazard-scpo-window3-seed0",
@@ -37,7 +37,7 @@ def test_a_setting_varies_only_where_it_acts():
     ]
 
 
-def test_a_setting_that_does_not_act_leaves_the_others_of_its_group_alone():
+def test_a_setting_without_effect_leaves_the_others_of_its_group_alone():
     vary = (("trust_region.delta", "0.01", "0.02"),)
     grid = Grid(env=ENVS[:1], algo=("ascpo", "trpo"), vary=vary, set=("trust_region.signal_every=0",))
     assert {name: config.settings.trust_region.delta for name, config in grid.configs()} == {
@@ -57,12 +57,12 @@ def test_a_setting_that_does_not_act_leaves_the_others_of_its_group_alone():
         ({"env": ("Nowhere",)}, "Nowhere"),
     ],
 )
-def test_what_cannot_be_a_grid_is_answered_with_a_sentence(wrong, answer):
+def test_impossible_grids_are_refused_with_a_message(wrong, answer):
     with pytest.raises(ValueError, match=answer):
         Grid(**wrong).configs()
 
 
-def test_a_file_says_the_same_as_flags(tmp_path):
+def test_a_file_and_flags_mean_the_same_grid(tmp_path):
     file = tmp_path / "sweep.toml"
     file.write_text("""
         env = ["Point-1-Hazard", "Point-4-Hazard"]

@@ -40,7 +40,7 @@ class Machines:
         return ends
 
 
-def test_all_machines_start_again_when_one_is_lost(run, tmp_path):
+def test_all_hosts_restart_when_one_is_lost(run, tmp_path):
     said = []
     machines = Machines(tmp_path, (None, [LOST, LOST]), (1, [End(), LOST]), (2, [End(), End()]))
     train_on_hosts(run, machines, said.append)
@@ -48,21 +48,21 @@ def test_all_machines_start_again_when_one_is_lost(run, tmp_path):
     assert said == [f"A machine was lost. All machines start again after epoch {epoch}." for epoch in (0, 1)]
 
 
-def test_machines_that_are_lost_without_progress_end_the_training(run, tmp_path):
+def test_losing_hosts_without_progress_ends_the_training(run, tmp_path):
     machines = Machines(tmp_path, *[(1, [End(), LOST])] * 5)
     with pytest.raises(BadSetting, match="3 times in a row without a new epoch"):
         train_on_hosts(run, machines, lambda sentence: None)
     assert len(machines.resumed) == 3
 
 
-def test_a_training_that_fails_by_itself_is_not_tried_again(run, tmp_path):
+def test_a_training_that_fails_on_its_own_is_not_tried_again(run, tmp_path):
     machines = Machines(tmp_path, (0, [LOST, End("num_envs=3 cannot be shared by 2 devices.")]))
     with pytest.raises(BadSetting, match="cannot be shared by 2 devices"):
         train_on_hosts(run, machines, lambda sentence: None)
 
 
 @slow("compiles for minutes")
-def test_two_machines_of_which_one_is_killed_train_to_the_end(tmp_path, monkeypatch):
+def test_two_hosts_train_to_the_end_although_one_is_killed(tmp_path, monkeypatch):
     from ascpo.cli import main
 
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=1"

@@ -1,4 +1,4 @@
-"""Settings as a person types them."""
+"""Settings as typed on the command line."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_dashes_may_be_typed_as_on_the_command_line():
 
 
 @pytest.mark.parametrize("word", ["horizon", "=50", "horizon=", ""])
-def test_what_is_no_setting_is_answered_with_how_one_looks(word):
+def test_a_malformed_override_is_refused_with_an_example(word):
     with pytest.raises(BadSetting, match="name=value"):
         read_overrides([word])
 

@@ -18,7 +18,7 @@ def content(run):
     return {str(path.relative_to(run)): path.read_text() for path in run.rglob("*") if path.is_file()}
 
 
-def test_a_run_that_was_sent_replaces_what_it_was(tmp_path):
+def test_a_transferred_run_replaces_its_earlier_state(tmp_path):
     there, here = tmp_path / "there", tmp_path / "here"
     write(there / "run", metrics_csv="1\n2\n", checkpoints__2__arrays="new")
     write(here / "run", metrics_csv="1\n", checkpoints__1__arrays="old", notes="mine")
@@ -27,7 +27,7 @@ def test_a_run_that_was_sent_replaces_what_it_was(tmp_path):
     assert [path.name for path in here.iterdir()] == ["run"]
 
 
-def test_locks_and_half_written_files_stay_where_they_are(tmp_path):
+def test_locks_and_incomplete_files_are_not_transferred(tmp_path):
     run = tmp_path / "run"
     write(run, metrics_csv="1\n")
     for name in (".lock", ".claim", "policy.safetensors.part", "checkpoints/3.orbax-checkpoint-tmp/arrays"):
@@ -45,7 +45,7 @@ def test_runs_that_are_too_large_are_refused(tmp_path, monkeypatch):
         pack([tmp_path / "run"])
 
 
-def test_nothing_is_sent_for_a_run_that_has_not_begun(tmp_path):
+def test_a_run_that_has_not_begun_is_not_transferred(tmp_path):
     unpack(pack([tmp_path / "run"]), tmp_path)
     unpack(b"", tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""What a sweep prints, and how long it says it takes."""
+"""The output of a sweep, and its estimates of time."""
 
 import json
 from dataclasses import replace
@@ -69,7 +69,7 @@ def test_algorithms_with_clipped_steps_take_longer(tmp_path, algo, learning):
     assert Estimate(tmp_path).seconds(full(tmp_path, algo), epochs=1) == pytest.approx(30_000 / 15e3 + learning)
 
 
-def test_the_runs_that_take_longest_come_first_and_equals_keep_their_order(tmp_path):
+def test_the_longest_runs_come_first_and_equal_ones_keep_their_order(tmp_path):
     envs = ("Point-1-Hazard", "Humanoid-8-Hazard", "Point-8-Hazard", "Ant-8-Hazard")
     jobs = [job(tmp_path, "trpo", env=env) for env in envs]
     order = [one.config.env for one in longest_first(jobs, Estimate(tmp_path))]

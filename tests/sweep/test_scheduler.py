@@ -1,4 +1,4 @@
-"""Sweeps with trainings that take no time: jobs that are missing, stopped, finished, broken, or in other hands."""
+"""Sweeps of trainings that take no time: missing, stopped, finished and failing jobs, and those of other processes."""
 
 from dataclasses import replace
 
@@ -79,7 +79,7 @@ def test_the_reason_of_a_failure_is_forgotten_when_the_job_succeeds(jobs):
     assert not file.exists()
 
 
-def test_a_run_of_an_earlier_seeding_stays_and_is_resumed_with_it(jobs, tmp_path):
+def test_a_run_with_an_earlier_seeding_is_resumed_with_it(jobs, tmp_path):
     old = job(tmp_path, "trpo", seeding=1)
     write_run(old, epochs=1)
     assert jobs[0].config.seeding == 2
@@ -130,7 +130,7 @@ def test_a_job_that_another_process_trains_comes_last(jobs, lock, batches):
     assert statuses(outcomes) == ["trained"] * 3
 
 
-def test_a_job_that_another_process_keeps_is_reported(jobs, lock):
+def test_a_job_that_another_process_does_not_release_is_reported(jobs, lock):
     outcomes = sweep(jobs[:2], patience=0.0)
     assert [(one.status, "another process" in one.error) for one in outcomes] == [("trained", False), ("failed", True)]
 
@@ -143,7 +143,7 @@ def test_jobs_of_a_suite_are_one_batch(tmp_path):
     assert progress.started == [["trpo-seed0", "scpo-seed0"], others]
 
 
-def test_a_bad_job_of_a_batch_is_found_by_halves(tmp_path):
+def test_a_bad_job_of_a_batch_is_found_by_bisection(tmp_path):
     jobs = [job(tmp_path, algo, seed) for algo in ("trpo", "scpo") for seed in range(4)]
     progress = Recorder()
     outcomes = sweep(jobs, fails_for("scpo-seed1"), progress, batches=TOGETHER)
@@ -152,7 +152,7 @@ def test_a_bad_job_of_a_batch_is_found_by_halves(tmp_path):
     assert [size for size, _ in progress.errors] == [8, 4, 2]
 
 
-def test_an_evaluation_that_fails_costs_the_rest_of_its_batch_nothing(jobs):
+def test_a_failed_evaluation_does_not_affect_the_rest_of_its_batch(jobs):
     """The batch was trained when one evaluation failed. What is done by then counts as trained by this sweep."""
 
     def train(batch):
@@ -229,7 +229,7 @@ def test_a_stop_reaches_every_task_that_runs(jobs):
     assert executor.cancelled == [0, 1]
 
 
-def test_a_batch_whose_worker_was_lost_is_trained_all_the_same(jobs):
+def test_a_batch_whose_worker_was_lost_is_trained_again(jobs):
     progress = Recorder()
     assert statuses(sweep(jobs, Slow(slots=1, lost_after=[0, 0]), progress, pause=0.0)) == ["trained"] * 3
     assert progress.lost == [("trpo-seed0", "signal 9 ended its process.")] * 2
@@ -246,7 +246,7 @@ def test_a_job_that_makes_progress_may_lose_its_worker_often(jobs):
     assert statuses(sweep(jobs[:1], Slow(slots=1, lost_after=[0, 0, 1, 1]), pause=0.0)) == ["trained"]
 
 
-def test_the_machines_of_running_jobs_are_told(jobs):
+def test_the_hosts_of_running_jobs_are_reported(jobs):
     progress = Recorder()
     sweep(jobs, Slow(slots=2), progress, pause=0.0)
     assert set(progress.nodes.values()) <= {"node0", "node1"}
@@ -293,7 +293,7 @@ def test_a_gpu_trains_a_batch_and_the_host_plays_its_episodes(with_episodes):
     assert progress.trained == [["trpo-seed0", "cpo-seed0", "scpo-seed0"]]
 
 
-def test_a_run_that_lacks_its_episodes_alone_is_not_given_to_the_gpu_again(with_episodes):
+def test_a_run_that_lacks_only_its_episodes_does_not_use_the_gpu_again(with_episodes):
     for one in with_episodes:
         write_run(one)
     executor = Gpu()

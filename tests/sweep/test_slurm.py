@@ -1,4 +1,4 @@
-"""What SLURM's queue and submitit's files say about a job, without either of them."""
+"""The state of a job according to SLURM's queue and submitit's files, without either of them."""
 
 import subprocess
 from types import SimpleNamespace
@@ -47,13 +47,13 @@ def here(tmp_path, monkeypatch):
     return executor, task, submitted, queue
 
 
-def test_a_job_in_the_queue_goes_on_and_its_machine_is_known(here):
+def test_a_job_in_the_queue_continues_and_its_host_is_known(here):
     executor, task, _, _ = here
     assert executor.poll() == {}
     assert executor.nodes() == {task: "node3"}
 
 
-def test_a_result_counts_also_while_the_job_is_still_in_the_queue(here):
+def test_a_result_counts_even_while_the_job_is_still_in_the_queue(here):
     executor, task, submitted, _ = here
     submitted.ends()
     assert executor.poll() == {task: End()}
@@ -68,7 +68,7 @@ def test_a_job_that_left_the_queue_without_a_result_was_lost(here):
     assert "its job 7_0 ended without a result" in ends[task].error
 
 
-def test_a_queue_that_cannot_be_read_says_nothing(here, monkeypatch):
+def test_an_unreadable_queue_decides_nothing(here, monkeypatch):
     monkeypatch.setattr(slurm, "_queue", lambda: None)
     assert here[0].poll() == {}
     assert here[0].nodes() == {}
@@ -80,14 +80,14 @@ def test_a_job_that_fails_says_why(here):
     assert executor.poll() == {task: End("ValueError: no")}
 
 
-def test_a_job_that_slurm_ended_while_it_was_queued_again_goes_on(here):
+def test_a_job_that_slurm_ended_and_queued_again_continues(here):
     executor, _, submitted, _ = here
     submitted.ends(REQUEUED)
     assert executor.poll() == {}
     assert not submitted.paths.result_pickle.exists()
 
 
-def test_the_queue_is_read_from_what_slurm_prints(monkeypatch):
+def test_the_queue_is_parsed_from_the_output_of_slurm(monkeypatch):
     printed = subprocess.CompletedProcess([], 0, stdout="7_0 node3\n7_1 \n12 node[4-5]\n")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: printed)
     assert slurm._queue() == {"7_0": "node3", "7_1": "", "12": "node[4-5]"}

@@ -33,7 +33,7 @@ def test_a_run_is_trained_when_its_last_policy_is_saved(one):
     assert not replace(one, config=replace(one.config, hand_out="last")).is_trained()  # another one is handed out
 
 
-def test_a_last_row_that_was_cut_off_does_not_count(one):
+def test_a_truncated_last_row_does_not_count(one):
     run = write_run(one)
     run.metrics.write_text(run.metrics.read_text().removesuffix("\n"))
     assert not one.is_trained()

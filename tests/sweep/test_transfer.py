@@ -1,4 +1,4 @@
-"""Runs that go on elsewhere."""
+"""Runs that continue on another machine."""
 
 import tarfile
 
@@ -33,7 +33,7 @@ def some_runs(store):
     return finished, stopped
 
 
-def test_the_last_checkpoint_of_unfinished_runs_travels_and_nothing_else_that_is_large(tmp_path):
+def test_only_the_last_checkpoint_of_an_unfinished_run_is_transferred(tmp_path):
     some_runs(tmp_path / "there")
     files = pack_runs(tmp_path / "there", tmp_path / "carried" / "runs")
     assert [(file.name, runs) for file, runs in files] == [("runs-1.tar", 2)]
@@ -45,7 +45,7 @@ def test_the_last_checkpoint_of_unfinished_runs_travels_and_nothing_else_that_is
     assert stored(stopped) == [".lock", "checkpoints/1/arrays", "config.json", "metrics.csv"]
 
 
-def test_a_run_is_replaced_by_one_that_has_come_further_and_never_by_another(tmp_path):
+def test_a_run_is_replaced_only_by_a_more_advanced_state_of_itself(tmp_path):
     early, late = tmp_path / "early", tmp_path / "late"
     checkpoint(write_run(job(early), epochs=1), (1,))
     checkpoint(write_run(job(late)), (1, 2))
@@ -58,7 +58,7 @@ def test_a_run_is_replaced_by_one_that_has_come_further_and_never_by_another(tmp
     assert not (here / name / "checkpoints").exists()
 
 
-def test_files_are_no_larger_than_asked_for(tmp_path):
+def test_transferred_files_are_no_larger_than_requested(tmp_path):
     for seed in range(4):
         write_run(job(tmp_path / "there", seed=seed))
     files = pack_runs(tmp_path / "there", tmp_path / "parts", largest=2000)
@@ -67,7 +67,7 @@ def test_files_are_no_larger_than_asked_for(tmp_path):
     assert len(unpack_runs([file for file, _ in files], tmp_path / "here")) == 4
 
 
-def test_a_training_that_goes_on_is_not_overwritten(tmp_path):
+def test_a_running_training_is_not_overwritten(tmp_path):
     write_run(job(tmp_path / "there"))
     ((file, _),) = pack_runs(tmp_path / "there", tmp_path / "runs")
     run = write_run(job(tmp_path / "here"), epochs=1)
@@ -91,7 +91,7 @@ def test_other_files_and_places_outside_are_refused(tmp_path):
 
 
 @slow("trains three times")
-def test_a_run_that_moved_goes_on_as_if_it_had_stayed(tmp_path):
+def test_a_transferred_run_continues_as_if_it_had_stayed(tmp_path):
     def train(out, epochs):
         how = {"total_steps": epochs * EPOCH, "progress": False, **tiny("trpo")}
         return ascpo.train(POINT, "trpo", out=out, **how).directory

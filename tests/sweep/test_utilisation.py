@@ -1,4 +1,4 @@
-"""How busy a machine was, from samples that are known."""
+"""The utilisation of a machine, from known samples."""
 
 import os
 import stat
@@ -33,7 +33,7 @@ def samples_of(folder: Path, seconds=0.4) -> list[Sample]:
 
 
 @pytest.mark.skipif(not Path("/proc/stat").exists(), reason="only Linux tells how busy each core is")
-def test_cores_that_work_and_the_mean_of_all_gpus_are_written(driver_says, tmp_path):
+def test_the_busy_cores_and_the_mean_of_all_gpus_are_recorded(driver_says, tmp_path):
     driver_says("echo 90; echo 30")
     found = samples_of(tmp_path)
     assert len(found) >= 2
@@ -43,7 +43,7 @@ def test_cores_that_work_and_the_mean_of_all_gpus_are_written(driver_says, tmp_p
 
 @pytest.mark.skipif(not Path("/proc/stat").exists(), reason="only Linux tells how busy each core is")
 @pytest.mark.parametrize("said", ["exit 9", "echo '[N/A]'", "true"])
-def test_without_a_gpu_that_answers_cores_alone_are_written(driver_says, tmp_path, said):
+def test_without_a_readable_gpu_only_cores_are_recorded(driver_says, tmp_path, said):
     driver_says(said)
     assert {sample.gpus for sample in samples_of(tmp_path)} == {None}
 
@@ -56,7 +56,7 @@ def test_a_sweep_that_is_resumed_adds_to_its_samples(driver_says, tmp_path):
     assert (tmp_path / FILE).read_text().count("time") == 1
 
 
-def test_a_row_that_was_cut_off_is_left_out(tmp_path):
+def test_a_truncated_row_is_left_out(tmp_path):
     (tmp_path / FILE).write_text("time,cores,gpus\n1.0,0.500,\n2.0,0.7")
     assert read_utilisation(tmp_path) == [Sample(1.0, 0.5, None)]
     assert read_utilisation(tmp_path / "none") == []

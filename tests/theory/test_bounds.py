@@ -119,7 +119,7 @@ def test_without_discount_the_remainders_are_h_h_minus_1_and_twice_h_minus_1_squ
     assert_allclose(2 * (S[1:] + S[:-1]), 2 * (h[1:] - 1) ** 2)
 
 
-def test_the_remainder_of_a_choice_made_twice():
+def test_the_remainders_of_two_successive_choices_follow_the_formulas():
     """Two actions of costs 0 and 1 wherever one is, n = 2; from always the first to either at random.
 
     V = 0, so A = D and ε = 1. Ā = ε̄ = TV = ½, so L¹ = ½ and L² = 1. The old policy never takes action 1: KL is capped.
@@ -134,7 +134,7 @@ def test_the_remainder_of_a_choice_made_twice():
     assert_allclose(mean_bounds(mdp, old, new), (1.0 - 2 * 0.5 * (2 * 0.5), 1.0 + 2 * 0.5 * (2 * 0.5)))
 
 
-def test_where_no_value_changes_the_mean_variance_can_change_through_the_states_alone():
+def test_the_mean_variance_can_change_through_the_states_alone():
     """From the start to a quiet state, or with probability x to a noisy one that costs 1 or −1: all values are 0.
 
     Then K̄ = 0 and no ω changes; MV goes from 0 to x, and the bound, with n − h = 1 and α = x, to 2x.
@@ -151,7 +151,7 @@ def test_where_no_value_changes_the_mean_variance_can_change_through_the_states_
 
 
 @pytest.mark.parametrize(("around", "closest_to_zero"), [((1.0, 3.0), 1.0), ((-1.0, 3.0), 0.0), ((-3.0, -2.0), -2.0)])
-def test_of_the_means_that_are_possible_the_one_closest_to_zero_leaves_the_most_variance(around, closest_to_zero):
+def test_the_bound_uses_the_possible_mean_that_is_closest_to_zero(around, closest_to_zero):
     """One coin at the start, paid for four times: V = (0, 4), so E[V²] = 8. With η = ½, η² + 2|V|η is at most 4.25."""
     mdp = replace(coins(horizon=4), P=np.eye(2)[:, None, :], mu=np.array([0.5, 0.5]))
     bound = variance_mean_from(mdp, ONLY_ACTION, np.array([0.5, 0.5]), around)

@@ -1,4 +1,4 @@
-"""What mean and variance promise about a cost, and what they do not."""
+"""What mean and variance guarantee about a cost, and what they do not."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_kappa_deviations_above_the_mean_are_exceeded_no_more_often_than_cantell
 
 @steady
 @given(laws(), factors)
-def test_the_moment_bound_is_above_the_variance_bound_and_so_at_least_as_sure(law, k):
+def test_the_moment_bound_is_at_least_the_variance_bound_and_its_guarantee(law, k):
     bound = moment_bound(law.mean, law.second_moment, k)
     assert bound >= variance_bound(law.mean, law.variance, k) - TOLERANCE
     assert law.at_most(bound) >= confidence_of_variance(law.variance, k) - TOLERANCE
@@ -60,7 +60,7 @@ def test_the_moment_bound_is_above_the_variance_bound_and_so_at_least_as_sure(la
 
 @steady
 @given(changes(gamma=st.just(1.0), max_horizon=4, least_cost=0), factors)
-def test_the_worst_cost_of_an_episode_keeps_the_promise_too(change, k):
+def test_the_largest_cost_of_an_episode_satisfies_cantellis_inequality(change, k):
     worst = maximum_mdp(change.mdp)
     law = law_of_return(worst.mdp, worst.lift(change.old))
     sure = law.at_most(variance_bound(law.mean, law.variance, k))
@@ -69,7 +69,7 @@ def test_the_worst_cost_of_an_episode_keeps_the_promise_too(change, k):
 
 @given(st.floats(0.05, 0.95))
 @steady
-def test_a_coin_leaves_cantelli_no_slack(p):
+def test_cantellis_inequality_is_tight_for_a_coin(p):
     """κ = (1−p)/√(p(1−p)) puts the bound at 1; anything less and heads, with all of its probability p, is above."""
     law, kappa = coin(p), np.sqrt((1 - p) / p)
     assert deviation_bound(law.mean, law.variance, kappa) == pytest.approx(1.0)
@@ -81,18 +81,18 @@ def test_a_coin_leaves_cantelli_no_slack(p):
 @pytest.mark.parametrize(
     ("variance", "confidence"), [(0.001, 0.05), (0.01, 0.33), (0.0225, 0.52), (0.1, 0.83), (1.0, 0.98)]
 )
-def test_seven_variances_promise_little_where_the_variance_is_small(variance, confidence):
+def test_seven_variances_guarantee_little_if_the_variance_is_small(variance, confidence):
     assert confidence_of_variance(variance, 7.0) == pytest.approx(confidence, abs=0.005)
 
 
 def test_no_depth_of_at_most_30_cm_has_a_variance_above_0_0225():
-    """Half of the episodes at 0 and half at 0.3 m: seven variances promise 52 %, and no other law more."""
+    """Half of the episodes at 0 and half at 0.3 m: seven variances guarantee 52 %, and no other law gives more."""
     law = Law(np.array([0.0, 0.3]), np.array([0.5, 0.5]))
     assert law.variance == pytest.approx(0.0225)
     assert confidence_of_variance(law.variance, 7.0) == pytest.approx(1 - 1 / (1 + 49 * 0.0225))
 
 
-def test_seven_deviations_promise_98_percent_in_any_unit():
+def test_seven_deviations_guarantee_98_percent_in_any_unit():
     assert confidence_of_deviation(7.0) == pytest.approx(0.98)
 
 
@@ -103,13 +103,13 @@ def test_factors_and_confidences_are_inverse(p, variance):
     assert confidence_of_variance(variance, k_for(p, variance)) == pytest.approx(p)
 
 
-def test_a_cost_without_variance_is_certain_and_k_0_promises_nothing():
+def test_a_cost_without_variance_is_certain_and_k_0_guarantees_nothing():
     assert confidence_of_variance(0.0, 7.0) == 1.0
     assert confidence_of_variance(0.5, 0.0) == 0.0
     assert Law(np.array([0.2]), np.array([1.0])).at_most(variance_bound(0.2, 0.0, 7.0)) == 1.0
 
 
-def test_beyond_the_turning_point_a_surer_violation_has_a_lower_variance_bound():
+def test_beyond_the_turning_point_a_likelier_violation_has_a_lower_variance_bound():
     assert turning_point(7.0) == pytest.approx(4 / 7)
 
     def bound(p):
@@ -146,12 +146,12 @@ def test_the_moment_bound_grows_whenever_a_cost_does(law, rises, k):
         (lambda: turning_point(0.0), "positive"),
     ],
 )
-def test_what_has_no_answer_is_refused_with_a_reason(call, message):
+def test_impossible_arguments_are_refused_with_a_reason(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
 
-def test_the_bounds_are_what_they_say():
+def test_the_bounds_follow_their_formulas():
     assert_allclose(
         [f(1.0, x, 7.0) for f, x in ((variance_bound, 4.0), (deviation_bound, 4.0), (moment_bound, 5.0))], [29, 15, 36]
     )

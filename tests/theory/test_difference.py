@@ -47,7 +47,7 @@ def test_the_old_policys_states_give_the_difference_to_first_order():
     assert errors[0] / errors[1] == pytest.approx(100, rel=0.1)
 
 
-def test_distances_of_two_coins():
+def test_the_distances_of_two_coins_are_those_of_the_formulas():
     old, new = np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([[0.75, 0.25], [1.0, 0.0]])
     assert_allclose(total_variation(old, new), [0.25, 0.5])
     assert_allclose(divergence(old, new), [0.75 * np.log(1.5) + 0.25 * np.log(0.5), np.log(2)])
@@ -64,7 +64,7 @@ def test_total_variation_squared_is_at_most_half_the_divergence(change):
 
 @steady
 @given(changes())
-def test_states_drift_apart_by_at_most_the_policies_distance_a_step(change):
+def test_after_t_steps_states_differ_by_at_most_t_times_the_distance_of_the_policies(change):
     d, d_new = visitation(change.mdp, change.old), visitation(change.mdp, change.new)
     t = np.arange(change.mdp.horizon)
     alpha = total_variation(change.old, change.new).max()

@@ -1,4 +1,4 @@
-"""The examples that a reader sees print what they say."""
+"""The examples of the documentation print what they show."""
 
 import doctest
 from pathlib import Path

@@ -25,7 +25,7 @@ def test_discounted_coins_tell_every_sequence_apart():
     assert_allclose(law.probabilities, 1 / 8)
 
 
-def test_sums_that_differ_by_rounding_are_one_value():
+def test_sums_that_differ_only_by_rounding_are_one_value():
     # 0.1 + 0.2 and 0.2 + 0.1 + 0.0 and 0.3 are three floats for the same return.
     D = np.broadcast_to([0.1, 0.2, 0.3, 0.0], (4, 1, 4))
     mdp = TabularMDP(P=np.full((4, 1, 4), 0.25), D=D, mu=np.eye(4)[0], horizon=3)
@@ -46,7 +46,7 @@ def test_the_law_is_that_of_all_paths(change):
     assert_allclose(law.probabilities, [expected[v] for v in sorted(expected)], atol=1e-12)
 
 
-def test_a_law_knows_its_moments_and_its_distribution():
+def test_a_law_has_its_moments_and_its_distribution():
     law = Law(np.array([0.0, 0.3]), np.array([0.75, 0.25]))
     assert law.mean == pytest.approx(0.075)
     assert law.second_moment == pytest.approx(0.0225)

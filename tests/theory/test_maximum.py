@@ -1,4 +1,4 @@
-"""The maximum MDP: its costs add up to the worst cost of the episode, and it is a Markov chain."""
+"""The maximum MDP: its costs add up to the largest cost of the episode, and it is a Markov chain."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -25,14 +25,14 @@ TOWARDS_A_HAZARD = TabularMDP(
 )
 
 
-def test_the_most_of_n_coins_is_one_unless_all_are_tails():
+def test_the_maximum_of_n_coins_is_one_unless_all_are_tails():
     worst = maximum_mdp(coins(horizon=5, heads=0.3))
     law = law_of_return(worst.mdp, worst.lift(ONLY_ACTION))
     assert_allclose(law.values, [0.0, 1.0])
     assert_allclose(law.probabilities, [0.7**5, 1 - 0.7**5])
 
 
-def test_its_states_are_the_pairs_of_states_and_levels():
+def test_the_states_of_the_maximum_mdp_are_pairs_of_states_and_levels():
     worst = maximum_mdp(TOWARDS_A_HAZARD)
     assert_allclose(worst.state, [START, START, EDGE, EDGE, INSIDE, INSIDE, HOME, HOME])
     assert_allclose(worst.maximum, [0, 1] * 4)
@@ -41,7 +41,7 @@ def test_its_states_are_the_pairs_of_states_and_levels():
 
 @steady
 @given(nonnegative)
-def test_along_every_path_the_increments_add_up_to_the_worst_cost(change):
+def test_along_every_path_the_increments_add_up_to_the_largest_cost(change):
     worst = maximum_mdp(change.mdp)
     for _, states, actions in paths(worst.mdp, worst.lift(change.old)):
         s, D = worst.state[list(states)], costs(worst.mdp, states, actions)
@@ -52,14 +52,14 @@ def test_along_every_path_the_increments_add_up_to_the_worst_cost(change):
 
 @steady
 @given(nonnegative)
-def test_along_every_path_what_is_left_to_pay_never_grows(change):
+def test_along_every_path_the_remaining_increment_never_grows(change):
     worst = maximum_mdp(change.mdp)
     for _, states, actions in paths(worst.mdp, worst.lift(change.old)):
         cost_to_go = np.cumsum(costs(worst.mdp, states, actions)[::-1])[::-1]
         assert np.all(np.diff(cost_to_go) <= 1e-12)
 
 
-def test_yet_its_expectation_may_grow_on_the_way_to_a_hazard():
+def test_the_expected_remaining_increment_may_grow_on_the_way_to_a_hazard():
     worst = maximum_mdp(TOWARDS_A_HAZARD)
     V = values(worst.mdp, worst.lift(np.ones((4, 1))))
     at = {(s, M): i for i, (s, M) in enumerate(zip(worst.state, worst.maximum, strict=True))}
@@ -69,7 +69,7 @@ def test_yet_its_expectation_may_grow_on_the_way_to_a_hazard():
 
 @steady
 @given(nonnegative)
-def test_the_law_of_its_return_is_that_of_the_worst_cost(change):
+def test_the_law_of_the_return_of_the_maximum_mdp_is_that_of_the_largest_cost(change):
     worst = maximum_mdp(change.mdp)
     expected = defaultdict(float)
     for probability, states, actions in paths(change.mdp, change.old):
@@ -81,7 +81,7 @@ def test_the_law_of_its_return_is_that_of_the_worst_cost(change):
 
 @steady
 @given(nonnegative)
-def test_state_and_running_maximum_say_all_that_the_history_can(change):
+def test_state_and_running_maximum_are_sufficient_for_the_future(change):
     """Markov: after any history of the original chain, the law of the next pair is a row of the augmented chain."""
     mdp, worst = change.mdp, maximum_mdp(change.mdp)
     chain = worst.mdp.chain(worst.lift(change.old))
@@ -97,7 +97,7 @@ def test_state_and_running_maximum_say_all_that_the_history_can(change):
 
 @steady
 @given(nonnegative)
-def test_without_its_maximum_it_is_the_original_chain(change):
+def test_without_its_maximum_the_maximum_mdp_is_the_original_chain(change):
     worst = maximum_mdp(change.mdp)
     levels = worst.mdp.states // change.mdp.states
     P = worst.mdp.P.reshape(worst.mdp.states, worst.mdp.actions, change.mdp.states, levels).sum(axis=-1)
@@ -122,6 +122,6 @@ def test_costs_that_cannot_happen_make_no_levels():
 @pytest.mark.parametrize(
     ("wrong", "message"), [({"gamma": 0.9}, "undiscounted"), ({"D": np.full((4, 1, 4), -0.1)}, "negative")]
 )
-def test_what_has_no_maximum_mdp_is_refused_with_a_reason(wrong, message):
+def test_mdps_without_a_maximum_mdp_are_refused_with_a_reason(wrong, message):
     with pytest.raises(ValueError, match=message):
         maximum_mdp(replace(TOWARDS_A_HAZARD, **wrong))

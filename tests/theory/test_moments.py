@@ -34,7 +34,7 @@ def test_independent_coins_add_their_variances(gamma):
     assert_allclose(omega(mdp, ONLY_ACTION)[1:], 0.21)
 
 
-def test_one_coin_at_the_start_is_variance_of_the_mean_alone():
+def test_one_coin_at_the_start_has_only_variance_of_the_mean():
     stay = replace(coins(horizon=4), P=np.eye(2)[:, None, :], mu=np.array([0.5, 0.5]))
     assert mean(stay, ONLY_ACTION) == pytest.approx(2.0)
     assert mean_variance(stay, ONLY_ACTION) == 0
@@ -56,7 +56,7 @@ def test_means_and_variances_from_every_state_are_those_of_the_law(change):
 
 @steady
 @given(changes())
-def test_omega_is_the_variance_of_one_step_and_the_value_after_it(change):
+def test_omega_is_the_variance_of_a_steps_cost_plus_the_next_value(change):
     mdp, pi = change.mdp, change.old
     V, w = values(mdp, pi), omega(mdp, pi)
     for h in range(1, mdp.horizon + 1):
@@ -102,7 +102,7 @@ def test_mean_variance_is_the_expected_sum_of_squared_residuals_along_an_episode
 
 @steady
 @given(changes(max_horizon=3))
-def test_visitation_counts_where_the_paths_are(change):
+def test_visitation_counts_are_those_of_the_paths(change):
     expected = np.zeros((change.mdp.horizon, change.mdp.states))
     for probability, states, _ in paths(change.mdp, change.old):
         expected[np.arange(change.mdp.horizon), states[:-1]] += probability

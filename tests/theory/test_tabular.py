@@ -28,7 +28,7 @@ COINS = coins(horizon=3)
         ({"gamma": 1.1}, "gamma"),
     ],
 )
-def test_what_is_no_mdp_is_refused_with_a_reason(wrong, message, monkeypatch):
+def test_invalid_mdps_are_refused_with_a_reason(wrong, message, monkeypatch):
     # The tests' own shape checks come first; a user does not have them.
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
     with pytest.raises(ValueError, match=message):
@@ -42,7 +42,7 @@ def test_what_is_no_mdp_is_refused_with_a_reason(wrong, message, monkeypatch):
         (np.full((2, 2), 0.5), r"\(state, action\) = \(2, 1\)"),
     ],
 )
-def test_what_is_no_policy_is_refused_with_a_reason(pi, message):
+def test_invalid_policies_are_refused_with_a_reason(pi, message):
     with pytest.raises(ValueError, match=message):
         COINS.chain(pi)
 

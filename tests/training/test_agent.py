@@ -1,4 +1,4 @@
-"""How an agent begins, and how it acts."""
+"""The initial state of an agent, and its actions."""
 
 import jax
 import jax.numpy as jnp
@@ -29,12 +29,12 @@ def test_a_policy_begins_with_the_spread_of_its_settings():
 
 
 @pytest.mark.parametrize("union_bound", [False, True])
-def test_a_chernoff_bound_of_any_kind_needs_near_misses(union_bound):
+def test_every_chernoff_bound_needs_near_misses(union_bound):
     with pytest.raises(BadSetting, match="learns from near misses"):
         agent_of(ASCPO(mode="chernoff", union_bound=union_bound))
 
 
-def test_networks_that_begin_together_are_drawn_from_different_keys():
+def test_initial_networks_are_drawn_with_different_keys():
     state = agent_of("trpo-fac").init(0)
     layers = state.value.params.body.layers[0], state.cost.params.body.layers[0]
     (lam_weight, _), *_ = state.policy.multiplier[0]
@@ -52,7 +52,7 @@ def test_the_first_state_is_a_function_of_the_seed():
     assert not np.array_equal(jax.random.key_data(same.key), jax.random.key_data(other.key))
 
 
-def test_before_the_first_epoch_nothing_has_happened():
+def test_the_first_state_has_no_statistics():
     state = agent_of("cpo-cvar").init(0)
     assert_array_equal(state.policy.nu, [0.0, 0.0])
     assert_array_equal(state.running.length, np.zeros(ENVS))
@@ -63,7 +63,7 @@ def test_before_the_first_epoch_nothing_has_happened():
     assert (float(state.trend.sums.steps), float(state.trend.longest)) == (0.0, 0.0)
 
 
-def test_algorithms_that_differ_in_how_they_learn_alone_have_equal_actors():
+def test_algorithms_that_differ_only_in_learning_have_equal_actors():
     plain = agent_of("trpo").actor
     assert {agent_of(name).actor for name in ("trpo-lagrangian", "cpo", "pcpo", "trpo-fac")} == {plain}
     others = {agent_of(name).actor for name in ("scpo", "trpo-cvar", "trpo-sl", "trpo-usl")}
@@ -72,13 +72,13 @@ def test_algorithms_that_differ_in_how_they_learn_alone_have_equal_actors():
 
 
 @pytest.mark.parametrize(("epochs", "warm_up"), [(1, 1), (30, 10), (31, 11)])
-def test_a_shield_only_learns_for_the_first_third_of_a_training(epochs, warm_up):
+def test_a_shield_does_not_act_in_the_first_third_of_a_training(epochs, warm_up):
     shield = agent_of("trpo-sl").init(0, epochs).shield
     assert (int(shield.epochs), int(shield.warm_up)) == (0, warm_up)
     assert not bool(shield.active)
 
 
-def test_what_an_actor_goes_by_is_the_policy_then_the_shield_then_whether_it_acts():
+def test_the_arrays_of_an_actor_are_the_policy_the_shield_and_whether_it_acts():
     agent = agent_of("trpo-sl")
     state = agent.init(0)
     acting = np.asarray(agent.acting(state))
@@ -90,7 +90,7 @@ def test_what_an_actor_goes_by_is_the_policy_then_the_shield_then_whether_it_act
     assert_array_equal(plain.acting(plain.init(0)), plain.init(0).policy.theta)
 
 
-def test_a_shield_that_acts_corrects_by_the_limits_that_learning_sees():
+def test_an_active_shield_corrects_by_the_limits_of_learning():
     """The linear model expects the last cost, 1, and what the action adds. A margin makes it correct by more."""
     observation, noise = jnp.concatenate([jnp.ones(OBS), jnp.array([0.0, 1.0])]), jnp.zeros(ACT)
     taken = []
@@ -106,7 +106,7 @@ def test_a_shield_that_acts_corrects_by_the_limits_that_learning_sees():
     assert_allclose(agent.learning_limits, [8.8, 0.7], rtol=1e-6)
 
 
-def test_noise_is_drawn_anew_every_epoch():
+def test_noise_differs_from_epoch_to_epoch():
     agent = agent_of("trpo")
     state, first = agent.noise(agent.init(0))
     _, second = agent.noise(state)
@@ -115,7 +115,7 @@ def test_noise_is_drawn_anew_every_epoch():
     assert_allclose([float(first.mean()), float(first.std())], [0.0, 1.0], atol=0.4)
 
 
-def test_cut_episodes_begin_anew_everywhere():
+def test_cutting_episodes_resets_every_part_of_the_state():
     agent = agent_of("scpo")
     state = agent.cut(agent.init(0))
     assert bool(jnp.all(state.window.done[-1]))

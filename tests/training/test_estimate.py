@@ -1,4 +1,4 @@
-"""What a rollout says, against the definitions written out in NumPy."""
+"""Estimates from a rollout, against the definitions in NumPy."""
 
 from dataclasses import replace
 
@@ -45,7 +45,7 @@ def plain(rollout):
     return {name: np.asarray(value) for name, value in vars(rollout).items() if value is not None}
 
 
-def test_advantages_of_the_reward_are_generalised_and_normalised():
+def test_advantages_of_the_reward_are_gae_and_normalised():
     agent = agent_of("trpo", discount=0.9, gae_lambda=0.8)
     state, rollout = agent.init(0), rollout_of(agent)
     found, r = estimate(agent, state, rollout), plain(rollout)
@@ -63,7 +63,7 @@ def test_advantages_of_the_reward_are_generalised_and_normalised():
 
 
 @pytest.mark.parametrize("algo", ["scpo", "trpo-lagrangian"])
-def test_episodes_are_logged_by_their_limits_and_learned_from_a_margin_below_and_go_on_over_the_border(algo):
+def test_logs_use_the_limits_and_learning_uses_the_margin_across_epochs(algo):
     """SCPO's limits bound the largest cost of an episode, TRPO-Lagrangian's the sum of its costs."""
     limits, margin = (0.6, 0.8), 0.3
     agent = agent_of(algo, limits=limits, margin=margin)
@@ -87,7 +87,7 @@ def test_episodes_are_logged_by_their_limits_and_learned_from_a_margin_below_and
     assert_allclose(found.evidence.episodes.count, TIME * ENVS / found.evidence.trend.length, rtol=1e-5)
 
 
-def test_cost_critics_see_the_increments_of_the_maximum_and_of_its_square():
+def test_cost_critics_are_fitted_to_increments_of_the_maximum_and_of_its_square():
     agent = CANTELLI
     state, rollout = agent.init(0), rollout_of(agent)
     found, r = estimate(agent, state, rollout), plain(rollout)
@@ -122,14 +122,14 @@ def test_a_lambda_of_the_costs_may_be_chosen(chosen, used):
     found, r = estimate(agent, state, rollout), plain(rollout)
     critic = agent.cost_critic(state.cost.params)
     W, W_next = (np.asarray(critic(x)) for x in (rollout.observation, rollout.next_observation))
-    # Costs would go on after a time limit.
+    # Costs would continue after a time limit.
     A, _ = written_out(
         r["cost"][..., 1], W[..., 1], W_next[..., 1], r["terminated"] | r["truncated"], r["terminated"], 0.99, used
     )
     assert_allclose(found.evidence.cost_advantage[..., 1], A - A.mean(), rtol=1e-3, atol=1e-5)
 
 
-def test_the_tail_of_costs_is_that_beyond_the_value_at_risk():
+def test_the_cost_tail_is_the_excess_over_the_value_at_risk():
     agent = agent_of("trpo-cvar")
     found = estimate(agent, agent.init(0), rollout := rollout_of(agent))
     done, Z, sums = np.asarray(rollout.done), np.zeros((ENVS, 2)), []
@@ -141,7 +141,7 @@ def test_the_tail_of_costs_is_that_beyond_the_value_at_risk():
     assert_allclose(found.evidence.cost_tail.excess, np.mean(sums, axis=0), rtol=1e-5)
 
 
-def test_a_multiplier_of_states_is_told_what_followed_each():
+def test_a_state_multiplier_gets_the_cost_that_followed_each_state():
     agent = agent_of("trpo-fac")
     found = estimate(agent, agent.init(0), rollout_of(agent))
     assert found.evidence.cost_to_go.shape == (TIME, ENVS, 2)
@@ -158,14 +158,14 @@ def test_interventions_are_changes_within_the_range_of_actions():
     assert_allclose(found.shield_batch.observation[..., -2:], jnp.clip(taken, -1, 1))
 
 
-def test_where_a_shield_changes_nothing_it_shifts_by_nothing():
+def test_a_shield_that_changes_nothing_has_a_mean_shift_of_zero():
     agent = agent_of("trpo-sl")
     rollout = rollout_of(agent)
     found = estimate(agent, agent.init(0), rollout_of(agent, taken=rollout.action))
     assert_array_equal(found.interventions, [0.0, 0.0])
 
 
-def test_a_single_small_change_is_one():
+def test_a_single_small_change_counts_as_an_intervention():
     agent = agent_of("trpo-sl")
     drawn = jnp.zeros((TIME, ENVS, 2))
     found = estimate(agent, agent.init(0), rollout_of(agent, action=drawn, taken=drawn.at[0, 0, 0].set(1e-4)))
@@ -178,7 +178,7 @@ def test_a_shielded_rollout_must_say_which_actions_were_taken():
         estimate(agent, agent.init(0), rollout_of(agent, taken=None))
 
 
-def test_near_misses_are_learned_from_and_the_truth_is_measured():
+def test_learning_uses_near_misses_and_measurements_use_real_costs():
     """Without critics' help: of a policy whose costs never come, but come near."""
     plain_agent = agent_of(ASCPO(), limits=(0.0, 0.0))
     agent = agent_of(ASCPO(), limits=(0.0, 0.0), near_miss=0.2, near_miss_end=0.2)
@@ -198,7 +198,7 @@ def test_near_misses_are_learned_from_and_the_truth_is_measured():
     assert not np.asarray(estimate(plain_agent, plain_agent.init(0), rollout).window.signal).any()
 
 
-def test_a_time_out_is_a_signal_of_its_own():
+def test_time_outs_have_their_own_signal():
     agent = agent_of(ASCPO(target=LIMITED))
     rollout = rollout_of(agent)
     found = estimate(agent, agent.init(0), rollout)
@@ -207,7 +207,7 @@ def test_a_time_out_is_a_signal_of_its_own():
 
 
 @pytest.mark.parametrize("method", [CPO(target=LIMITED), UNION], ids=["cpo", "union bound"])
-def test_what_is_predicted_of_a_time_out_is_its_probability_also_where_costs_are_discounted(method):
+def test_the_critic_of_time_outs_predicts_a_probability_even_if_costs_are_discounted(method):
     """Every episode of three steps times out, for certain: no discount, and no more after it."""
     agent = agent_of(method, near_miss=0.3, near_miss_end=0.3)
     ended = np.zeros((TIME, ENVS), bool)
@@ -220,7 +220,7 @@ def test_what_is_predicted_of_a_time_out_is_its_probability_also_where_costs_are
 
 
 @pytest.mark.parametrize(("union_bound", "more"), [(False, 0.0), (True, np.exp(-2.0))])
-def test_the_mean_of_chernoff_weights_is_the_bound(union_bound, more):
+def test_the_mean_of_the_chernoff_weights_is_the_bound(union_bound, more):
     """The episodes' largest costs are the last ones; the first before them is too far away to weigh anything."""
     method = ASCPO(mode="chernoff", tau=0.1, union_bound=union_bound)
     agent = agent_of(method, limits=(0.0,), near_miss=0.3, near_miss_end=0.3)

@@ -1,4 +1,4 @@
-"""What fitting the critics changes, and what it leaves alone."""
+"""The fit of the critics: what it changes and what it does not."""
 
 from dataclasses import replace
 from functools import partial
@@ -35,7 +35,7 @@ def test_every_network_of_an_agent_has_a_loss_and_moves():
     assert_array_equal(after.policy.theta, before.policy.theta)
 
 
-def test_cost_critics_see_the_steps_of_earlier_epochs_in_the_units_of_today():
+def test_cost_critics_see_earlier_epochs_with_the_current_normalisation():
     """So they are fitted as if all observations of the window had come normalised as today's are."""
     agent, plain = agent_of("cpo", normalise_observations=True), agent_of("cpo")
     first, second = rollout_of(agent, 0), rollout_of(agent, 1)
@@ -50,7 +50,7 @@ def test_cost_critics_see_the_steps_of_earlier_epochs_in_the_units_of_today():
     jax.tree.map(partial(assert_allclose, rtol=1e-5, atol=1e-6), found, expected)
 
 
-def test_each_epoch_draws_by_a_key_of_its_own():
+def test_each_epoch_draws_with_its_own_key():
     agent = agent_of("scpo")
     keys = [agent.init(0, 30).key, fitted(agent)[0].key, fitted(agent, 2)[0].key]
     assert len({jax.random.key_data(key).tobytes() for key in map(jax.device_get, keys)}) == 3

@@ -23,7 +23,7 @@ def test_rates_are_costs_per_step_of_this_epoch_and_of_all():
     assert row["WorstCost"] == pytest.approx(0.9)
 
 
-def test_what_only_some_algorithms_tell_comes_last():
+def test_columns_of_some_algorithms_only_come_last():
     row = _row(0, replace(MEASURED, extras={"Multiplier": np.array(2.5)}), 1.0, 50, ("left", "right"))
     assert list(row)[-1] == "Multiplier"
     assert row["Multiplier"] == 2.5
@@ -35,7 +35,7 @@ def test_parameters_that_are_not_finite_stop_the_training(trouble):
         _row(4, replace(MEASURED, **trouble), 1.0, 50, ("left", "right"))
 
 
-def test_several_runs_share_the_time_of_what_they_did_together():
+def test_several_runs_share_the_time_of_their_joint_work():
     """Two runs: a rollout of 2 s, two laps of 1 s and 4 s under one name, so 3.5 s and 200 steps each."""
     times = iter([10.0, 12.0, 13.0, 17.0])
     watch = _Stopwatch(clock=lambda: next(times))
@@ -47,7 +47,7 @@ def test_several_runs_share_the_time_of_what_they_did_together():
     assert row == {"Epoch": 6, "TimeRollout": 1.0, "TimePolicy": 2.5, "StepsPerSecond": pytest.approx(200 / 3.5)}
 
 
-def test_a_run_begins_with_nothing_paid_and_goes_on_from_where_it_stands():
+def test_a_run_begins_with_zero_total_cost_and_continues_from_its_state():
     engine = FunctionalEngine(Trouble(reward=0.5, cost=0.25), 2)
     agent = agent_for(engine, TRPO().build(0.98), Settings(num_envs=2, horizon=4, hidden=(4,)))
     run = [TrainingRun(agent, 0)]

@@ -54,7 +54,7 @@ MEASURED = EpochMetrics(
 )
 
 
-def test_a_row_says_what_was_measured_under_the_names_of_the_columns():
+def test_a_row_has_the_measurements_under_the_names_of_the_columns():
     row = row_of(MEASURED, NAMES)
     expected = {
         "EpRet": 1.5,
@@ -118,21 +118,21 @@ def test_a_single_constraint_needs_no_name():
     assert (row["Nu"], row["Asked"], row["EVCost"], row["CriticBias"]) == (11.0, 13.0, 0.21, 0.31)
 
 
-def test_time_outs_that_are_bounded_have_columns_of_their_own():
+def test_a_constraint_on_time_outs_has_its_own_columns():
     quality = CriticQuality(jnp.array(0.8), np.array([0.21, 0.22]), np.array([0.31, 0.32]))
     row = row_of(replace(MEASURED, quality=quality), ("cost",))
     assert (row["Nu_timeouts"], row["EVCost"], row["EVCost_timeouts"]) == (float(MEASURED.step.nu[1]), 0.21, 0.22)
     assert (row["Nu"], row["CriticBias_timeouts"]) == (11.0, 0.32)
 
 
-def test_where_nothing_is_bounded_there_is_nothing_to_say():
+def test_without_constraints_their_columns_are_nan():
     none = np.zeros(0)
     step = replace(MEASURED.step, nu=none, asked=none, predicted=none, actual=none, signal=none)
     row = row_of(replace(MEASURED, step=step, quality=CriticQuality(jnp.array(0.8), none, none)), NAMES)
     assert all(np.isnan(row[f"{column}_left"]) for column in ("Nu", "Asked", "CostSignal", "EVCost", "CriticBias"))
 
 
-def test_levels_are_those_of_the_columns():
+def test_the_quantile_levels_are_those_of_the_columns():
     assert LEVELS == (50, 75, 90, 95, 99)
 
 
@@ -152,29 +152,29 @@ def test_costs_are_summed_over_all_steps_and_the_worst_is_the_largest():
     assert metrics.extras == {}
 
 
-def test_the_price_is_the_one_that_this_epoch_was_paid_with():
-    """Of both constraints' prices before the epoch, the larger; after it they are zero here."""
+def test_the_logged_multiplier_is_the_one_that_the_step_used():
+    """Of both constraints' multipliers before the epoch, the larger; after it they are zero here."""
     agent = agent_of("trpo-lagrangian")
     before = agent.init(0)
     before = replace(before, policy=replace(before.policy, multiplier=jnp.array([0.5, 0.25])))
     assert measured(agent, before)[0].extras["Multiplier"] == 0.5
 
 
-def test_of_prices_that_differ_from_state_to_state_the_largest_mean_is_told():
+def test_of_state_multipliers_the_largest_mean_is_logged():
     agent = agent_of("trpo-fac")
     metrics, rollout, before, *_ = measured(agent)
     lam = np.asarray(agent.multiplier.value(before.policy.multiplier, rollout.observation))
     assert_allclose(metrics.extras["Multiplier"], lam.mean(axis=(0, 1)).max(), rtol=1e-4)
 
 
-def test_a_shields_share_and_shift_are_told_apart():
+def test_the_rate_and_the_shift_of_a_shield_are_logged():
     metrics, _, _, estimates = measured(agent_of("trpo-sl"))
     share, shift = estimates.interventions
     assert (metrics.extras["ShieldRate"], metrics.extras["ShieldShift"]) == (share, shift)
     assert share != shift
 
 
-def test_of_several_tails_the_largest_is_told():
+def test_of_several_cvars_the_largest_is_logged():
     metrics, _, _, estimates = measured(agent_of("trpo-cvar"))
     tail: CostTail = estimates.evidence.cost_tail
     assert_allclose(metrics.extras["CVaR"], np.max(np.asarray(tail.nu + tail.excess / (1 - 0.9))), rtol=1e-4)

@@ -36,7 +36,7 @@ def test_an_epoch_can_be_traced_and_leaves_a_state_of_the_same_shape(algo, prese
 
 
 @pytest.mark.parametrize("algo", always(["ascpo", "pascpo"]))
-def test_a_short_training_as_the_released_code_does_it_stays_finite(algo):
+def test_a_short_training_with_the_released_preset_stays_finite(algo):
     few = {"iterations": 4}
     config = configure(
         "corridor", algo, preset="released", num_envs=2, horizon=40, hidden=(8, 8), value_fit=few, cost_fit=few

@@ -19,7 +19,7 @@ def after(thetas, n=3):
     return recent
 
 
-def test_the_mean_is_that_of_the_last_epochs_alone():
+def test_the_mean_policy_is_that_of_the_last_epochs_only():
     """Of (9, 9), (1, 0), (2, 4), (6, 2) the last three have the mean (3, 2)."""
     thetas = [[9.0, 9.0], [1.0, 0.0], [2.0, 4.0], [6.0, 2.0]]
     kept = last_thetas(after(thetas), np.array([6.0, 2.0]))
@@ -27,26 +27,26 @@ def test_the_mean_is_that_of_the_last_epochs_alone():
     assert_array_equal(mean_theta(kept), [3.0, 2.0])
 
 
-def test_before_there_were_as_many_epochs_the_mean_is_that_of_all():
+def test_in_a_short_training_the_mean_policy_is_that_of_all_epochs():
     recent = after([[1.0, 5.0], [3.0, 1.0]])
     assert int(recent.count) == 2
     assert_array_equal(mean_theta(last_thetas(recent, np.array([3.0, 1.0]))), [2.0, 3.0])
 
 
-def test_where_nothing_is_kept_the_present_policy_is_the_only_one():
+def test_without_kept_policies_the_mean_is_the_present_policy():
     """A training that keeps none, and one that a checkpoint of an earlier version continues."""
     for recent in (None, no_policies(3, 2)):
         assert_array_equal(last_thetas(recent, jnp.array([7.0, 8.0])), [[7.0, 8.0]])
 
 
-def test_the_mean_of_equal_parameters_is_those_parameters():
+def test_the_mean_of_equal_policies_is_that_policy():
     """Sums in single precision would differ from them in the last bits."""
     theta = np.float32(0.1) * np.arange(1, 1000, dtype=np.float32)
     assert_array_equal(mean_theta(np.tile(theta, (20, 1))), theta)
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
-def test_runs_side_by_side_keep_their_own():
+def test_runs_in_a_batch_keep_their_own_policies():
     recent = jax.vmap(lambda _: no_policies(2, 1))(jnp.arange(3))
     for step in (1.0, 2.0, 4.0):
         recent = jax.vmap(remember)(recent, step * jnp.array([[1.0], [10.0], [100.0]]))

@@ -1,4 +1,4 @@
-"""Training with scenes that are played again: what learns from them, what does not see them, and that it goes on."""
+"""Training with scene replay: what uses the replays, what does not, and that it resumes."""
 
 from dataclasses import replace
 
@@ -65,7 +65,7 @@ def epoch_of(agent, state, rollout):
 
 
 @slow("trains")
-def test_what_is_measured_and_what_rewards_teach_comes_from_fresh_scenes_alone():
+def test_measurements_and_reward_learning_use_only_fresh_scenes():
     state = state_with_pool(AGENT)
     (_, one, measured), (_, other, measured_other) = (epoch_of(AGENT, state, r) for r in replayed_beside(AGENT))
     for a, b in zip(jax.tree.leaves(one.episodes), jax.tree.leaves(other.episodes), strict=True):
@@ -83,7 +83,7 @@ def test_what_is_measured_and_what_rewards_teach_comes_from_fresh_scenes_alone()
     assert_array_equal(measured.losses["value"], measured_other.losses["value"])
 
 
-@slow("what is measured is tested always")
+@slow("the measurements are always tested")
 def test_statistics_with_replays_are_those_of_the_fresh_environments_alone():
     rollout, _ = replayed_beside(AGENT)
     found = estimate(AGENT, state_with_pool(AGENT), rollout)
@@ -100,7 +100,7 @@ def test_statistics_with_replays_are_those_of_the_fresh_environments_alone():
 
 
 @slow("replay is off by default")
-def test_where_no_fresh_episode_finished_the_running_fresh_ones_stand_in():
+def test_without_finished_fresh_episodes_the_running_fresh_ones_are_used():
     rollout, _ = replayed_beside(AGENT)
     ends = jnp.zeros((TIME, ENVS), bool).at[2, 2].set(True)
     found = estimate(AGENT, state_with_pool(AGENT), replace(rollout, terminated=ends)).episodes
@@ -111,7 +111,7 @@ def test_where_no_fresh_episode_finished_the_running_fresh_ones_stand_in():
     assert_allclose(found.quantiles[-1], largest.max(axis=0), rtol=1e-5)
 
 
-def test_costs_learn_from_replays_by_their_weights():
+def test_learning_from_costs_weights_replays():
     """The surrogate's gradient at the start is the sum of weighted advantages, over steps by mean length."""
     state, (rollout, _) = state_with_pool(AGENT), replayed_beside(AGENT)
     evidence = estimate(AGENT, state, rollout).evidence
@@ -128,7 +128,7 @@ def test_costs_learn_from_replays_by_their_weights():
 
 
 @slow("replay is off by default")
-def test_scenes_enter_by_the_limits_that_learning_sees():
+def test_scenes_enter_the_pool_by_the_limits_of_learning():
     agent = agent_of("ascpo", replay=REPLAY, limits=(10.0, 10.0))
     rollout, _ = replayed_beside(agent)
     assert not bool(estimate(agent, agent.init(0), rollout).pool.live.any())
@@ -138,14 +138,14 @@ def test_scenes_enter_by_the_limits_that_learning_sees():
     assert set(np.asarray(found.scene)[np.asarray(found.live), 0]) <= {0, 1}
 
 
-def test_it_is_refused_where_no_cost_is_learned_from():
+def test_scene_replay_is_refused_without_cost_critics():
     with pytest.raises(InertSetting, match=r"replay\.share=0\.3 changes nothing: trpo has no cost critics"):
         configure("corridor", "trpo", replay={"share": 0.3})
     with pytest.raises(ValueError, match=r"replay\.share"):
         Settings(replay=ReplaySettings(share=0.95))
 
 
-def test_a_config_without_it_reads_as_one_from_before():
+def test_a_config_without_scene_replay_is_as_before():
     plain = configure("corridor").plain()
     assert "replay" not in plain["settings"]
     chosen = configure("corridor", replay={"share": 0.25})
@@ -184,8 +184,8 @@ def assert_same_state(one, two):
         assert_array_equal(*(jax.random.key_data(x) if key else x for x, key in zip(pair, keys, strict=True)))
 
 
-@slow("engines go on from snapshots with their pools")
-def test_a_training_with_replays_goes_on_to_the_bit_and_is_the_same_alone():
+@slow("the test that engines continue from snapshots with their pools always runs")
+def test_a_training_with_replays_resumes_bit_for_bit_and_is_the_same_alone():
     whole = trained((3, 8), 4)
     rows = [epoch.row for epoch in whole[-1]]
     assert all(row["ReplayShare"] > 0.2 and row["ReplayScenes"] == 4 for row in rows)
@@ -199,9 +199,9 @@ def test_a_training_with_replays_goes_on_to_the_bit_and_is_the_same_alone():
             assert_same_state(one.state.engine, two.state.engine)
 
 
-@slow("compiles a program of its own")
+@slow("compiles its own program")
 @pytest.mark.usefixtures("unchecked_shapes")
-def test_side_by_side_in_one_program_runs_offer_their_own_scenes_and_expect_what_engines_give():
+def test_runs_in_one_program_have_their_own_pools_of_scenes():
     engine = NativeEngine(TASK, 4, 1)
     agent = agent_for(engine, ASCPO().build(0.98), SMALL)
     states = [agent.init(seed) for seed in (0, 1)]
@@ -221,7 +221,7 @@ def test_side_by_side_in_one_program_runs_offer_their_own_scenes_and_expect_what
     assert plain.scenes() is None
 
 
-def test_an_engine_that_cannot_do_it_says_so_before_anything_is_trained():
+def test_an_engine_without_scene_replay_refuses_it_before_training():
     engine = FunctionalEngine(Corridor(), 2)
     agent = agent_for(engine, ASCPO().build(0.98), SMALL)
     with pytest.raises(ValueError, match="cannot replay scenes"):
@@ -229,7 +229,7 @@ def test_an_engine_that_cannot_do_it_says_so_before_anything_is_trained():
 
 
 @slow("replay is off by default")
-def test_with_near_misses_the_scenes_of_near_misses_enter():
+def test_with_near_misses_their_scenes_enter_the_pool():
     sizes = replace(AGENT.sizes, margins=True)
     agent = agent_of("ascpo", sizes=sizes, replay=REPLAY, limits=(0.0, 0.0), near_miss=0.2)
     rollout, _ = replayed_beside(agent)
@@ -240,8 +240,8 @@ def test_with_near_misses_the_scenes_of_near_misses_enter():
     assert float(estimate(agent, agent.init(0), near).episodes.violation_rate) == 0.0
 
 
-@slow("crossings are measured in fresh scenes always")
-def test_a_chernoff_bound_is_measured_and_time_outs_are_learned_in_fresh_scenes_alone():
+@slow("the test of crossings in fresh scenes always runs")
+def test_chernoff_bounds_and_time_outs_use_only_fresh_scenes():
     sizes, target = replace(AGENT.sizes, margins=True), {"limits": (0.0, 0.0), "near_miss": 0.5, "replay": REPLAY}
     agent = agent_of(ASCPO(mode="chernoff", target=TargetSettings(timeout_limit=0.1)), sizes=sizes, **target)
     one, other = (replace(r, signed_cost=r.cost) for r in replayed_beside(agent))

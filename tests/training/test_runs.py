@@ -1,4 +1,4 @@
-"""Several runs of one agent: what one program makes of them all is what each would make alone, up to rounding."""
+"""Several runs of one agent in one program give the results of each alone, up to rounding."""
 
 import re
 
@@ -45,12 +45,12 @@ def rollouts():
 
 
 @slow("two ways of learning are compiled")
-def test_one_by_one_and_all_at_once_learn_the_same():
+def test_runs_learn_the_same_one_by_one_and_all_at_once():
     collected = rollouts()
     apart, together = (an_epoch(over_runs, collected) for over_runs in (HostMap(), VectorMap()))
     np.testing.assert_array_equal(apart[1], together[1])
     np.testing.assert_array_equal(apart[2], together[2])
-    assert apart[4] == together[4] == ["TimeJudge", "TimePolicy", "TimeCritics"]
+    assert apart[4] == together[4] == ["TimeEstimates", "TimePolicy", "TimeCritics"]
     for i in (0, 1):
         alone, beside = apart[0].state(i)(), together[0].state(i)()
         assert jax.tree.structure(alone) == jax.tree.structure(beside)
@@ -62,7 +62,7 @@ def test_one_by_one_and_all_at_once_learn_the_same():
     assert not np.allclose(apart[0].state(0)().policy.theta, apart[0].state(1)().policy.theta)
 
 
-def test_a_state_that_was_asked_for_stays_what_it_was():
+def test_a_returned_state_does_not_change_later():
     group = RunGroup(AGENT, [AGENT.init(3)], HostMap())
     before = group.state(0)
     group.act()
@@ -70,7 +70,7 @@ def test_a_state_that_was_asked_for_stays_what_it_was():
 
 
 @slow("compiles")
-def test_the_programs_to_compile_ahead_are_those_that_will_be_called():
+def test_the_programs_compiled_ahead_are_those_that_are_called():
     group = RunGroup(AGENT, [AGENT.init(0), AGENT.init(1)], VectorMap())
     update, *_ = programs = group.learning_programs()
     assert (len(programs), len(group.acting_programs())) == (4, 2)

@@ -1,4 +1,4 @@
-"""Every setting of every algorithm changes something that can be observed, or is refused with a sentence.
+"""Every setting of every algorithm changes something that can be observed, or is refused with a message.
 
 What is observed: the networks that training starts with, how they act, and the programs of an epoch. Programs are
 traced and compared as text with their constants, which takes no compilation.
@@ -185,7 +185,7 @@ def cases():
             continue
         for name, value in {**leaves(Settings), **leaves(kind)}.items():
             if name not in IN_THE_LOOP and (name not in JUDGED_BY or kind().build(0.98).target is not None):
-                marks = [slow("in the long run")] if name.startswith(SEEN_ELSEWHERE) else []
+                marks = [slow("runs only in the long tests")] if name.startswith(SEEN_ELSEWHERE) else []
                 yield pytest.param(algo, name, value, id=f"{algo}-{name}", marks=marks)
 
 
@@ -208,7 +208,7 @@ def test_a_setting_changes_something_or_is_refused(algo, name, value):
     )
 
 
-def test_a_setting_that_acts_for_another_algorithm_alone_is_refused_with_the_reason():
+def test_a_setting_that_affects_only_other_algorithms_is_refused_with_the_reason():
     for algo, name, value, why in (
         ("trpo", "cost_fit", {"window": 3}, r"cost_fit\.window=3 changes nothing: trpo has no cost critics"),
         ("trpo", "replay", {"share": 0.25}, "trpo has no cost critics"),
@@ -228,7 +228,7 @@ def test_a_setting_that_acts_for_another_algorithm_alone_is_refused_with_the_rea
             configure("corridor", algo, **{name: value})
 
 
-def test_pascpo_does_not_pay_for_the_sum_of_costs_by_a_bound_of_the_largest():
+def test_pascpo_refuses_a_penalty_on_the_sum_with_ascent_on_the_largest_cost():
     for chosen in ({"signal": "sum"}, {"preset": "released", "ascent": "bound"}):
         with pytest.raises(BadSetting, match="Use ascent=cost with signal=sum, or leave signal=largest"):
             configure("corridor", "pascpo", **chosen)
@@ -236,7 +236,7 @@ def test_pascpo_does_not_pay_for_the_sum_of_costs_by_a_bound_of_the_largest():
         configure("corridor", "pascpo", **chosen)
 
 
-def test_steps_by_signal_need_a_signal():
+def test_half_signal_needs_a_measured_signal():
     with pytest.raises(BadSetting, match=r"target\.half_signal=0\.1 needs a signal, and num_envs=1 measures none"):
         configure("corridor", "ascpo", target={"half_signal": 0.1}, num_envs=1)
     with pytest.raises(InertSetting, match=r"target\.half_signal=0\.1 changes nothing: trust_region\.signal_every=0"):

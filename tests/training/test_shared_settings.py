@@ -47,7 +47,7 @@ USUAL = {
 }
 
 
-def test_the_defaults_are_those_that_the_results_were_measured_with():
+def test_the_defaults_are_those_of_the_published_measurements():
     assert flat(to_plain(Settings())) == USUAL
 
 
@@ -66,7 +66,7 @@ def test_the_defaults_are_those_that_the_results_were_measured_with():
         {"probability": 0.999},
     ],
 )
-def test_what_lies_on_the_edge_of_sense_is_allowed(edge):
+def test_values_at_the_edge_of_their_range_are_accepted(edge):
     name, value = next(iter(edge.items()))
     assert getattr(Settings(**edge), name) == value
 
@@ -87,7 +87,7 @@ def test_what_lies_on_the_edge_of_sense_is_allowed(edge):
         {"probability": 1.0},
     ],
 )
-def test_what_lies_beyond_it_is_refused_by_name(wrong):
+def test_values_outside_their_range_are_refused_with_their_names(wrong):
     with pytest.raises(BadSetting, match=f"{next(iter(wrong))}="):
         Settings(**wrong)
 

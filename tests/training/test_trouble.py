@@ -1,4 +1,4 @@
-"""Trouble on purpose: each a defined step or a clear error, and never a NaN."""
+"""Degenerate environments: each gives a defined step or a clear error, and never NaN."""
 
 from dataclasses import dataclass
 
@@ -63,18 +63,18 @@ def rows(algorithm, world, epochs=3, num_envs=4, horizon=12, **settings):
 
 @pytest.mark.parametrize("algorithm", ALL, ids=lambda a: type(a).__name__ + getattr(a, "mode", ""))
 class TestEveryAlgorithmSurvives:
-    def test_nothing_to_see_nothing_to_gain_nothing_to_fear(self, algorithm):
+    def test_constant_observations_without_rewards_and_costs(self, algorithm):
         """Constant observations, zero advantages, no positive cost target, no cost gradient."""
         assert rows(algorithm, Trouble())[-1]["EpRet"] == 0.0
 
-    def test_a_cost_that_nothing_changes(self, algorithm):
+    def test_costs_that_no_action_changes(self, algorithm):
         """Every start is infeasible, and no step could mend it."""
         last = rows(algorithm, Trouble(reward=1.0, cost=1.0))[-1]
         assert last["SafeRate"] == 0.0
         # Every step costs 1, so that is the rate of this epoch and of all, and the worst state's cost.
         assert (last["CostRate"], last["EpochCostRate"], last["WorstCost"]) == (1.0, 1.0, 1.0)
 
-    def test_no_episode_that_ever_finishes(self, algorithm):
+    def test_episodes_that_never_finish(self, algorithm):
         last = rows(algorithm, Trouble(reward=1.0, of_action=1.0, length=0))[-1]
         assert last["Episodes"] == 0
         # Three epochs of twelve steps: the running episodes stand in for finished ones.
@@ -82,18 +82,18 @@ class TestEveryAlgorithmSurvives:
         assert last["EpRet"] == 36.0
 
 
-@slow("compiles an epoch of its own")
+@slow("compiles its own epoch")
 def test_one_environment_and_one_step_are_enough():
     rows(CPO(), Trouble(of_action=1.0, length=1), num_envs=1, horizon=1)
 
 
-@slow("compiles an epoch of its own")
+@slow("compiles its own epoch")
 def test_episodes_may_be_cut_at_the_end_of_an_epoch():
     last = rows(ALL[-1], Trouble(of_action=1.0, length=0), carry=False)[-1]
     assert last["EpLen"] == 12
 
 
-def test_rewards_that_are_not_numbers_stop_the_training_with_a_sentence():
+def test_rewards_that_are_not_numbers_stop_the_training_with_a_message():
     with pytest.raises(TrainingDiverged, match="not finite"):
         rows(ALL[-1], Trouble(reward=float("nan")))
 
@@ -106,7 +106,7 @@ def test_a_wrong_number_of_limits_is_refused():
 @pytest.mark.parametrize(
     "wrong", [{"num_envs": 0}, {"horizon": 0}, {"discount": 1.5}, {"probability": 98.0}, {"hidden": (8, 9)}]
 )
-def test_settings_that_make_no_sense_are_refused(wrong):
+def test_impossible_settings_are_refused(wrong):
     with pytest.raises(ValueError, match=str(next(iter(wrong)))):
         Settings(**wrong)
 

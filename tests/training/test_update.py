@@ -1,4 +1,4 @@
-"""One step of the policy, and of what decides the price of costs: its parts, against formulas written out."""
+"""One step of the policy, the multiplier and the value at risk, against explicit formulas."""
 
 from dataclasses import replace
 
@@ -45,7 +45,7 @@ def away(theta):
 
 
 @pytest.mark.parametrize("clip", [None, 0.2])
-def test_the_loss_of_another_policy_is_weighed_by_how_much_likelier_it_makes_each_action(clip):
+def test_the_loss_of_another_policy_weighs_actions_by_the_ratio_of_probabilities(clip):
     agent = agent_of("trpo" if clip is None else "pascpo")
     state, rollout, estimates = an_epoch(agent)
     theta = away(state.policy.theta)
@@ -58,7 +58,7 @@ def test_the_loss_of_another_policy_is_weighed_by_how_much_likelier_it_makes_eac
     assert at.divergence > 0
 
 
-def test_constraints_are_those_of_the_algorithm_and_ask_for_what_its_target_says():
+def test_the_problem_has_the_constraints_of_the_algorithm_and_the_demand_of_its_target():
     agent = agent_of(ASCPO(mode="moment", k=2.0, target=TargetSettings("own")), margin=0.05)
     state, rollout, estimates = an_epoch(agent)
     theta = away(state.policy.theta)
@@ -77,7 +77,7 @@ def test_constraints_are_those_of_the_algorithm_and_ask_for_what_its_target_says
     assert np.isnan(cap)
 
 
-@slow("compiles an update of its own")
+@slow("compiles its own update")
 def test_the_cap_of_a_target_is_reported():
     agent = agent_of("ascpo")
     state, rollout, estimates = an_epoch(agent, truncated=jnp.zeros((TIME, 3), bool))
@@ -89,7 +89,7 @@ def test_the_cap_of_a_target_is_reported():
 
 
 @pytest.mark.parametrize("mode", always(["chance", "moment", "reference"], "chance"))
-def test_the_gradient_of_every_second_environment_and_that_of_the_others_are_the_whole(mode):
+def test_the_gradients_of_the_two_halves_add_up_to_the_whole(mode):
     """The constraint where the others' steps stay what they were: two of three environments follow."""
     agent = agent_of(ASCPO(mode=mode), trust_region=EVERY_SECOND)
     state, rollout, estimates = an_epoch(agent)
@@ -109,7 +109,7 @@ def test_the_gradient_of_every_second_environment_and_that_of_the_others_are_the
         assert_allclose(rest(theta), X(estimates.evidence, Weights(others)) - nothing, rtol=1e-3, atol=1e-4)
 
 
-def test_the_signal_is_measured_every_so_many_epochs_and_carried_on():
+def test_the_signal_is_measured_every_so_many_epochs_and_kept_in_between():
     agent = agent_of("ascpo", trust_region=EVERY_SECOND)
     state, rollout, estimates = an_epoch(agent)
     assert_array_equal(state.policy.signal.share, [1.0, 1.0])
@@ -143,15 +143,15 @@ def test_without_constraints_there_is_no_signal(algorithm):
     assert (after.policy.signal, report.signal.shape) == (None, (0,))
 
 
-@slow("compiles an update of its own")
-def test_a_single_environment_has_no_halves():
+@slow("compiles its own update")
+def test_a_single_environment_measures_no_signal():
     agent = agent_of("ascpo", Sizes(1, 2, 2, 2), num_envs=1, trust_region=EVERY_SECOND)
     state, rollout, estimates = an_epoch(agent)
     assert np.isnan(update(agent, state, rollout, estimates)[1].signal).all()
 
 
-@slow("compiles an update of its own")
-def test_feedback_asks_by_the_signal_of_earlier_epochs():
+@slow("compiles its own update")
+def test_feedback_uses_the_signal_of_earlier_epochs():
     """A signal of 0.1 on average, which is what half is asked for."""
     target = TargetSettings(half_signal=0.1)
     agent = agent_of(ASCPO(target=target), trust_region=EVERY_SECOND)
@@ -174,7 +174,7 @@ def test_the_fisher_matrix_is_estimated_from_every_so_many_steps():
     )
 
 
-def test_a_price_rises_with_the_mean_cost_over_the_limit_that_learning_sees():
+def test_a_multiplier_rises_with_the_mean_cost_over_the_limit_of_learning():
     agent = agent_of("trpo-lagrangian", margin=0.05)
     state, rollout, estimates = an_epoch(agent)
     after, _, _ = update(agent, state, rollout, estimates)
@@ -187,21 +187,21 @@ def test_a_price_rises_with_the_mean_cost_over_the_limit_that_learning_sees():
 
 
 @pytest.mark.parametrize(("waiver", "rises"), [(0.0, True), (1.0, False)])
-def test_while_episodes_time_out_costs_are_waived_and_the_price_rests(waiver, rises):
+def test_while_episodes_time_out_costs_are_waived_and_the_multiplier_stays(waiver, rises):
     agent = agent_of("trpo-lagrangian", timeout_waiver=waiver)
     ended = np.asarray(rollout_of(agent).done)
     state, rollout, estimates = an_epoch(agent, terminated=np.zeros_like(ended), truncated=ended)
-    priced = replace(state, policy=replace(state.policy, multiplier=jnp.ones(2)))
+    penalised = replace(state, policy=replace(state.policy, multiplier=jnp.ones(2)))
     at, evidence = away(state.policy.theta), estimates.evidence
-    loss = problem_of(agent, priced, rollout, estimates).evaluate(at).loss
+    loss = problem_of(agent, penalised, rollout, estimates).evaluate(at).loss
     ratio = np.exp(log_prob(agent, at, rollout) - log_prob(agent, state.policy.theta, rollout))
     assert np.isclose(loss, reward_loss(evidence, Weights(jnp.asarray(ratio))), rtol=1e-4) == (not rises)
     after = _multiplier(agent, state.policy.multiplier, rollout.observation, evidence)
     assert np.all(np.asarray(after) > 0.0) == rises
 
 
-@slow("compiles an update of its own")
-def test_a_price_of_states_ascends_where_the_cost_that_followed_is_over_the_limit():
+@slow("compiles its own update")
+def test_a_state_multiplier_rises_where_the_cost_that_followed_is_over_the_limit():
     """The same step as by hand: `ascend` on the cost that followed, less the limit."""
     agent = agent_of("trpo-fac", margin=0.05)
     state, rollout, estimates = an_epoch(agent)

@@ -73,7 +73,7 @@ def test_a_quadratic_is_descended_and_the_gain_reported():
     assert float(report.divergence) == pytest.approx(2.5, rel=0.1)
 
 
-def test_it_ends_with_the_step_that_passes_the_radius():
+def test_the_descent_ends_with_the_step_that_passes_the_radius():
     """After n steps of about 0.05 in both coordinates the divergence is about 0.0025·n²: 0.01, then 0.0225."""
     theta, _, report = go(delta=0.015)
     assert taken(report) == 3
@@ -81,19 +81,19 @@ def test_it_ends_with_the_step_that_passes_the_radius():
     assert_allclose(theta, by_hand(3), rtol=1e-5)
 
 
-def test_there_are_no_more_steps_than_asked_for():
+def test_there_are_no_more_steps_than_iterations():
     theta, _, report = go(iterations=3)
     assert_allclose(theta, by_hand(3), rtol=1e-5)
     assert taken(report, 3) == 3
 
 
-def test_two_descents_that_hand_on_adams_state_are_one_of_twice_the_length():
+def test_two_descents_that_pass_on_the_state_of_adam_equal_one_of_twice_the_length():
     halfway, adam, _ = go(iterations=5)
     theta, _, _ = go(halfway, adam, iterations=5)
     assert_allclose(theta, go()[0], rtol=1e-6)
 
 
-def test_where_the_gradient_is_no_number_nothing_changes():
+def test_a_gradient_of_nan_changes_nothing():
     adam = ClippedStep(learning_rate=RATE).init(START)
     theta, after, report = go(adam=adam, edge=np.inf)
     assert_array_equal(theta, START)
@@ -102,7 +102,7 @@ def test_where_the_gradient_is_no_number_nothing_changes():
     jax.tree.map(assert_array_equal, after, adam)
 
 
-def test_a_gradient_that_becomes_no_number_on_the_way_ends_it_there():
+def test_a_gradient_that_becomes_nan_ends_the_descent():
     """Three steps of about 0.05 lead from 1 to 0.85, over the edge."""
     theta, adam, report = go(edge=0.875)
     assert taken(report) == 3
@@ -110,16 +110,16 @@ def test_a_gradient_that_becomes_no_number_on_the_way_ends_it_there():
     assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(adam))
 
 
-def test_it_has_no_constraints_to_report():
+def test_a_clipped_step_reports_no_constraints():
     _, _, report = go(iterations=1)
     assert report.nu.shape == report.asked.shape == report.predicted.shape == report.actual.shape == (0,)
 
 
-def test_no_iterations_are_refused():
+def test_zero_iterations_are_refused():
     with pytest.raises(BadSetting, match="iterations=0 must be a whole number from 1"):
         check(ClippedStep(iterations=0))
 
 
-def test_the_defaults_are_those_that_the_results_were_measured_with():
+def test_the_defaults_are_those_of_the_published_measurements():
     assert (ClippedStep().learning_rate, ClippedStep().iterations) == (3e-4, 80)
     assert ClippedStep(iterations=1).iterations == 1

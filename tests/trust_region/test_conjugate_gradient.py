@@ -32,7 +32,7 @@ def solved(F, b, **how) -> Solved:
     return _solved(jnp.asarray(F, jnp.float32), jnp.asarray(b, jnp.float32), **how)
 
 
-def test_the_solutions_are_those_of_dense_algebra_however_different_the_rows_are_in_size():
+def test_the_solutions_are_those_of_dense_algebra_whatever_the_scale_of_the_rows():
     F, b = matrix(), right_sides(1e-8, 1.0, 1e6)
     found = solved(F, b, iterations=50, tolerance=1e-6)
     exact = np.linalg.solve(F, b.T).T
@@ -52,7 +52,7 @@ def test_a_row_of_zeros_has_the_solution_zero_and_no_residual():
 
 
 @pytest.mark.parametrize("iterations", [1, 3, 6])
-def test_the_residual_is_the_true_relative_one_also_when_it_is_large(iterations):
+def test_the_residual_is_the_true_relative_one_even_if_it_is_large(iterations):
     F, b = matrix(), right_sides(1e-4, 1.0, 1e4)
     found = solved(F, b, iterations=iterations)
     left = np.linalg.norm(b - np.asarray(found.x, float) @ F, axis=1) / np.linalg.norm(b, axis=1)
@@ -67,13 +67,13 @@ def test_the_first_iterate_is_the_best_multiple_of_the_right_side():
     assert_allclose(found.x[0], P / (P * (P + 1) / 2), rtol=1e-6)
 
 
-def test_as_many_iterations_as_there_are_different_eigenvalues_are_enough():
+def test_as_many_iterations_as_distinct_eigenvalues_are_enough():
     F = np.diag([1.0] * 6 + [10.0] * 6)
     found = solved(F, np.ones((1, P)), iterations=2, tolerance=1e-6)
     assert_allclose(found.x[0], 1 / np.diag(F), rtol=1e-5)
 
 
-def test_iterations_end_once_the_residual_is_as_small_as_asked():
+def test_iterations_end_once_the_residual_is_below_the_tolerance():
     F, b = matrix(), right_sides(1.0)
     loose, tight = (solved(F, b, iterations=100, tolerance=tolerance).residual[0] for tolerance in (0.1, 1e-4))
     assert 1e-4 < loose <= 0.1

@@ -1,4 +1,4 @@
-"""A whole step on problems with curvatures: what is proposed has a closed form, how far it is taken follows from them.
+"""A whole step on problems with known curvature: the proposed step and its length follow from closed forms.
 
     loss = g·d + ½ Σ loss_bend·d²     constraintᵢ = bᵢ·d + ½ Σ bendᵢ·d²     divergence = ½ reality · Σ F·d²
 
@@ -94,7 +94,7 @@ def test_without_constraints_it_is_the_natural_step():
         (5.0, Case.INFEASIBLE, (0.0, -1.0)),
     ],
 )
-def test_in_every_case_the_step_is_the_one_that_geometry_says(c, case, d):
+def test_in_every_case_the_step_is_the_one_derived_from_geometry(c, case, d):
     """Down the loss is (0.6, 0.8); the constraint is d₂ ≤ −c; the region is the unit circle."""
     taken, report = take(g=(-0.6, -0.8), c=(c,))
     assert int(report.case) == case
@@ -121,7 +121,7 @@ def test_a_step_shrinks_until_the_true_divergence_is_within_the_region(reality, 
 
 
 @pytest.mark.parametrize("c", [-5.0, -0.5])
-def test_where_the_constraints_are_satisfied_the_loss_must_not_rise(c):
+def test_while_constraints_are_satisfied_the_loss_must_not_rise(c):
     """The loss at 0.8^i of the step is −t + 2t²: not above zero once t ≤ ½, first at 0.8⁴ = 0.41."""
     d, report = take(loss_bend=(4, 0), c=(c,))
     assert int(report.case) in (Case.FREE, Case.BOUNDED)
@@ -136,7 +136,7 @@ def test_without_constraints_the_loss_must_not_rise():
 
 
 @pytest.mark.parametrize(("c", "case"), [(0.5, Case.RECOVERING), (5.0, Case.INFEASIBLE)])
-def test_where_they_are_violated_the_loss_may_rise(c, case):
+def test_while_constraints_are_violated_the_loss_may_rise(c, case):
     d, report = take(loss_bend=(4, 4), c=(c,))
     assert int(report.case) == case
     assert report.accepted
@@ -145,7 +145,7 @@ def test_where_they_are_violated_the_loss_may_rise(c, case):
     assert d[1] == pytest.approx(-min(c, 1.0), abs=1e-6)
 
 
-def test_a_satisfied_constraint_may_rise_by_what_is_left_to_it():
+def test_a_satisfied_constraint_may_rise_up_to_its_limit():
     """It rises by ½t² and may by 0.3: t ≤ 0.77, first at 0.8² = 0.64."""
     d, report = take(bend=((1, 0),), c=(-0.3,))
     assert int(report.case) == Case.BOUNDED
@@ -165,13 +165,13 @@ def test_a_violated_constraint_must_not_rise():
     assert_allclose(report.actual, [-0.32 + 0.75 * 0.64**2], rtol=1e-4)
 
 
-def test_every_constraint_is_watched():
+def test_the_line_search_tests_every_constraint():
     """As above, with a second constraint that needs t² ≤ 0.1·2 to keep to its 0.1: first at 0.8⁴ = 0.41."""
     _, report = take(b=((0, 1), (0, 1)), bend=((1, 0), (1, 0)), c=(-0.3, -0.1))
     assert int(report.exponent) == 4
 
 
-def test_a_step_that_is_good_at_no_length_is_not_taken():
+def test_a_step_that_is_unacceptable_at_every_length_is_not_taken():
     """A violated constraint that rises at once, whatever its gradient said: √d₂ has none that is finite."""
     d, report = take(g=(0, -1), b=((0, 0),), root=True, c=(0.5,))
     assert not report.accepted
@@ -188,7 +188,7 @@ def test_a_constraint_without_a_finite_gradient_does_not_spoil_a_step_that_leave
     assert_allclose(d, [1.0, 0.0], atol=1e-6)
 
 
-def test_a_metric_that_is_no_number_costs_the_step_and_nothing_more():
+def test_a_metric_of_nan_only_prevents_the_step():
     d, report = take(F=(np.nan, 1.0))
     assert not report.accepted
     assert_array_equal(d, 0.0)
@@ -196,7 +196,7 @@ def test_a_metric_that_is_no_number_costs_the_step_and_nothing_more():
     assert_array_equal(report.actual, 0.0)
 
 
-def test_the_residual_reported_is_the_worst_of_all_solves():
+def test_the_reported_residual_is_the_largest_of_all_solves():
     """One iteration for g = (1, 1) and F = (1, 3): x = ½g, what is left is (½, −½), half of ‖g‖. b has none."""
     _, report = take(g=(1, 1), F=(1, 3), settings=CRUDE)
     assert float(report.residual) == pytest.approx(0.5, rel=1e-5)
@@ -205,19 +205,19 @@ def test_the_residual_reported_is_the_worst_of_all_solves():
 # --- steps that lower constraints by a fraction of what the region can ------------------------------
 
 
-def test_a_fraction_replaces_what_the_constraint_says():
+def test_a_fraction_replaces_the_offset_of_the_constraint():
     """δ = ½, so the radius is 1. The constraint gets 0.6 of it and the objective what is left, √(1 − 0.36) = 0.8."""
     d, report = take(g=(-1, 0), b=((0, 7),), c=(1e-4,), fraction=(0.6,))
     assert_allclose(d, [0.8, -0.6], rtol=1e-4)
     assert_allclose(report.asked, [7 * 0.6], rtol=1e-5)
 
 
-def test_a_constraint_of_which_nothing_is_asked_is_held():
+def test_a_constraint_with_a_fraction_of_zero_is_held():
     d, _ = take(g=(-0.6, -0.8), b=((0, 1),), c=(9.0,), fraction=(0.0,))
     assert_allclose(d, [1.0, 0.0], atol=1e-3)
 
 
-def test_constraints_that_ask_for_too_much_together_get_the_cap():
+def test_constraints_that_demand_too_much_together_get_the_cap():
     """Each asks for 0.9 of the radius, at right angles; together they get 0.9, so 0.9/√2 each."""
     d, _ = take(g=(0, 0), b=((1, 0), (0, 1)), bend=((0, 0), (0, 0)), c=(1.0, 1.0), fraction=(0.9, 0.9), cap=0.9)
     assert_allclose(d, [-0.9 / 2**0.5] * 2, rtol=1e-4)
@@ -238,7 +238,7 @@ def test_constraints_that_ask_for_too_much_together_get_the_cap():
         {"signal_every": 1},
     ],
 )
-def test_what_lies_on_the_edge_of_sense_is_allowed(edge):
+def test_values_at_the_edge_of_their_range_are_accepted(edge):
     check(TrustRegion(**edge))
 
 
@@ -257,12 +257,12 @@ def test_what_lies_on_the_edge_of_sense_is_allowed(edge):
         {"signal_every": -1},
     ],
 )
-def test_what_lies_beyond_it_is_refused_by_name(wrong):
+def test_values_outside_their_range_are_refused_with_their_names(wrong):
     with pytest.raises(BadSetting, match=f"{next(iter(wrong))}="):
         check(TrustRegion(**wrong))
 
 
-def test_cases_have_the_numbers_that_logs_have():
+def test_the_cases_have_the_documented_numbers():
     assert [int(case) for case in (Case.INFEASIBLE, Case.RECOVERING, Case.BOUNDED, Case.FREE, Case.NO_GRADIENT)] == [
         0,
         1,
@@ -272,14 +272,14 @@ def test_cases_have_the_numbers_that_logs_have():
     ]
 
 
-def test_a_held_constraint_may_rise_by_a_part_of_what_the_region_could_lower_it_by():
+def test_a_held_constraint_may_rise_by_a_part_of_its_reach():
     """c = 0 and ½·bend·t² of rise: bend 0.0018 rises by 0.0009 and passes, bend 0.0024 by 0.0012 is cut once."""
     for bend, tolerance, exponent in ((0.0018, 0.001, 0), (0.0024, 0.001, 1), (0.0024, 0.0013, 0), (0.0018, 0.0008, 1)):
         _, report = take(bend=((bend, 0),), c=(0.0,), settings=replace(SETTINGS, tolerance=tolerance))
         assert int(report.exponent) == exponent
 
 
-def test_the_defaults_are_those_that_the_results_were_measured_with():
+def test_the_defaults_are_those_of_the_published_measurements():
     usual = TrustRegion()
     assert (usual.delta, usual.damping, usual.backtracking) == (0.02, 0.01, 0.8)
     assert (usual.cg_iterations, usual.fisher_stride, usual.backtracks) == (20, 5, 100)

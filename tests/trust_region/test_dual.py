@@ -76,7 +76,7 @@ def slsqp(g, b, c) -> float:
 
 @every_m
 @solvable
-def test_the_solver_we_trust_agrees_with_sequential_quadratic_programming(case, m):
+def test_the_reference_solver_agrees_with_sequential_quadratic_programming(case, m):
     for problem in list(random_problems(case, m))[:30]:
         assert problem[0] @ optimum(*problem) == pytest.approx(slsqp(*problem), abs=1e-6)
 
@@ -97,7 +97,7 @@ def test_the_step_is_the_best_point_of_the_region_that_satisfies_the_constraints
 
 
 @every_m
-def test_out_of_reach_every_violation_shrinks_by_what_the_region_can_give(m):
+def test_a_violation_out_of_reach_shrinks_as_far_as_the_region_allows(m):
     """The nearest feasible point is at `distance` > 1; the step is 1/distance of the way there."""
     problems = random_problems(Case.INFEASIBLE, m)
     found, distance = solutions(problems), needs(problems)
@@ -135,7 +135,7 @@ def test_with_one_constraint_it_is_the_closed_form(case):
 @every_m
 @pytest.mark.parametrize("case", [Case.RECOVERING, Case.INFEASIBLE])
 @pytest.mark.parametrize("cap", [0.3, 0.8])
-def test_a_bounded_ask_shrinks_by_one_common_factor_and_can_then_be_met(case, m, cap):
+def test_a_capped_demand_is_scaled_by_one_factor_and_can_then_be_met(case, m, cap):
     problems = random_problems(case, m)
     found, distance = solutions(problems, cap), needs(problems)
     factor = np.minimum(1.0, cap / distance)[:, None]
@@ -150,7 +150,7 @@ def test_a_bounded_ask_shrinks_by_one_common_factor_and_can_then_be_met(case, m,
 
 @every_m
 @pytest.mark.parametrize("cap", [0.3, 0.8])
-def test_what_is_asked_takes_no_more_than_its_share_of_the_radius(m, cap):
+def test_a_capped_demand_takes_no_more_than_its_share_of_the_radius(m, cap):
     """‖y‖² = need² + (what the objective moves)², so 1 − share² is left to the objective."""
     problems = random_problems(Case.INFEASIBLE, m)
     asked = Problems(problems.g, problems.b, solutions(problems, cap).asked)
@@ -165,7 +165,7 @@ def test_what_is_asked_takes_no_more_than_its_share_of_the_radius(m, cap):
 
 @every_m
 @pytest.mark.parametrize("case", [Case.BOUNDED, Case.FREE])
-def test_a_bound_on_the_ask_changes_nothing_where_nothing_is_violated(case, m):
+def test_a_cap_changes_nothing_if_nothing_is_violated(case, m):
     problems = random_problems(case, m)
     assert_array_equal(solutions(problems, 0.3).y, solutions(problems).y)
     assert_array_equal(solutions(problems, 0.3).case, case)
@@ -178,7 +178,7 @@ def test_half_of_the_radius_for_the_constraint_leaves_root_three_quarters_to_the
     assert_allclose(x, [-np.sqrt(0.75), -0.5], rtol=1e-6)
 
 
-def test_contradictory_constraints_stay_infeasible_however_little_is_asked():
+def test_contradictory_constraints_stay_infeasible_whatever_the_cap():
     found, _ = of_vectors([1, 0], [[0, 1], [0, -1]], [0.5, 0.3], cap=0.1)
     assert found.case == Case.INFEASIBLE
     assert_allclose(found.asked, [0.5, 0.3], rtol=1e-6)
@@ -201,7 +201,7 @@ def test_on_the_border_a_step_that_leads_outwards_slides_along_it():
 
 
 @pytest.mark.parametrize("c", [1.0, 0.0, -1.0])
-def test_a_constraint_that_no_step_changes_is_not_asked_for(c):
+def test_a_constraint_that_no_step_changes_has_no_demand(c):
     found = solve(4.0, [0.0], [[0.0]], [c])
     assert found.case == Case.NO_GRADIENT
     assert (float(found.along), float(found.against[0]), float(found.asked[0])) == (0.5, 0.0, 0.0)
@@ -227,7 +227,7 @@ def test_a_constraint_that_no_step_changes_leaves_the_others_alone():
         (-1.0, -3.0, Case.FREE, 1.0),
     ],
 )
-def test_where_the_objective_says_the_same_as_the_constraint_or_its_opposite_the_border_is_met(stretch, r, c, case, x):
+def test_an_objective_parallel_to_the_constraint_leads_to_the_border(stretch, r, c, case, x):
     found = solve(1.0, [r * stretch], [[1.0]], [c])
     assert found.case == case
     assert step(found, [r], [[1.0]])[0] == pytest.approx(x, abs=1e-6)
@@ -244,7 +244,7 @@ def test_an_objective_in_the_span_of_two_constraints_ends_in_their_corner():
     ("c", "case", "x"),
     [(-0.5, Case.BOUNDED, 0.0), (0.5, Case.RECOVERING, -0.5), (5.0, Case.INFEASIBLE, -1.0), (-5.0, Case.FREE, 0.0)],
 )
-def test_without_an_objective_the_step_goes_no_further_than_the_constraint_asks(c, case, x):
+def test_without_an_objective_the_step_only_meets_the_constraint(c, case, x):
     found = solve(0.0, [0.0], [[1.0]], [c])
     assert found.case == case
     assert step(found, [0.0], [[1.0]])[0] == pytest.approx(x, abs=1e-6)
@@ -252,7 +252,7 @@ def test_without_an_objective_the_step_goes_no_further_than_the_constraint_asks(
 
 @pytest.mark.parametrize("c", [-5.0, -0.2, 0.0, 0.2, 5.0])
 @pytest.mark.parametrize("cap", [None, 0.5])
-def test_a_constraint_said_twice_is_a_constraint_said_once(c, cap):
+def test_a_duplicated_constraint_changes_nothing(c, cap):
     g, b = [-0.6, 0.8], [1.0, 0.0]
     once, x = of_vectors(g, [b], [c], cap=cap)
     twice, x_twice = of_vectors(g, [b, b], [c, c], cap=cap)
@@ -267,7 +267,7 @@ def test_of_two_parallel_constraints_the_tighter_one_counts():
 
 
 @pytest.mark.parametrize("third", [[], [-1e6]], ids=["alone", "with a third that is far away"])
-def test_contradictory_constraints_are_infeasible_and_the_step_weighs_them_by_their_violation(third):
+def test_contradictory_constraints_are_weighed_by_their_violation(third):
     """y ≤ −0.5 and y ≥ 0.3: Σ cᵢbᵢ = 0.5 − 0.3 points upwards, so the step goes down, to the rim."""
     b = [[0, 1, 0], [0, -1, 0], [0, 0, 1]][: 2 + len(third)]
     found, x = of_vectors([1, 0, 0], b, [0.5, 0.3, *third])
@@ -276,14 +276,14 @@ def test_contradictory_constraints_are_infeasible_and_the_step_weighs_them_by_th
 
 
 @pytest.mark.parametrize("tilt", [0.0, 1e-8, 1e-4])
-def test_constraints_that_cancel_each_other_do_not_make_a_step_of_rounding_errors(tilt):
+def test_constraints_that_cancel_each_other_give_no_step_of_rounding_errors(tilt):
     found, x = of_vectors([1, 0], [[tilt, 1], [tilt, -1]], [0.5, 0.5])
     assert found.case == Case.INFEASIBLE
     assert np.max(found.against) <= 1e3 * (1 + 1e-6)
     assert np.linalg.norm(x) <= 1 + 1e-3
 
 
-def test_a_violation_that_float32_could_not_square_still_moves_the_step_to_the_rim():
+def test_a_violation_whose_square_overflows_float32_still_leads_to_the_boundary():
     found, x = of_vectors([1, 0], [[0, 1e-15]], [1e6])
     assert found.case == Case.INFEASIBLE
     assert_allclose(x, [0.0, -1.0], atol=1e-6)
@@ -306,7 +306,7 @@ def test_as_many_constraints_as_are_possible_are_solved():
     assert_allclose(x, [np.sqrt(1 - m * 0.04), *[-0.2] * m], atol=1e-6)
 
 
-def test_more_constraints_are_refused_with_advice():
+def test_too_many_constraints_are_refused_with_advice():
     m = MOST_CONSTRAINTS + 1
     with pytest.raises(ValueError, match=r"7 constraints.*at most 6.*Add some of the costs up"):
         solve(1.0, np.zeros(m), np.eye(m), np.zeros(m))
@@ -356,7 +356,7 @@ def test_at_any_scale_the_step_is_finite_and_within_the_region(data, m, cap):
 
 @steady
 @given(st.data(), st.integers(1, 3), st.sampled_from([None, 0.5]))
-def test_numbers_that_no_vectors_could_have_give_no_nan(data, m, cap):
+def test_impossible_inner_products_give_no_nan(data, m, cap):
     q, r, c = data.draw(signed), *(data.draw(st.lists(signed, min_size=m, max_size=m)) for _ in range(2))
     S = np.array(data.draw(st.lists(signed, min_size=m * m, max_size=m * m))).reshape(m, m)
     assert finite(solve(q, r, S + S.T, c, cap=cap))

@@ -59,7 +59,7 @@ def tiny_policy(log_std: float):
 
 
 @pytest.mark.parametrize("damping", [0.0, 0.1])
-def test_products_are_those_of_the_matrix_that_is_never_formed(damping):
+def test_products_are_those_of_the_explicit_matrix(damping):
     assert_allclose(matrix(product(damping), P), dense(damping), atol=1e-5)
 
 

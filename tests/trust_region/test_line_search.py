@@ -1,4 +1,4 @@
-"""Backtracking on a line: what is tried, what is kept."""
+"""Backtracking on a line: which steps are tried and which one is taken."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -33,14 +33,14 @@ def nothing(at):
     return jnp.array(False)
 
 
-def test_a_good_step_is_taken_in_full():
+def test_an_acceptable_step_is_taken_in_full():
     found = search(place, anything, 3.0, -2.0)
     assert found.accepted
     assert (float(found.theta[0]), float(found.at.loss), int(found.exponent)) == (1.0, 1.0, 0)
 
 
 @pytest.mark.parametrize(("factor", "reach", "exponent"), [(0.5, 0.3, 2), (0.5, 0.5, 1), (0.8, 0.5, 4), (0.1, 0.09, 2)])
-def test_the_first_power_of_the_factor_that_is_good_is_taken(factor, reach, exponent):
+def test_the_first_acceptable_power_of_the_factor_is_taken(factor, reach, exponent):
     found = search(place, lambda at: at.loss <= reach, 0.0, 1.0, factor=factor)
     assert found.accepted
     assert int(found.exponent) == exponent
@@ -48,7 +48,7 @@ def test_the_first_power_of_the_factor_that_is_good_is_taken(factor, reach, expo
     assert float(found.at.loss) == pytest.approx(factor**exponent)
 
 
-def test_where_nothing_is_good_all_stays_as_it_was():
+def test_without_an_acceptable_step_nothing_changes():
     found = search(place, nothing, 3.0, -2.0)
     assert not found.accepted
     assert (float(found.theta[0]), float(found.at.loss)) == (3.0, 3.0)
@@ -62,7 +62,7 @@ def test_no_more_steps_are_tried_than_allowed(trials, accepted):
     assert float(found.theta[0]) == (0.125 if accepted else 0.0)
 
 
-def test_a_step_to_where_the_loss_is_no_number_is_not_taken_though_it_be_called_good():
+def test_a_step_to_a_loss_of_nan_is_never_taken():
     """log at 1 − 4, 1 − 2 and 1 − 1 is NaN, NaN and −∞; at 1 − ½ it is a number."""
     found = search(jnp.log, anything, 1.0, -4.0)
     assert found.accepted
@@ -89,7 +89,7 @@ def test_every_function_must_be_finite(broken, value):
 
 
 @pytest.mark.parametrize("x", [np.nan, np.inf])
-def test_a_step_that_is_not_finite_is_not_taken_though_no_function_notice(x):
+def test_a_step_that_is_not_finite_is_never_taken(x):
     found = search(lambda theta: jnp.zeros(()), anything, 1.0, x)
     assert not found.accepted
     assert float(found.theta[0]) == 1.0

@@ -106,7 +106,7 @@ def test_several_constraints_are_met_at_the_nearest_point_of_all(m):
     assert all(np.sum(broken == k) > 10 for k in range(m + 1))
 
 
-def test_what_is_done_for_one_constraint_is_taken_back_where_another_makes_it_needless():
+def test_a_correction_for_one_constraint_is_undone_if_another_makes_it_unnecessary():
     """x₁ ≤ −1 moves 0 to (−1, 0); x₁ + x₂ ≤ −4 alone moves it to (−2, −2), where the first holds."""
     found, nu = projected([0.0, 0.0, 0.0], [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]], [1.0, 4.0])
     assert_allclose(found, [-2.0, -2.0, 0.0], atol=1e-5)
@@ -114,7 +114,7 @@ def test_what_is_done_for_one_constraint_is_taken_back_where_another_makes_it_ne
 
 
 @pytest.mark.parametrize(("b", "c"), [([[0.0] * 3], [1.0]), ([[0.0] * 3, [1.0, 0.0, 0.0]], [1.0, 0.5])])
-def test_a_constraint_without_a_gradient_is_passed_over(b, c):
+def test_a_constraint_without_a_gradient_is_skipped(b, c):
     found, nu = projected([0.0, 1.0, 0.0], b, c)
     assert_allclose(found, [-0.5 if len(c) > 1 else 0.0, 1.0, 0.0])
     assert nu[0] == 0
@@ -157,7 +157,7 @@ def test_a_constraint_out_of_reach_leaves_the_natural_step_alone():
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_a_constraint_in_the_way_takes_from_the_step_what_breaks_it(metric):
+def test_a_violated_constraint_removes_the_violating_part_of_the_step(metric):
     """Where F = I both projections are one: d₂ ≤ 0.3."""
     d, report = take(c=-0.3, nearest=metric)
     assert_allclose(d, [0.6, 0.3], atol=1e-6)
@@ -168,7 +168,7 @@ def test_a_constraint_in_the_way_takes_from_the_step_what_breaks_it(metric):
     assert_allclose(report.asked, [-0.3])
 
 
-def test_a_step_that_a_projection_has_put_outside_is_shortened_to_the_region():
+def test_a_projected_step_outside_the_region_is_shortened():
     """(0.6, −1.5) has half its square at 1.305: 0.8^2i · 1.305 ≤ 0.5 first at i = 3."""
     d, report = take(c=1.5)
     assert int(report.exponent) == 3
@@ -177,27 +177,27 @@ def test_a_step_that_a_projection_has_put_outside_is_shortened_to_the_region():
     assert_allclose(report.predicted, [-1.5 * 0.8**3], rtol=1e-5)
 
 
-def test_without_the_bound_it_is_taken_whole_as_published():
+def test_without_within_region_the_step_is_taken_whole():
     d, report = take(c=1.5, within_region=False)
     assert_allclose(d, [0.6, -1.5], rtol=1e-5)
     assert int(report.exponent) == 0
     assert float(report.divergence) > DELTA
 
 
-def test_without_the_bound_too_a_step_to_no_number_is_not_taken():
+def test_without_within_region_a_step_to_nan_is_not_taken():
     d, report = take(reality=np.nan, within_region=False)
     assert not report.accepted
     assert_array_equal(d, 0.0)
 
 
-def test_a_cost_that_no_step_changes_costs_no_step():
+def test_a_cost_that_no_step_changes_leaves_the_step_alone():
     d, report = take(b=(0.0, 0.0), c=1.0)
     assert report.accepted
     assert_allclose(d, [0.6, 0.8], atol=1e-6)
     assert_array_equal(report.nu, [0.0])
 
 
-def test_a_fraction_is_one_of_what_the_region_could_do():
+def test_a_fraction_is_relative_to_the_largest_decrease_in_the_region():
     """‖b‖ = 2, so the region could lower the constraint by 2; a quarter of that is d₂ ≤ −¼.
 
     What is left of the radius for the natural step is √(1 − ¼²).
@@ -208,7 +208,7 @@ def test_a_fraction_is_one_of_what_the_region_could_do():
 
 
 @pytest.mark.parametrize("fraction", [0.6, 1.0])
-def test_a_fraction_is_had_within_the_region_and_in_full(fraction):
+def test_a_fraction_is_achieved_in_full_within_the_region(fraction):
     """b is orthogonal to g: the natural step takes √(1 − wanted²), the constraint the rest."""
     d, report = take(b=(0.8, -0.6), fraction=fraction)
     assert int(report.exponent) == 0
@@ -216,7 +216,7 @@ def test_a_fraction_is_had_within_the_region_and_in_full(fraction):
     assert d @ d == pytest.approx(1.0, rel=1e-5)
 
 
-def test_without_a_slope_of_the_loss_only_the_constraint_moves_the_step():
+def test_without_a_gradient_of_the_loss_only_the_constraint_moves_the_step():
     """g = 0, so that the natural step has no length: what is left is the way to d₂ ≤ −0.5."""
     theta, report = _take(jnp.zeros(2), jnp.array([[0.0, 1.0]]), jnp.array([0.5]), 0.9999, None, ProjectedStep())
     assert_allclose(theta - CENTRE, [0.0, -0.5], atol=1e-6)
@@ -225,20 +225,20 @@ def test_without_a_slope_of_the_loss_only_the_constraint_moves_the_step():
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
-def test_the_size_of_the_losss_slope_changes_its_multiplier_alone(size):
+def test_the_size_of_the_gradient_of_the_loss_changes_only_its_multiplier(size):
     g = size * jnp.array([-0.6, -0.8])
     theta, report = _take(g, jnp.array([[0.0, 1.0]]), jnp.array([-5.0]), 0.9999, None, ProjectedStep())
     assert_allclose(theta - CENTRE, [0.6, 0.8], atol=1e-5)
     assert float(report.lam) == pytest.approx(size, rel=1e-4)
 
 
-def test_a_fraction_below_zero_keeps_nothing_free():
+def test_a_negative_fraction_reserves_no_room():
     d, _ = take(b=(0.0, 1.0), fraction=-0.5)
     assert_allclose(d, [0.6, 0.5], atol=1e-5)
 
 
 @pytest.mark.parametrize("cap", [0.5, 0.97])
-def test_several_constraints_together_get_no_more_than_the_cap_and_leave_the_rest_to_the_loss(cap):
+def test_several_constraints_get_the_cap_together_and_the_loss_gets_the_rest(cap):
     """Both ask for all of the cap and are orthogonal: they get cap/√2 each, and the natural step keeps √(1 − cap²)."""
     g, b, both = jnp.array([-0.6, -0.8]), jnp.eye(2), jnp.array([cap, cap])
     theta, report = _take(g, b, jnp.zeros(2), 0.9999, both, ProjectedStep(), jnp.array(cap))
@@ -256,7 +256,7 @@ def test_fractions_within_the_cap_are_left_as_they_are():
 
 
 @pytest.mark.parametrize("share", [0.97, 0.1, 1 / 3])
-def test_the_cap_does_not_touch_one_constraint_that_asks_for_all_of_it(share):
+def test_the_cap_does_not_change_a_single_demand_equal_to_it(share):
     share = jnp.array(share, jnp.float32)
     g, b = jnp.array([-0.6, -0.8]), jnp.array([[0.3, 1.7]])
     free, capped = (_take(g, b, jnp.zeros(1), 0.9999, share[None], ProjectedStep(), cap) for cap in (None, share))

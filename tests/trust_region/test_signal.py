@@ -54,7 +54,7 @@ TRUE = np.sum(BETA**2 / F)
 """βᵀF⁻¹β."""
 
 
-def test_it_is_the_agreement_of_the_parts_over_the_predicted_fall():
+def test_the_signal_is_the_agreement_of_the_parts_over_the_predicted_decrease():
     b1, b2 = (each[:50] for each in noisy(BETA, SPREAD))
     b = SHARE * b1 + (1 - SHARE) * b2
     expected = np.sum(b1 / F * b2, axis=1) / np.sum(b / F * b, axis=1)
@@ -62,7 +62,7 @@ def test_it_is_the_agreement_of_the_parts_over_the_predicted_fall():
 
 
 @pytest.mark.parametrize("size", [0.5, 1.0, 3.0])
-def test_its_mean_is_the_share_of_the_predicted_fall_that_is_real(size):
+def test_the_mean_signal_is_the_real_share_of_the_predicted_decrease(size):
     """βᵀF⁻¹β / (βᵀF⁻¹β + tr(F⁻¹Σ)), and as much of the fall that b predicts is one of β. It is the mean cos², too."""
     found = signals(*noisy(size * BETA, SPREAD)).mean()
     true = size**2 * TRUE
@@ -77,20 +77,20 @@ def test_its_mean_is_the_share_of_the_predicted_fall_that_is_real(size):
 
 @pytest.mark.parametrize("iterations", [1, 10])
 @pytest.mark.parametrize("share", always([0.5, 0.2], 0.2))
-def test_pure_noise_has_none_however_few_iterations_there_are(iterations, share):
+def test_pure_noise_has_no_signal_whatever_the_number_of_iterations(iterations, share):
     """A ratio's mean is a little below that of its parts' means: by less than its variance."""
     found = signals(*noisy(0.0, SPREAD, share), share, iterations)
     assert abs(found.mean()) < 4 * found.std() / np.sqrt(BATCHES) + found.var()
     assert found.min() < -0.1 < 0.1 < found.max()
 
 
-def test_parts_that_agree_have_all_of_it_and_opposite_ones_less_than_none():
+def test_parts_that_agree_have_a_signal_of_one_and_opposite_ones_a_negative_one():
     b1 = noisy(BETA, SPREAD)[0][:3]
     assert_allclose(signals(b1, b1), 1.0, rtol=1e-4)
     assert_array_equal(signals(b1, -b1), -1.0)
 
 
-def test_without_a_gradient_nothing_is_known():
+def test_without_a_gradient_the_signal_is_nan():
     assert np.isnan(signals(np.zeros((1, P)), np.zeros((1, P)))).all()
     assert_array_equal(ratio(jnp.array([1.0, 0.5, -3.0]), jnp.array([0.0, 1.0, 1.0])), [np.nan, 0.5, -1.0])
 
@@ -118,7 +118,7 @@ def _take(step, due, measured):
 
 
 @pytest.mark.parametrize("step", [ConstrainedStep(), ProjectedStep()], ids=["constrained", "projected"])
-def test_a_step_reports_it_where_it_is_due_and_is_the_same_step(step):
+def test_a_step_reports_the_signal_when_it_is_due_and_does_not_change(step):
     """b₁·b₂ / b·b is 1/2 for the one constraint, and −3/1, cut at −1, for the other."""
     theta, report = _take(step, jnp.array(True), True)
     assert_allclose(report.signal, [0.5, -1.0], rtol=1e-5)
@@ -138,7 +138,7 @@ def after(*measured):
     return trend
 
 
-def test_the_mean_of_measurements_weighs_the_latest_most():
+def test_the_trend_weighs_the_latest_measurement_most():
     assert_allclose(after(0.4).share, [0.4], rtol=1e-6)
     assert_allclose(after(0.4, 0.1).share, [(0.9 * 0.4 + 0.1) / 1.9], rtol=1e-5)
 
@@ -149,17 +149,17 @@ def test_epochs_without_a_measurement_change_nothing_but_the_count():
     assert_allclose(trend.share, after(0.4, 0.1).share)
 
 
-def test_measurements_below_zero_count_in_full_and_their_mean_is_never_below():
+def test_negative_measurements_count_but_the_trend_is_never_negative():
     assert_array_equal(after(0.3, -0.4).share, [0.0])
     assert_allclose(after(0.3, -0.1).share, [(0.9 * 0.3 - 0.1) / 1.9], rtol=1e-5)
 
 
-def test_before_the_first_measurement_a_gradient_is_trusted():
+def test_before_the_first_measurement_the_signal_is_one():
     assert_array_equal(no_signal(2).share, [1.0, 1.0])
     assert_array_equal(after(np.nan).share, [1.0])
 
 
-def test_it_is_due_in_the_first_of_every_so_many_epochs():
+def test_a_measurement_is_due_in_the_first_of_every_so_many_epochs():
     trend, due = no_signal(1), []
     for _ in range(7):
         due.append(bool(trend.due(3)))
@@ -168,7 +168,7 @@ def test_it_is_due_in_the_first_of_every_so_many_epochs():
     assert isinstance(trend, SignalTrend)
 
 
-def test_several_runs_at_once_pay_for_it_only_where_it_is_due_for_one_and_each_keeps_its_own():
+def test_in_a_batch_the_signal_is_measured_only_if_due_and_each_run_keeps_its_own():
     b1, b2 = (jnp.asarray(each[:3], jnp.float32) for each in noisy(BETA, SPREAD))
     diagonal = jnp.asarray(F, jnp.float32)
 

@@ -1,4 +1,4 @@
-"""Searches: what is searched, how a trial is judged, and that a search which was killed goes on."""
+"""Searches: the search space, the score of a trial, and that a killed search continues."""
 
 import importlib.util
 import json
@@ -45,7 +45,7 @@ def test_a_setting_has_a_range_or_values(text, axis):
         (["delta=1..2", "delta=1..3"], "searched twice"),
     ],
 )
-def test_what_cannot_be_searched_is_answered_with_a_sentence(typed, answer):
+def test_impossible_search_spaces_are_refused_with_a_message(typed, answer):
     with pytest.raises(BadSetting, match=answer):
         axes_of(typed)
 
@@ -67,7 +67,7 @@ def write(batch, returns, mean=0.0, safe=1.0, episodes=100):
         write_sealed(one.directory / "evaluation.json", "evaluation", {"sampled": figures, "seed": EVALUATION_SEED})
 
 
-def test_the_seeds_of_a_trial_are_those_of_no_judgement(setup):
+def test_trials_use_seeds_that_are_reserved_for_the_search(setup):
     batch = setup.batch(3, {"trust_region.delta": 0.03})
     assert [one.config.seed for one in batch] == [FIRST_SEED, FIRST_SEED + 1]
     assert {one.evaluation.seed for one in batch} == {EVALUATION_SEED}
@@ -75,7 +75,7 @@ def test_the_seeds_of_a_trial_are_those_of_no_judgement(setup):
     assert [one.name for one in batch] == ["trial0003-seed0", "trial0003-seed1"]
 
 
-def test_a_trial_certifies_what_its_worst_seed_does(setup):
+def test_a_trial_counts_the_certificate_of_its_worst_seed(setup):
     batch = setup.batch(0, {})
     write(batch[:1], [0.0], mean=2.0, safe=1.0, episodes=100)
     write(batch[1:], [0.0], mean=5.0, safe=0.98, episodes=200)
@@ -84,7 +84,7 @@ def test_a_trial_certifies_what_its_worst_seed_does(setup):
     assert found.certified == pytest.approx(0.9548, abs=1e-4)  # Clopper and Pearson, 4 of 200; 0 of 100 has 0.9705
 
 
-def test_episodes_that_cannot_certify_the_probability_are_refused_before_anything_is_trained(setup):
+def test_too_few_episodes_to_certify_the_probability_are_refused_before_training(setup):
     with pytest.raises(BadSetting, match=r"200 episodes of a policy cannot certify .* 0\.99 .* Use --episodes 299"):
         replace(setup, probability=0.99)
 
@@ -113,7 +113,7 @@ def trial(number, value, certified):
     return SimpleNamespace(number=number, value=value, user_attrs={"certified": certified})
 
 
-def test_the_front_has_the_trials_that_no_other_one_beats():
+def test_the_front_has_the_trials_that_no_other_one_dominates():
     trials = [trial(0, 1.0, 0.9), trial(1, 2.0, 0.8), trial(2, 0.5, 0.85), trial(3, 0.9, 0.95)]
     assert [one.number for one in front(trials)] == [1, 0, 3]
 
@@ -127,7 +127,7 @@ def train(batch):
 
 
 @needs_optuna
-def test_a_search_finds_the_largest_return_that_keeps_the_limits_and_goes_on_after_it_was_killed(setup):
+def test_a_search_finds_the_best_safe_return_and_continues_after_a_kill(setup):
     said = []
     tune(Search(setup), InProcess(train), trials=6, side_by_side=1, say=said.append)
 
@@ -152,7 +152,7 @@ def test_a_search_finds_the_largest_return_that_keeps_the_limits_and_goes_on_aft
 
 
 @needs_optuna
-def test_a_search_continues_only_with_what_it_began_with(setup):
+def test_a_search_continues_only_with_its_initial_settings(setup):
     Search(setup)
     with pytest.raises(BadSetting, match="holds a search with another probability"):
         Search(replace(setup, probability=0.8))

@@ -58,7 +58,7 @@ def test_a_long_curve_is_drawn_by_means_and_keeps_its_end():
     np.testing.assert_allclose(short.y, 2 * short.x)
 
 
-def test_points_stand_where_they_belong():
+def test_points_are_drawn_at_their_coordinates():
     drawn = svg("Share", [Curve("run", 0, np.array([0.0, 10.0]), np.array([0.0, 1.0]))], share=True)
     # The panel is 480 × 250 with margins of 52, 20, 10 and 34.
     assert 'points="52.0,216.0 460.0,10.0"' in drawn
@@ -66,7 +66,7 @@ def test_points_stand_where_they_belong():
     assert "<circle" in svg("One", [Curve("run", 0, np.ones(1), np.ones(1))])
 
 
-def test_names_are_shown_as_they_are_and_do_nothing(tmp_path):
+def test_names_are_shown_as_text_and_execute_nothing(tmp_path):
     made(tmp_path / "<img src=x onerror=alert(1)>")
     shown = content(Logs(tmp_path).read())
     assert "<img" not in shown
@@ -95,7 +95,7 @@ def test_a_metric_without_a_number_has_no_curve_and_gaps_are_left_out(tmp_path):
     assert "Cost of an episode" not in content([found]).replace("Largest cost of an episode", "")
 
 
-def test_only_the_runs_that_were_written_last_are_shown(tmp_path):
+def test_only_the_most_recently_written_runs_are_shown(tmp_path):
     for i in range(MOST + 2):
         made(tmp_path / f"run{i:02}", epochs=1)
     logs = Logs(tmp_path)
@@ -112,7 +112,7 @@ def test_a_new_epoch_and_a_new_run_are_found(tmp_path):
     assert logs.read()[0].data.epochs == 5
 
 
-def test_the_page_answers_its_own_address_alone(tmp_path):
+def test_the_page_answers_only_at_its_own_address(tmp_path):
     made(tmp_path / "run")
     with watching(tmp_path) as watch:
         token = watch.address.rstrip("/").rpartition("/")[2]
@@ -175,7 +175,7 @@ def test_a_browser_shows_curves_that_grow(tmp_path, size, dark):
         wait_until(lambda: "has stopped" in page.execute_script("return document.querySelector('#status').textContent"))
 
 
-def test_a_file_is_no_directory(tmp_path, monkeypatch):
+def test_a_file_is_refused_where_a_directory_is_needed(tmp_path, monkeypatch):
     from ascpo.cli.watch import main
 
     Path(tmp_path / "file").touch()

@@ -1,4 +1,4 @@
-"""The wheel, not the checkout: what it holds, and that it trains where nothing else of this repository is."""
+"""The wheel: its files, and that it trains without the rest of the repository."""
 
 import subprocess
 import sys

@@ -53,7 +53,7 @@ class Algorithm:
     limits_on: LimitKind = "state"
     """What a limit bounds: the cost of every state, or the sum of an episode's costs."""
     quantity: str = ""
-    """The quantity that is bounded or paid for, as a phrase for logs and reports. Empty if there is none."""
+    """The quantity that is constrained or penalised, as a phrase for logs and reports. Empty if there is none."""
     augmentation: Augmentation = field(default_factory=NoAugmentation)
     """What the policy observes of its episode in addition to the environment's observation."""
     cost_critics: CostCritics | None = None
@@ -62,7 +62,7 @@ class Algorithm:
     target: Target | None = None
     """What every step aims at for the constraint."""
     penalty: Penalty | None = None
-    """The price of costs in the loss."""
+    """The penalty for costs in the loss."""
     step: Step = field(default_factory=ConstrainedStep)
     """The step rule of the policy."""
     clip: RatioClip | None = None
@@ -78,7 +78,7 @@ class Algorithm:
         if self.constraint is not None and isinstance(self.step, ClippedStep):
             raise ValueError(f"{self.name}: a clipped step keeps no constraint. Make it a penalty.")
         if (self.constraint or self.penalty) and self.cost_critics is None:
-            raise ValueError(f"{self.name}: costs that are bounded or paid for need critics. Give cost_critics.")
+            raise ValueError(f"{self.name}: costs that are constrained or penalised need critics. Give cost_critics.")
 
     @property
     def outline(self) -> Outline:

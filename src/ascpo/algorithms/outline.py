@@ -29,7 +29,7 @@ class Outline:
     """Whether learning uses the share of episodes that violate a limit."""
     half_signal: float = 0.0
     """`half_signal` of a feedback target."""
-    also_pays: bool = False
+    also_penalises: bool = False
     """Whether it has a penalty of costs in addition to its constraint."""
 
     @property

@@ -1,4 +1,4 @@
-"""PASCPO: ASCPO's bound as a price in a clipped objective, which rises while the bound is over the limit."""
+"""PASCPO: a clipped objective with a penalty for ASCPO's bound, whose multiplier rises while it is over the limit."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -44,27 +44,27 @@ class PASCPO:
     def __post_init__(self) -> None:
         if self.signal == "sum" and self.ascent == "bound":
             raise BadSetting(
-                "signal=sum pays for the sum of an episode's costs, but with ascent=bound the price would rise with a "
-                "bound of the largest one. Use ascent=cost with signal=sum, or leave signal=largest."
+                "signal=sum penalises the sum of an episode's costs, but with ascent=bound its multiplier would rise "
+                "with a bound of the largest one. Use ascent=cost with signal=sum, or leave signal=largest."
             )
 
     def _penalty(self) -> "Penalty":
         from ascpo.networks.multiplier import ScalarMultiplier
         from ascpo.surrogates.maximum import PaperBound, ReferenceBound
-        from ascpo.surrogates.penalty import BoundOverLimit, EpisodeCost, Penalty, PricedBound
+        from ascpo.surrogates.penalty import BoundLagrangian, BoundOverLimit, EpisodeCost, Penalty
 
         kind = PaperBound if self.mode == "paper" else ReferenceBound
         bound = kind(self.k, self.omega1, self.omega2)
         violation = BoundOverLimit(bound) if self.ascent == "bound" else EpisodeCost()
-        price = PricedBound(bound, self.strength)
-        return Penalty(price, ScalarMultiplier(self.multiplier_rate), violation, self.rescaled)
+        term = BoundLagrangian(bound, self.strength)
+        return Penalty(term, ScalarMultiplier(self.multiplier_rate), violation, self.rescaled)
 
     def outline(self, probability: float) -> Outline:
-        paid = "an episode's largest cost" if self.signal == "largest" else "the sum of an episode's costs"
+        cost = "an episode's largest cost" if self.signal == "largest" else "the sum of an episode's costs"
         return Outline(
             "pascpo",
-            f"pays for a bound of {paid}, at a rising price; clipped; k = {self.k:g}",
-            quantity=f"a bound of {paid}",
+            f"penalises a bound of {cost}, with a rising multiplier; clipped; k = {self.k:g}",
+            quantity=f"a bound of {cost}",
             mechanism="penalty",
             critics="softplus",
             step="clipped",

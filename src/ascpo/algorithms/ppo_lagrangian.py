@@ -1,4 +1,4 @@
-"""PPO-Lagrangian: a clipped objective that pays for costs, at a price that rises while the limit is broken."""
+"""PPO-Lagrangian: a clipped objective with a penalty for costs, whose multiplier rises while the limit is violated."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ class PPOLagrangian:
     """The clipped objective, and its optimisation."""
 
     def outline(self, probability: float) -> Outline:
-        description = "pays for the mean cost of an episode, at a price that rises over the limit; clipped"
+        description = "penalises the mean cost of an episode, with a multiplier that rises over the limit; clipped"
         parts = ("penalty", "linear", "clipped")
         return Outline("ppo-lagrangian", description, "episode", "the mean cost of an episode", *parts)
 

@@ -1,8 +1,8 @@
 """Our defaults for suites: the settings that differ from the general defaults, by algorithm and by robot.
 
 Suites give margins, so that near misses can be learned from, and their episodes fail if they time out. Neither is known
-of other environments. All entries were measured to help (benchmarks/RESULTS.md, "Eight obstacles", "What keeps the
-promise" and "Methods that park"). Settings without an entry did not help, or were not measured.
+of other environments. All entries were measured to help (benchmarks/RESULTS.md, "Eight obstacles", "What reaches the
+target probability" and "Policies that stop driving"). Settings without an entry did not help, or were not measured.
 """
 
 from collections.abc import Mapping

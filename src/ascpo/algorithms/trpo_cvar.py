@@ -1,4 +1,4 @@
-"""TRPO-CVaR: the mean cost of the worst episodes is paid for, at a price that rises while it is over the limit."""
+"""TRPO-CVaR: a penalty for the mean cost of the worst episodes, whose multiplier rises while it is over the limit."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +16,7 @@ class TRPOCVaR:
     """Settings of TRPO-CVaR."""
 
     alpha: Annotated[float, Range(at_least=0.0, below=1.0)] = 0.9
-    """α: the quantile above which episodes count. The price is for the worst 1 − α of them."""
+    """α: the quantile above which episodes count. The penalty is for the worst 1 − α of them."""
     strength: NonNegative = 0.005
     """ρ: factor of the multiplier in the objective."""
     multiplier_rate: NonNegative = 0.005
@@ -24,7 +24,7 @@ class TRPOCVaR:
 
     def outline(self, probability: float) -> Outline:
         quantity = worst_episodes(self.alpha)
-        words = ("trpo-cvar", f"pays for {quantity}")
+        words = ("trpo-cvar", f"penalises {quantity}")
         return Outline(*words, "episode", quantity, "penalty", critics="softplus", cvar=True)
 
     def build(self, probability: float) -> "Algorithm":
@@ -32,14 +32,14 @@ class TRPOCVaR:
         from ascpo.experience.augmentation import RunningSum
         from ascpo.networks.multiplier import ScalarMultiplier
         from ascpo.surrogates.cvar import CVaR
-        from ascpo.surrogates.penalty import BoundOverLimit, Penalty, PricedBound
+        from ascpo.surrogates.penalty import BoundLagrangian, BoundOverLimit, Penalty
 
         cvar = CVaR(self.alpha)
-        price, violation = PricedBound(cvar, self.strength), BoundOverLimit(cvar)
+        term, violation = BoundLagrangian(cvar, self.strength), BoundOverLimit(cvar)
         return Algorithm(
             *self.outline(probability).words,
             augmentation=RunningSum(),
             cost_critics=EXCESS_COST,
-            penalty=Penalty(price, ScalarMultiplier(self.multiplier_rate), violation),
+            penalty=Penalty(term, ScalarMultiplier(self.multiplier_rate), violation),
             cvar=cvar,
         )

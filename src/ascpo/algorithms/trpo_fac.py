@@ -1,4 +1,4 @@
-"""TRPO-FAC: a price of costs for every state, learned by a network (arXiv:2105.10682)."""
+"""TRPO-FAC: a penalty for costs with a multiplier for every state, learned by a network (arXiv:2105.10682)."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,7 +20,10 @@ class TRPOFAC:
     """Steps of Adam in an epoch. With the published 1 step at a rate of 0.0001, the network stays near its start."""
 
     def outline(self, probability: float) -> Outline:
-        words = ("trpo-fac", "pays for costs, at a price for every state that rises where they are over the limit")
+        words = (
+            "trpo-fac",
+            "penalises costs, with a multiplier for every state that rises where they are over the limit",
+        )
         return Outline(*words, "episode", "costs, state by state", "penalty", critics="linear")
 
     def build(self, probability: float) -> "Algorithm":

@@ -17,10 +17,10 @@ class TRPOIPO:
     t: Positive = 20.0
     """Steepness of the barrier. With a smaller t, the barrier acts further away from the limit."""
     slope: NonNegative = 0.1
-    """Price of a unit of cost beyond the limit, where the barrier ends."""
+    """Penalty for a unit of cost beyond the limit, where the barrier ends."""
 
     def outline(self, probability: float) -> Outline:
-        words = ("trpo-ipo", "pays for the mean cost of an episode, steeply near the limit")
+        words = ("trpo-ipo", "penalises the mean cost of an episode by a logarithmic barrier")
         return Outline(*words, "episode", "the mean cost of an episode", "penalty", critics="linear")
 
     def build(self, probability: float) -> "Algorithm":

@@ -1,4 +1,4 @@
-"""TRPO-Lagrangian: costs are paid for, at a price that rises while the limit is broken (arXiv:1910.01708)."""
+"""TRPO-Lagrangian: a penalty for costs, whose multiplier rises while the limit is violated (arXiv:1910.01708)."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ class TRPOLagrangian:
     """ρ: factor of the multiplier in the objective."""
 
     def outline(self, probability: float) -> Outline:
-        description = "pays for the mean cost of an episode, at a price that rises while it is over the limit"
+        description = "penalises the mean cost of an episode, with a multiplier that rises while it is over the limit"
         return Outline(
             "trpo-lagrangian", description, "episode", "the mean cost of an episode", "penalty", critics="linear"
         )

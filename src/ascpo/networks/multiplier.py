@@ -1,4 +1,4 @@
-"""Multipliers: prices of costs, which rise while a limit is broken.
+"""Multipliers: weights of the costs in the loss, which rise while a limit is violated.
 
 scalar     λ ← max(0, λ + rate·(J_C − w))
 network    λ(s) ≥ 0, by gradient ascent on the mean of λ(s)·(Ĉ(s) − w), with Ĉ the observed cost after s

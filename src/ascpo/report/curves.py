@@ -90,10 +90,10 @@ LEARNING = (
 OPTIMISER = (
     Quantity(
         "Nu", "Multiplier of the constraint", "multiplier, $ν$",
-        "The price of a unit of the constraint in the step",
+        "The Lagrange multiplier of the constraint in the step",
         smooth=False, logarithmic=True, per_constraint=True,
     ),
-    Quantity("Multiplier", "Multiplier of the penalty", "multiplier", "The price of costs", smooth=False),
+    Quantity("Multiplier", "Multiplier of the penalty", "multiplier", "The weight of the penalty", smooth=False),
     Quantity(
         "AskShare", "Share of the constraints", "share of the radius",
         "The share of the trust region's radius that the constraints can use",

@@ -168,7 +168,7 @@ def _notes(groups: Sequence[Group], unfinished: Sequence[str]) -> list[str]:
     found += _together(
         runs,
         lambda run: run.policy.source.description if run.policy and run.policy.source.kind != "last" else "",
-        ("{} hands out {}.", "{} hand out {}."),
+        ("The policy of {} is {}.", "The policies of {} are each {}."),
     )
     return found + [f"{name} has no finished epoch, so the report leaves it out." for name in unfinished]
 

@@ -43,6 +43,8 @@ class Headline:
     env: str
     source: str
     """The episodes that the numbers come from."""
+    note: str
+    """That some groups have too few seeds for a comparison. Empty if all have several."""
     verdicts: tuple[Verdict, ...]
 
 
@@ -62,7 +64,7 @@ def _headline(env: str, groups: Sequence[Group]) -> Headline | None:
         if all(len(found) and np.isfinite(found).all() for found in values.values()):
             verdicts.append(compared(statistic, sign, values))
     source = "fresh episodes with sampled actions" if evaluated else "the end of the training"
-    return Headline(env, source, tuple(verdicts)) if verdicts else None
+    return Headline(env, source, _single(groups), tuple(verdicts)) if verdicts else None
 
 
 def _by_seed(group: Group, name: str, *, evaluated: bool) -> Float[np.ndarray, " seed"]:
@@ -76,8 +78,7 @@ def compared(statistic: Statistic, sign: float, values: dict[Group, Float[np.nda
     best, *others = ranked
     means = tuple((group, _with_interval(statistic, values[group])) for group in ranked)
     if any(len(found) < 2 for found in values.values()):
-        text = f"No winner: {_single(values)}, so nobody knows how much the seed decides. Train more seeds."
-        return Verdict(statistic.title, text, means)
+        return Verdict(statistic.title, "No winner can be named.", means)
     level = 1.0 - (1.0 - LEVEL) / len(others)
     found = {other: of_difference(values[best], values[other], level) for other in others}
     apart = {other: interval for other, interval in found.items() if interval is not None}
@@ -113,6 +114,9 @@ def _name(group: Group) -> str:
     return group.label.removeprefix(f"{group.first.env}, ")
 
 
-def _single(values: dict[Group, Float[np.ndarray, " seed"]]) -> str:
-    alone = [_name(group) for group, found in values.items() if len(found) < 2]
-    return f"{listed(alone)} {'has' if len(alone) == 1 else 'have'} {plural(1, 'seed')}{' each' if alone[1:] else ''}"
+def _single(groups: Sequence[Group]) -> str:
+    alone = [_name(group) for group in groups if len(group.runs) < 2]
+    if not alone:
+        return ""
+    seeds = f"{'has' if len(alone) == 1 else 'have'} {plural(1, 'seed')}{' each' if alone[1:] else ''}"
+    return f"{listed(alone)} {seeds}, which does not show how much of a difference is chance. Train more seeds."

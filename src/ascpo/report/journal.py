@@ -180,15 +180,15 @@ def _penalty(row: Epochs, about: Description) -> str:
     multiplier, later = row("Multiplier"), row("Multiplier", later=1)
     if about.mechanism != "penalty" and not math.isfinite(multiplier):
         return ""
-    paid = f"The objective pays for {about.quantity}."
+    penalised = f"The objective has a penalty for {about.quantity}."
     if not math.isfinite(multiplier):
-        return f"{paid} The penalty has no multiplier."
+        return f"{penalised} The penalty has no multiplier."
     then = ""
     if math.isfinite(later):
         verb = "rose to" if later > multiplier else "fell to"
         moved = number(later) != number(multiplier)
         then = f" and {verb} {number(later)} for the next one" if moved else " and hardly changed for the next one"
-    return f"{paid} Its multiplier was {number(multiplier)} in this step{then}."
+    return f"{penalised} Its multiplier was {number(multiplier)} in this step{then}."
 
 
 def _shield(row: Epochs) -> str:

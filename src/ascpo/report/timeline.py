@@ -33,7 +33,7 @@ _TITLES = {
     "rising": "The multiplier rises",
     "falling": "The multiplier falls",
     "steady": "The multiplier is steady",
-    "penalised": "The objective pays for costs",
+    "penalised": "The objective penalises costs",
     "learning": "The shield learns",
     "shielding": "The shield acts",
     "reward": "Reward only",

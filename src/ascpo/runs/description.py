@@ -30,7 +30,7 @@ class Description:
     """How costs act: as a constraint on the step, as a penalty in the objective, or by a shield that changes
     actions."""
     quantity: str
-    """The quantity that is bounded or paid for, such as "the mean cost of an episode"."""
+    """The quantity that is constrained or penalised, such as "the mean cost of an episode"."""
     target: str
     """The target of a step's constraints. Empty without constraints."""
     step: StepKind

@@ -41,7 +41,7 @@ class Evidence:
     def of_last_epochs(self) -> "Evidence":
         """The same evidence, with episode statistics over the last epochs instead of this one."""
         if self.trend is None:
-            raise ValueError("There is no trend of the episodes: costs that are bounded or paid for have one.")
+            raise ValueError("There is no trend of the episodes: costs that are constrained or penalised have one.")
         trend, sums = self.trend, self.trend.sums
         episodes = replace(
             self.episodes,

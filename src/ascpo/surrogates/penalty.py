@@ -15,7 +15,7 @@ _AT_LIMIT = 1e-9
 
 
 @runtime_checkable
-class Price(Protocol):
+class PenaltyTerm(Protocol):
     """The costs' part of the loss."""
 
     def __call__(
@@ -34,7 +34,7 @@ class Violation(Protocol):
 class Penalty:
     """The costs' part of the loss, and the multiplier that scales it."""
 
-    price: Price
+    term: PenaltyTerm
     multiplier: Multiplier | None = None
     violation: Violation | None = None
     """The quantity that a scalar multiplier ascends on. A state-dependent one uses the cost after each state."""
@@ -52,12 +52,12 @@ class Penalty:
         weights: Weights,
         lam: Float[Array, "*axes m"] | None,
         limits: Float[Array, " m"],
-        charged: Float[Array, ""] | float = 1.0,
+        part: Float[Array, ""] | float = 1.0,
     ) -> Float[Array, ""]:
-        """The loss plus the price of costs. `charged` is the part of the price that is not waived."""
+        """The loss plus the penalty. `part` is the part of the penalty that is not waived."""
         lam = jnp.zeros_like(limits) if lam is None else lam
-        whole = loss + charged * self.price(evidence, weights, lam, limits)
-        return whole / jnp.mean(1.0 + charged * jnp.sum(lam, axis=-1)) if self.rescaled else whole
+        whole = loss + part * self.term(evidence, weights, lam, limits)
+        return whole / jnp.mean(1.0 + part * jnp.sum(lam, axis=-1)) if self.rescaled else whole
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Lagrangian:
 
 
 @dataclass(frozen=True)
-class PricedBound:
+class BoundLagrangian:
     """ρ·Σ λ·X, where X is the surrogate of a constraint."""
 
     constraint: Constraint

@@ -52,7 +52,7 @@ COLUMNS: dict[str, str] = {
     "WorstCost": "largest cost of any state in this epoch, in finished and running episodes",
     "CostRate": "cost per step since the start",
     "EpochCostRate": "cost per step of this epoch",
-    "Multiplier": "price of costs in the objective; of several, the largest",
+    "Multiplier": "multiplier of the penalty in the objective; of several, the largest",
     "ShieldRate": "share of the actions that a shield changed",
     "ShieldShift": "mean distance of these changes, in the policy's units",
     "VaR": "ν, the α-quantile of the episodes' costs; of several constraints, the largest",
@@ -67,7 +67,7 @@ the critic of the squared maximum, and `_timeouts` the constraint of the time-ou
 TIMES: dict[str, str] = {
     "Epoch": "counted from 0",
     "TimeRollout": "seconds for the rollout",
-    "TimeJudge": "seconds for values, advantages and episode statistics",
+    "TimeEstimates": "seconds for values, advantages and episode statistics",
     "TimePolicy": "seconds for the update of the policy",
     "TimeCritics": "seconds for fitting the critics",
     "TimeOther": "seconds for this row and the metrics",

@@ -153,7 +153,7 @@ class RunGroup:
         over_runs, agent, before = self._map, self.agent, self._states
         rollouts = over_runs.split(rollout, len(self))
         estimates = jax.block_until_ready(over_runs(estimate, agent, before, rollouts))
-        lap("TimeJudge")
+        lap("TimeEstimates")
         states, steps, caps = jax.block_until_ready(over_runs(update, agent, before, rollouts, estimates))
         lap("TimePolicy")
         self._states, losses = jax.block_until_ready(over_runs(fit_critics, agent, states, estimates))

@@ -40,7 +40,7 @@ class Settings:
     near_miss_end: NonNegative = 0.03
     """Value to which `near_miss` shrinks by the end of the training."""
     timeout_waiver: Fraction = 0.0
-    """Part of the price of costs that is waived while a tenth or more of the episodes run into the time limit, for
+    """Part of the penalty for costs that is waived while a tenth or more of the episodes run into the time limit, for
     tasks in which a time-out is a failure. With fewer time-outs the waiver is smaller, and from one in a hundred
     down it is zero. Multipliers rise less, too."""
     discount: Annotated[float, Range(above=0.0, at_most=1.0)] = 0.99
@@ -115,7 +115,7 @@ def inert_settings(settings: Settings, algorithm: Outline) -> dict[str, InertSet
     if algorithm.cvar:
         why = f"the value at risk of {algorithm.name} is that of the costs themselves"
         unused |= dict.fromkeys(("near_miss", "near_miss_end"), why)
-    if algorithm.mechanism != "penalty" and not algorithm.also_pays:
+    if algorithm.mechanism != "penalty" and not algorithm.also_penalises:
         unused["timeout_waiver"] = f"{algorithm.name} does not pay for costs"
     if algorithm.mechanism == "none":
         unused["margin"] = f"{algorithm.name} does nothing about costs"

@@ -14,7 +14,7 @@ from ascpo.networks.normaliser import Normaliser
 from ascpo.surrogates.evidence import Constraint, Evidence
 from ascpo.surrogates.reward import reward_loss
 from ascpo.surrogates.target import Demand, Measured
-from ascpo.surrogates.timeouts import charged_part
+from ascpo.surrogates.timeouts import penalty_part
 from ascpo.surrogates.weights import Weights
 from ascpo.training.agent import Agent
 from ascpo.training.recent import remember
@@ -85,7 +85,7 @@ def _problem(
     old_log_prob = old.log_prob(action)
     lam = None if agent.multiplier is None else agent.multiplier.value(state.multiplier, observation)
     some = observation[:: agent.settings.trust_region.fisher_stride]
-    part = _charged_part(agent, evidence)
+    part = _penalty_part(agent, evidence)
 
     def surrogates(ratio: Float[Array, "time env"]) -> tuple[Float[Array, ""], Float[Array, " m"]]:
         loss = reward_loss(evidence, Weights(ratio, clip.reward if clip else None, scale=counts and counts.reward))
@@ -139,15 +139,15 @@ def _multiplier(
     cost_to_go = None if evidence.cost_to_go is None else evidence.cost_to_go - limits
     if cost_to_go is not None and evidence.step_weights is not None:
         cost_to_go = cost_to_go * evidence.step_weights.reward[..., None]
-    part = _charged_part(agent, evidence)
+    part = _penalty_part(agent, evidence)
     cost_to_go = None if cost_to_go is None else part * cost_to_go
     return penalty.multiplier.ascend(multiplier, observation, part * violation, cost_to_go)
 
 
-def _charged_part(agent: Agent, evidence: Evidence) -> Float[Array, ""] | float:
-    """The part of the price of costs that is left after the waiver for time-outs."""
+def _penalty_part(agent: Agent, evidence: Evidence) -> Float[Array, ""] | float:
+    """The part of the penalty that is left after the waiver for time-outs."""
     waiver = agent.settings.timeout_waiver
-    return charged_part(jnp.asarray(evidence.of_last_epochs().episodes.timeout_rate), waiver) if waiver else 1.0
+    return penalty_part(jnp.asarray(evidence.of_last_epochs().episodes.timeout_rate), waiver) if waiver else 1.0
 
 
 def _value_at_risk(nu: Float[Array, " m"] | None, evidence: Evidence) -> Float[Array, " m"] | None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClippedStep:
-    """Many steps of Adam on a clipped loss. It keeps no constraints: put their price into the loss."""
+    """Many steps of Adam on a clipped loss. It keeps no constraints: put a penalty into the loss."""
 
     learning_rate: LearningRate = 3e-4
     """Learning rate of Adam."""

@@ -24,7 +24,7 @@ def descend(
 ) -> tuple[Vector, PyTree, StepReport]:
     """Take steps of Adam while the divergence is at most δ. A step that is not finite is dropped, and is the last."""
     if problem.m:
-        raise ValueError("A clipped step keeps no constraints: put their price into the loss.")
+        raise ValueError("A clipped step keeps no constraints: put a penalty into the loss.")
     optimiser = optax.adam(rule.learning_rate)
 
     def loss(point: Vector) -> tuple[Float[Array, ""], Evaluation]:

@@ -102,7 +102,7 @@ def _mean(rows: Sequence[Row]) -> Row:
     return {name: sum(row[name] for row in rows) / len(rows) for name in common}
 
 
-_SHARED = ("TimeRollout", "TimeJudge", "TimePolicy", "TimeCritics", "TimeOther", "TimeSaved", "StepsPerSecond")
+_SHARED = ("TimeRollout", "TimeEstimates", "TimePolicy", "TimeCritics", "TimeOther", "TimeSaved", "StepsPerSecond")
 """Columns that runs share, so that the table of each run has its part of them."""
 _ALWAYS = "AlwaysByTime"
 _COLUMNS = {

@@ -138,7 +138,10 @@ def free_directories(out: Path, names: Sequence[str]) -> list[RunDirectory]:
 def _taken(place: Path) -> bool:
     """Whether the path exists and is not a directory."""
     try:
-        return (place.is_symlink() or place.exists()) and not place.is_dir()
+        place.lstat()  # From Python 3.14 on, `exists` is False for paths that the system refuses, too.
+        return not place.is_dir()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise NoRun(f"{shown(str(place))} cannot be used as a directory: {why}. Choose another --out.") from None

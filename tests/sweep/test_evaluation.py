@@ -52,7 +52,10 @@ def test_the_costs_of_several_constraints_are_added(run):
 
 def test_each_start_keeps_its_own_costs(run):
     assert costs_by_start(run) is None
-    (run.path / "starts.json").write_text(json.dumps({"policy": "p", "costs": {"0": [0.0, 1.0], "1": [2.0]}}))
+    content = {"policy": "p", "costs": {"0": [0.0, 1.0], "1": [2.0]}}
+    (run.path / "starts.json").write_text(json.dumps(content))
+    assert not is_evaluated(run, FixedStarts(starts=2, episodes=3)), "they began in other scenes"
+    (run.path / "starts.json").write_text(json.dumps(content | {"scenes": "an obstacle is in the way"}))
     assert {start: costs.tolist() for start, costs in costs_by_start(run).items()} == {0: [0.0, 1.0], 1: [2.0]}
     assert is_evaluated(run, FixedStarts(starts=2, episodes=3))
     assert not is_evaluated(run, STARTS)

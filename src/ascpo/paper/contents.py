@@ -245,9 +245,9 @@ _FOOTNOTES = {
     ),
     "boxes": (_ABOUT_BOXES,),
     "histogram": (
-        f"{FIXED_STARTS.starts} scenes of held-out seeds are the starts. {FIXED_STARTS.episodes} episodes with sampled "
-        "actions begin in them in turn. The policy is that of the first finished seed. The paper's figure has no "
-        "TRPO, which shows how much cost there is to avoid.",
+        f"{FIXED_STARTS.starts} held-out scenes with an obstacle on the straight way to the goal are the starts. "
+        f"{FIXED_STARTS.episodes} episodes with sampled actions begin in them in turn. The policy is that of the first "
+        "finished seed. The paper's figure has no TRPO, which shows how much cost there is to avoid.",
     ),
     "monotone": (
         FLOORS,

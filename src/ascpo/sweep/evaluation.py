@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,14 @@ from ascpo.runs.sealed import read_sealed, write_sealed
 from ascpo.runs.serialization import Plain
 from ascpo.runs.tables import read_table
 from ascpo.seeding import LATEST, SCHEMES, EpisodeId, Version
+
+if TYPE_CHECKING:
+    from ascpo.guard.layout import Rules
+
+_CANDIDATES = 256
+"""Number of scenes from which fixed starts are taken."""
+_OBSTRUCTED = "an obstacle is in the way"
+"""How the scenes of a file were chosen. Files of earlier versions had the first scenes, and are made again."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,11 @@ class HeldOutEpisodes:
 
 @dataclass(frozen=True)
 class FixedStarts:
-    """Episodes from a few fixed scenes in turn. Only the sampled actions differ."""
+    """Episodes from a few fixed scenes in turn. Only the sampled actions differ.
+
+    In suites, the scenes are the first ones with an obstacle on the straight line from the robot to the goal. In others
+    hardly any policy has costs.
+    """
 
     starts: int
     episodes: int
@@ -69,14 +81,26 @@ class FixedStarts:
 
     def kept(self, run: RunDirectory) -> tuple[int, str | None]:
         about = _read(run.path / self.file)
+        if about.get("scenes") != _OBSTRUCTED:
+            return 0, None
         return sum(map(len, about.get("costs", {}).values())), about.get("policy")
 
-    def origins(self, seeding: Version = LATEST) -> list[EpisodeId]:
-        starts = SCHEMES[seeding].fixed_starts(self.starts)
+    def origins(self, seeding: Version = LATEST, rules: "Rules | None" = None) -> list[EpisodeId]:
+        """The scenes of the episodes. `rules` are those of a suite's layouts."""
+        starts = SCHEMES[seeding].fixed_starts(self.starts if rules is None else _CANDIDATES)
+        if rules is not None:
+            from ascpo.guard.draws import keys_for
+            from ascpo.guard.layout import draw_many
+            from ascpo.guard.obstruction import obstructed
+
+            seeds, numbers = np.array(starts).T
+            free = ~obstructed(rules, draw_many(rules, keys_for(seeds, numbers)))
+            starts = [starts[i] for i in np.argsort(free, kind="stable")]
         return [starts[i % self.starts] for i in range(self.episodes)]
 
     def play(self, run: RunDirectory, env: str, threads: int = 0) -> None:
         """Play the episodes in the environment of the job."""
+        from ascpo.engines.native.engine import NativeEngine
         from ascpo.runs.environment import open_engine
         from ascpo.runs.episodes import play
         from ascpo.runs.trained_policy import read_policy
@@ -85,12 +109,15 @@ class FixedStarts:
         policy = read_policy(run.path)
         engine = open_engine(trusted(policy.config.env, env), self.episodes, threads=threads)
         limits, limits_on = policy.config.settings.limits_for(policy.cost_names), policy.config.algorithm().limits_on
-        origins = self.origins(policy.config.seeding)
+        rules = engine.task.rules if isinstance(engine, NativeEngine) else None
+        origins = self.origins(policy.config.seeding, rules)
         played = play(engine, policy.actor(), policy.theta, origins, limits=limits, limits_on=limits_on).episodes
         engine.close()
         costs = played.cost.sum(axis=1)
         by_start = {str(i): [round(float(c), 6) for c in costs[i :: self.starts]] for i in range(self.starts)}
-        write_sealed(run.path / self.file, "starts", {"policy": policy.digest, "costs": by_start})
+        write_sealed(
+            run.path / self.file, "starts", {"policy": policy.digest, "scenes": _OBSTRUCTED, "costs": by_start}
+        )
 
 
 Evaluation = HeldOutEpisodes | FixedStarts

@@ -39,8 +39,8 @@ result.directory
 history = result.history
 figure, axes = plt.subplots(1, 3, figsize=(10, 3), layout="constrained")
 for axis, column in zip(axes, ("EpRet", "EpLen", "SafeRate"), strict=True):
-    axis.plot(history["TotalEnvInteracts"], history[column], marker="o")
-    axis.set(title=column, xlabel="steps")
+    axis.plot(history["TotalEnvInteracts"] / 1000, history[column], marker="o")
+    axis.set(title=column, xlabel="thousand steps")
 
 # %% [markdown]
 # ## The policy drives

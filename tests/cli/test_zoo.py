@@ -9,6 +9,8 @@ from ascpo.evaluation.bound import rounded_down
 
 def test_a_list_has_the_figures_of_every_policy(ascpo):
     printed = ascpo("zoo", "list")
+    assert "…" not in printed, "no figure is cut off"
+    assert max(map(len, printed.splitlines())) <= 80
     assert "Point-1-Hazard/ascpo" in printed
     assert "certified" in printed
 

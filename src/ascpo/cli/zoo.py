@@ -59,7 +59,7 @@ def _list() -> None:
     from ascpo.evaluation.bound import rounded_down
 
     console = Console(highlight=False, markup=False)
-    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0))
     for title in ("name", *FIGURES, "target", "certified", "steps"):
         table.add_column(title, justify="left" if title == "name" else "right", no_wrap=True)
     for policy in zoo_policies():

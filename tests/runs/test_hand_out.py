@@ -304,7 +304,7 @@ def test_the_report_shows_the_selection_and_what_is_handed_out(selecting, tmp_pa
     monkeypatch.setattr("ascpo.report.document.draw", lambda groups: [])
     ascpo.resume(selecting, progress=False, **SELECTED)
     page = write_report([selecting], tmp_path / "report").read_text()
-    assert "hands out the policy after 2 epochs, selected on validation scenes." in page
+    assert "is the policy after 2 epochs, selected on validation scenes." in page
     assert 'the policy after 2 epochs <span class="badge yes">handed out</span></th><td>0 of 6</td>' in page
     assert 'role="alert"' not in page
 

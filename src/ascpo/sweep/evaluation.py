@@ -67,8 +67,8 @@ class HeldOutEpisodes:
 class FixedStarts:
     """Episodes from a few fixed scenes in turn. Only the sampled actions differ.
 
-    In suites, the scenes are the first ones with an obstacle on the straight line from the robot to the goal. In others
-    hardly any policy has costs.
+    In suites, the scenes are the first ones with an obstacle on the straight line from the robot to the goal. In other
+    scenes hardly any policy has costs.
     """
 
     starts: int

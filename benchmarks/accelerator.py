@@ -126,7 +126,7 @@ def _mjx(task: Task, engine: str, actions: np.ndarray) -> tuple[Any, Callable[[]
     whole, physics = MjxEngine(task, actions.shape[1], implementation), Physics(task, implementation)
     whole.start([RunBatch(ScriptedActor(), (0,))])
     on_device = jnp.asarray(actions)
-    start = jax.jit(physics.begin)(jnp.tile(jnp.array([9.0, 9.0, 0.5]), (actions.shape[1], task.suite.pillars, 1)))
+    start = physics.begin(jnp.tile(jnp.array([9.0, 9.0, 0.5]), (actions.shape[1], task.suite.pillars, 1)))
 
     @jax.jit
     @precise
@@ -159,7 +159,7 @@ def parity(task: Task, engine: str, batch: int) -> str:
         pillars[:, 0] = [0.6, 0.05, 0.5]
     simulator = Simulator(task, batch, 0)
     simulator.reset(np.arange(batch), pillars)
-    moving = jax.jit(physics.begin)(jnp.asarray(pillars))
+    moving = physics.begin(jnp.asarray(pillars))
     step = jax.jit(precise(physics.step))
     plan, tracked = task.plan, task.suite.robot.frames.index(task.suite.robot.tracked)
     cells, broken = [], []

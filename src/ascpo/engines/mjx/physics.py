@@ -95,7 +95,10 @@ class Physics:
         self._touches = touches(model)
 
     def begin(self, pillars: Float[Array, "env pillars 3"]) -> Moving:
-        """All simulations at the start, with pillars at these positions. Cannot be traced: Warp's data come from the host."""
+        """All simulations at the start, with pillars at these positions.
+
+        JAX cannot trace this: Warp's data come from the host.
+        """
         return self.stand(self._begun(pillars), jnp.tile(self._task.start.sensors, (len(pillars), 1)))
 
     def stand(self, pose: Pose, sensors: Float[Array, "env sensors"]) -> Moving:

@@ -10,7 +10,7 @@ RUN pip wheel --no-cache-dir --no-deps --wheel-dir /dist .
 FROM python:3.11-slim
 # OpenGL without a screen, for pictures and videos.
 RUN apt-get update \
- && apt-get install --yes --no-install-recommends libegl1 libgl1-mesa-dri \
+ && apt-get install --yes --no-install-recommends libegl1 libopengl0 libgl1-mesa-dri \
  && rm -rf /var/lib/apt/lists/*
 ENV MUJOCO_GL=egl
 COPY --from=wheel /dist /dist

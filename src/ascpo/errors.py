@@ -17,6 +17,10 @@ class InertSetting(BadSetting):
         self.name = name
 
 
+OPENGL_PACKAGES = "'apt install libegl1 libopengl0 libgl1-mesa-dri' or 'apt install libosmesa6'"
+"""Commands for Debian and Ubuntu that install an OpenGL for machines without a screen."""
+
+
 def to_install(extra: str) -> str:
     """How to install an extra of this package: from an index, or from a checkout."""
     return f"pip install 'ascpo[{extra}]', or in a checkout pip install '.[{extra}]'"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ascpo
+from ascpo.environments import render
 from ascpo.environments.render import RenderingUnavailable
 from ascpo.guard.suites import ARENA
 
@@ -96,6 +97,12 @@ def test_where_opengl_is_missing_the_error_says_what_to_install(monkeypatch):
     env.reset(seed=0)
     with pytest.raises(RenderingUnavailable, match="apt install"):
         env.render()
+
+
+def test_without_a_screen_only_installed_libraries_are_tried(monkeypatch):
+    """PyOpenGL chooses its library once in a process: after a failed EGL it cannot load OSMesa."""
+    monkeypatch.setattr("ctypes.util.find_library", lambda name: "libOSMesa.so.8" if name == "OSMesa" else None)
+    assert render._headless_kinds() == ["osmesa"]
 
 
 def test_opengl_starts_with_the_first_picture_and_stops_silently(env):

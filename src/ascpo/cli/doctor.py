@@ -14,6 +14,7 @@ from typing import Annotated
 
 import tyro
 
+from ascpo.cli.opengl import opengl_advice
 from ascpo.cli.parsing import parsed
 from ascpo.errors import to_install
 
@@ -80,6 +81,7 @@ def _passes(name: str, check: Callable[[], str]) -> bool:
         print(f"  ok    {name:<9} {check()}", flush=True)
     except Exception as error:  # After any error, the other checks go on.
         said = str(error) if isinstance(error, Trouble) else f"{type(error).__name__}: {error}"
+        said = opengl_advice(error) or said
         print(f"  CARE  {name:<9} {said}", flush=True)
         return False
     return True

@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any, NoReturn, TypeAlias
 
 from ascpo.cli.hints import refuse_foreign, refuse_mistyped
+from ascpo.cli.opengl import opengl_advice
 from ascpo.cli.output import lasting_output
 from ascpo.cli.printable import printable
 from ascpo.cli.usage import WrongUsage
@@ -113,6 +114,8 @@ def _run(command: str, rest: list[str]) -> None:
         if (interrupt := _interrupt_of(error)) is not None:
             before = _leave_at_once(before)
             _stopped(command, interrupt)
+        if (advice := opengl_advice(error)) is not None:
+            _fail(command, error, advice)
         if not _is_mendable(error):
             raise
         _fail(command, error, str(error))

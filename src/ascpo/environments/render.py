@@ -4,6 +4,7 @@ Everything is drawn in the frame of the robot's start, which the simulator uses.
 that it stands still in the world.
 """
 
+import ctypes.util
 import math
 import os
 import sys
@@ -12,6 +13,7 @@ from typing import Protocol, runtime_checkable
 import mujoco
 import numpy as np
 
+from ascpo.errors import OPENGL_PACKAGES
 from ascpo.guard import goal
 from ascpo.guard.layout import Layout
 from ascpo.guard.model import mjcf
@@ -157,11 +159,17 @@ def _decorated(task: Task, width: int, height: int) -> mujoco.MjModel:
     return spec.compile()
 
 
+def _headless_kinds() -> list[str]:
+    """The kinds that need no screen and are installed. After a failure, PyOpenGL cannot load another one."""
+    libraries = {"egl": "EGL", "osmesa": "OSMesa"}
+    return [kind for kind, library in libraries.items() if ctypes.util.find_library(library)]
+
+
 def _open_context(width: int, height: int) -> _Context:
     """An OpenGL context: of the kind in MUJOCO_GL, or of the first kind that works."""
     asked = os.environ.get("MUJOCO_GL", "").lower()
     headless = sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-    kinds = [asked] if asked in ("egl", "osmesa", "glfw") else ["egl", "osmesa"] if headless else ["glfw", "egl"]
+    kinds = [asked] if asked in ("egl", "osmesa", "glfw") else _headless_kinds() if headless else ["glfw", "egl"]
     failures = []
     for kind in kinds:
         try:
@@ -172,7 +180,7 @@ def _open_context(width: int, height: int) -> _Context:
         else:
             return context
     raise RenderingUnavailable(
-        f"There is no OpenGL for rendering ({'; '.join(failures)}). On Debian and Ubuntu, "
-        f"'apt install libegl1 libgl1-mesa-dri' or 'apt install libosmesa6' installs one that needs no screen; "
+        f"There is no OpenGL for rendering ({'; '.join(failures) or 'no library'}). On Debian and Ubuntu, "
+        f"{OPENGL_PACKAGES} installs one that needs no screen; "
         f"set MUJOCO_GL to egl or osmesa to choose."
     )

@@ -35,11 +35,11 @@ _RUN = {
     "engine": 'Literal["native", "mjx", "mjx-jax", "mjx-warp"]',
     "seeding": "Version",
     "max_episode_steps": "int | None",
-    "hand_out": "HandOut | None",
+    "final_policy": "PolicyKind | None",
     "validation_episodes": "int",
 }
 """What decides a run beside the settings: further parameters of `configure`."""
-_MODULES = {"Version": "ascpo.seeding", "HandOut": "ascpo.runs.source"}
+_MODULES = {"Version": "ascpo.seeding", "PolicyKind": "ascpo.runs.source"}
 
 
 def keywords_file() -> str:

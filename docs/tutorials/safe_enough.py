@@ -30,7 +30,7 @@ terminal("ascpo list runs")
 # ## Fresh episodes
 #
 # The log of the training speaks of policies that still changed. `ascpo evaluate` plays episodes that the training has not
-# seen, with the policy that the run hands out.
+# seen, with the run's final policy.
 
 # %%
 terminal("ascpo evaluate runs/Point-1-Hazard-ascpo-seed1 --episodes 500")

@@ -43,7 +43,7 @@ class Purpose(IntEnum):
     SCENE_REPLAY = 2
     """The choice of the episodes of a training that replay a scene. No scene is drawn with these seeds."""
     VALIDATION = 3
-    """The selection of the policy that a training hands out."""
+    """The selection of a training's final policy."""
     EVALUATION = 4
     CERTIFICATE = 5
     FIXED_STARTS = 6

@@ -20,7 +20,7 @@ from tests.runs.helpers import EPOCH, tiny
 from tests.slow import slow
 
 NAME = "tests.worlds:slope"
-SMALL = tiny("ascpo") | {"progress": False, "hand_out": "last"}
+SMALL = tiny("ascpo") | {"progress": False, "final_policy": "last"}
 
 
 @pytest.fixture(scope="module")

@@ -30,19 +30,20 @@ def run(tmp_path_factory):
     return out / "Point-1-Hazard-ascpo-seed0"
 
 
-@slow("tests/runs/test_hand_out.py tests each of them")
-def test_a_finished_training_may_hand_out_another_policy(run, ascpo, tmp_path):
+@slow("tests/runs/test_final_policy.py tests each of them")
+def test_a_finished_training_may_take_another_final_policy(run, ascpo, tmp_path):
     copies = [shutil.copytree(run, tmp_path / name) for name in ("a", "b")]
     quiet = ["--evaluate", "0", "--no-progress"]
     assert "policy.safetensors, the policy after 2 epochs, the last one" in ascpo("train", "--resume", run, *quiet)
     average = "the mean of the policies after 1 to 2 epochs"
-    assert f"policy.safetensors, {average}\n" in ascpo("train", "--resume", copies[0], "--hand-out", "average", *quiet)
+    words = ["train", "--resume", copies[0], "--final-policy", "average"]
+    assert f"policy.safetensors, {average}\n" in ascpo(*words, *quiet)
     both = ascpo("train", "--resume", *copies, *quiet)
-    assert both.count(average) == 1, "without the flag, each run hands out what it would have"
-    some = ["--hand-out", "selected", "--validation-episodes", "2"]
+    assert both.count(average) == 1, "without the flag, each run keeps the final policy that it would have had"
+    some = ["--final-policy", "selected", "--validation-episodes", "2"]
     assert ascpo("train", "--resume", copies[1], *some, *quiet).count("selected on validation scenes") == 1
     assert json.loads((copies[1] / "config.json").read_text())["validation_episodes"] == 2
-    ascpo("train", "--resume", copies[1], "--hand-out", "last", *quiet)
+    ascpo("train", "--resume", copies[1], "--final-policy", "last", *quiet)
     assert "validation_episodes" not in json.loads((copies[1] / "config.json").read_text())
 
 

@@ -50,7 +50,7 @@ def test_runs_of_different_lengths_keep_their_lengths_unless_one_is_typed(ascpo,
         with pytest.raises(SystemExit, match="Runs that train at the same time need the same total_steps"):
             ascpo("train", "--resume", *both)
     assert [find(run).config() for run in runs] == configs
-    words = ["--hand-out", "last"]
+    words = ["--final-policy", "last"]
     assert [_continued(config, configs[0], words).total_steps for config in configs] == [EPOCH, 2 * EPOCH]
     assert _continued(configs[0], configs[1], ["--total_steps=200"]).total_steps == 2 * EPOCH
 

@@ -18,7 +18,7 @@ def untrained(out, *, env=CART, factory=None, algo="trpo", seed=0, shift=0.0, **
 
     With a factory, the files name `env`, and nobody imports it.
     """
-    config = configure(env, algo, seed=seed, total_steps=100, hand_out="last", **{**tiny(algo), **settings})
+    config = configure(env, algo, seed=seed, total_steps=100, final_policy="last", **{**tiny(algo), **settings})
     directory = create(out, config)
     engine = open_engine(factory or env, 1)
     agent = agent_for(engine, config.algorithm(), config.settings)

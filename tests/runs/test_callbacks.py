@@ -82,7 +82,7 @@ def test_callbacks_change_no_number(whole, tmp_path):
 def test_a_callback_stops_the_training_and_the_rest_can_be_trained(whole, tmp_path):
     stopped = train(CART, tmp_path, callbacks=[StopWhen(lambda row: row["Epoch"] == 1)])
     assert (stopped.epochs, stopped.stopped_early) == (2, True)
-    assert read_policy(stopped.directory).epochs == 2, "its policy is handed out"
+    assert read_policy(stopped.directory).epochs == 2, "its final policy is saved"
     # The same callback still says no; without it the run continues as if it had never been stopped.
     again = ascpo.resume(stopped.directory, progress=False, callbacks=[StopWhen(lambda row: row["Epoch"] == 1)])
     assert again.epochs == 2
@@ -99,7 +99,7 @@ def test_a_run_that_was_killed_keeps_its_patience_and_its_best_policy(whole, tmp
     assert (run / best).read_bytes() == (result.directory / best).read_bytes()
     assert read_policy(run / best).epochs == 1 + int(np.argmax(result.metrics["EpRet"]))
     assert ascpo.load(run / best).act(np.zeros(2, np.float32)).shape == (1,)
-    with pytest.raises(BadSetting, match="not the policy that the run hands out"):
+    with pytest.raises(BadSetting, match="not the run's final policy"):
         evaluate_run(run / best, 1)
 
 

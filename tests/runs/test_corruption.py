@@ -51,7 +51,7 @@ def place(tmp_path_factory):
 
     out = tmp_path_factory.mktemp("runs")
     for seed, steps in ((0, 2 * EPOCH), (1, EPOCH)):
-        how = {"seed": seed, "total_steps": steps, "hand_out": "selected", "validation_episodes": 4}
+        how = {"seed": seed, "total_steps": steps, "final_policy": "selected", "validation_episodes": 4}
         with unchecked():
             run = ascpo.train(POINT, out=out / str(seed), progress=False, **how, **TINY).directory
             evaluate_run(run, 4, keep=2)

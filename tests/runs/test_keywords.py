@@ -26,7 +26,7 @@ def test_every_setting_of_every_algorithm_is_a_keyword():
     kinds = [Settings, *ALGORITHMS.values()]
     assert set(SettingKeywords.__annotations__) == {name for kind in kinds for name in kind.__dataclass_fields__}
     assert set(OptionKeywords.__annotations__) == set(Options.__dataclass_fields__)
-    assert {"mode", "num_envs", "tensorboard", "hand_out"} <= set(TrainKeywords.__annotations__)
+    assert {"mode", "num_envs", "tensorboard", "final_policy"} <= set(TrainKeywords.__annotations__)
 
 
 WRONG = {
@@ -37,7 +37,7 @@ WRONG = {
 }
 RIGHT = (
     'limits=[0.0, 0.1], hidden=(8, 8), mode="paper", trust_region={"delta": 0.1}, callbacks=[EarlyStopping()], '
-    'hand_out="last"'
+    'final_policy="last"'
 )
 
 

@@ -30,7 +30,7 @@ def test_a_run_is_trained_when_its_last_policy_is_saved(one):
     save_policy(run, one.config.epochs)
     assert one.is_trained()
     assert not replace(one, config=replace(one.config, total_steps=1000)).is_trained()
-    assert not replace(one, config=replace(one.config, hand_out="last")).is_trained()  # another one is handed out
+    assert not replace(one, config=replace(one.config, final_policy="last")).is_trained()  # another final policy
 
 
 def test_a_truncated_last_row_does_not_count(one):

@@ -48,8 +48,9 @@ NOWHERE = {
     "track": "--wandb logs to Weights & Biases, --mlflow to MLflow, and --tensorboard writes files for TensorBoard",
     "clip-ratio": "Algorithms that clip have settings of their own: docs/settings.md",
     "verbose": "The nearest flag is --no-progress",
+    "hand-out": "It is now called --final-policy",
 }
-"""Flags of other libraries that have no counterpart here."""
+"""Flags of other libraries that have no counterpart here, and renamed ones."""
 _LISTS = ("hidden", "limits")
 """Flags that take several numbers."""
 

@@ -17,13 +17,13 @@ from ascpo.cli.settings import show_settings
 from ascpo.guard.suites import is_suite, suite
 from ascpo.ranges import EpisodeSteps, Range
 from ascpo.runs.composition import defaults_for
-from ascpo.runs.config import HAND_OUT, VALIDATION_EPISODES, Config, based_on, preset_config
+from ascpo.runs.config import FINAL_POLICY, VALIDATION_EPISODES, Config, based_on, preset_config
 from ascpo.runs.directory import NoRun, RunDirectory, config_in, find, free_directories
 from ascpo.runs.environment import check_host_options, engine_name, name_of
 from ascpo.runs.options import Options
 from ascpo.runs.sealed import CHANGEABLE
 from ascpo.runs.serialization import BadSetting, differences, whole
-from ascpo.runs.source import HandOut
+from ascpo.runs.source import PolicyKind
 from ascpo.runs.trust import trusted
 from ascpo.seeding import LATEST, SCHEMES, Version
 from ascpo.sweep.seeds import seeds_of
@@ -86,8 +86,8 @@ class Train(Generic[M]):
     name: str | None = None
     """The name of the run's directory. The default consists of environment, algorithm, preset and seed."""
     resume: tuple[Path, ...] = ()
-    """Continue the run in this directory, or several runs at the same time. Only --total-steps and --hand-out may be
-    changed."""
+    """Continue the run in this directory, or several runs at the same time. Only --total-steps and --final-policy may
+    be changed."""
     config: Path | None = None
     """Take the settings from the config.json of another run. Flags on the command line override it."""
     trust_env: bool = False
@@ -99,13 +99,13 @@ class Train(Generic[M]):
     max_episode_steps: EpisodeSteps | None = None
     """Truncate the episodes of your own environment after this many steps. By default the environment decides. The run
     keeps the number, also for its evaluations."""
-    hand_out: HandOut = HAND_OUT
-    """The policy that the training hands out: `average` is the mean of the parameters over the last epochs
-    (--average-epochs), `last` the policy after the last epoch, which presets hand out by default. `selected` is the
-    best of the last policies on validation scenes. With --resume, this flag gives a run another policy, also after its
-    end."""
+    final_policy: PolicyKind = FINAL_POLICY
+    """The run's final policy, in policy.safetensors: `average` is the mean of the parameters over the last epochs
+    (--average-epochs), `last` the policy after the last epoch, which is the default of presets. `selected` is the
+    best of the last policies on validation scenes. With --resume, this flag gives a run another final policy, also
+    after its end."""
     validation_episodes: Annotated[int, Range(at_least=1, at_most=10**6)] = VALIDATION_EPISODES
-    """With --hand-out selected: the number of episodes on which each of the last policies is evaluated."""
+    """With --final-policy selected: the number of episodes on which each of the last policies is evaluated."""
     evaluate: Annotated[int, Range(at_least=0, at_most=10**7)] = 500
     """Evaluate the final policy on this many fresh episodes. 0 skips the evaluation."""
     options: Annotated[Options, tyro.conf.arg(name="")] = field(default_factory=Options)
@@ -118,7 +118,7 @@ class Train(Generic[M]):
         steps, env = whole("total_steps", self.total_steps), name_of(self.env)
         engine = engine_name(self.engine, env)
         own = {"preset": self.preset, "seeding": self.seeding, "max_episode_steps": self.max_episode_steps}
-        own |= {"hand_out": self.hand_out, "validation_episodes": self.validation_episodes}
+        own |= {"final_policy": self.final_policy, "validation_episodes": self.validation_episodes}
         first = Config(env, self.seed, steps, engine, self.settings, self.method, **own)
         return [dataclasses.replace(first, seed=seed) for seed in seeds_of(self.seeds)] if self.seeds else [first]
 
@@ -155,7 +155,7 @@ def _check(config: Config, options: Options) -> None:
 def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
     """Parse the command line. Also returns the runs that it continues."""
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    for flag in ("--algo", "--config", "--env", "--preset", "--hand-out"):
+    for flag in ("--algo", "--config", "--env", "--preset", "--final-policy"):
         early.add_argument(flag)
     for name in DECIDING:
         early.add_argument(f"--{name.replace('_', '-')}", f"--{name}", dest=name, default=argparse.SUPPRESS)
@@ -172,6 +172,7 @@ def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
             raise BadSetting("--preset and --config both set all settings. Give one of them.")
         config = _config_of(Path(given.config)) if given.config else None
         base = _begin(config, given)
+    kept = base.validation_episodes if given.final_policy in (None, "selected") else VALIDATION_EPISODES
     default = Train(
         base.method,
         env=base.env,
@@ -183,8 +184,8 @@ def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
         settings=base.settings,
         seeding=base.seeding if directories else LATEST,
         max_episode_steps=base.max_episode_steps,
-        hand_out=base.hand_out,
-        validation_episodes=VALIDATION_EPISODES if given.hand_out in ("last", "average") else base.validation_episodes,
+        final_policy=base.final_policy,
+        validation_episodes=kept,
     )
     asked = parsed(Train[type(base.method)], words, "ascpo train", default)
     if not directories and not given.config and asked.trust_env:

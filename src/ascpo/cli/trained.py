@@ -54,9 +54,9 @@ def train_all(
 def _continued(config: Config, asked: Config, words: Sequence[str]) -> Config:
     """The config of a run that continues. Flags may change it; all else stays as the run has it."""
     flags = {word.split("=")[0].replace("_", "-") for word in words}
-    length, *hand_out = CHANGEABLE
+    length, *of_policy = CHANGEABLE
     changed = [length] if "--total-steps" in flags else []
-    changed += hand_out if flags & {"--hand-out", "--validation-episodes"} else []
+    changed += of_policy if flags & {"--final-policy", "--validation-episodes"} else []
     return dataclasses.replace(config, **{name: getattr(asked, name) for name in changed})
 
 

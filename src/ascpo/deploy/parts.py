@@ -104,7 +104,7 @@ def _about(run: Path, file: PolicyFile) -> Plain:
         "algo": config.algo,
         "epochs": file.epochs,
         "policy": file.digest,
-        "handed_out": file.source.description,
+        "final_policy": file.source.description,
         "cost_names": list(file.cost_names),
         "limits": list(config.settings.limits_for(file.cost_names)),
         "limits_on": config.algorithm().limits_on,

@@ -78,16 +78,16 @@ def evaluate_run(
 
 
 def _refuse_other_policies(run: Path, directory: RunDirectory) -> None:
-    """Raise an error for a policy's file in the run's directory that is not the one that the run hands out."""
+    """Raise an error for a policy's file in the run's directory that is not the run's final policy."""
     if run.name == BEST:
         raise BadSetting(
-            f"{run} is not the policy that the run hands out, and only that one can be evaluated. To act with this "
+            f"{run} is not the run's final policy, and only that one can be evaluated. To act with this "
             f"policy in Python: ascpo.load({str(run)!r})."
         )
     if run.name in (directory.policy_last.name, directory.policy_average.name):
         raise BadSetting(
-            f"{run} is not the policy that the run hands out, and only that one can be evaluated. Hand it out first: "
-            f"ascpo train --resume {directory.path} --hand-out {run.stem.removeprefix('policy-')}"
+            f"{run} is not the run's final policy, and only that one can be evaluated. Make it the final one first: "
+            f"ascpo train --resume {directory.path} --final-policy {run.stem.removeprefix('policy-')}"
         )
 
 

@@ -44,9 +44,9 @@ class RunData:
     versions: Json = field(default_factory=dict)
     has_policy: bool = False
     policy: PolicyData | None = None
-    """The policy that the run hands out."""
+    """The run's final policy."""
     selection: Columns = field(default_factory=dict)
-    """The results of the last policies on validation scenes, if one of them is handed out."""
+    """The results of the last policies on validation scenes, if one of them is the final one."""
     doubts: Mapping[str, str] = field(default_factory=dict)
     """File → a sentence that says why it cannot be trusted."""
     unverified: tuple[str, ...] = ()

@@ -36,7 +36,7 @@ _SECTIONS = (
         "The mean says little about the worst state. These plots show the distribution of the largest cost of an "
         "episode, and compare bounds from its mean and variance with the next epoch.",
     ),
-    ("fresh", "Fresh episodes", episode_plots, "The policy that is handed out plays episodes that no training uses."),
+    ("fresh", "Fresh episodes", episode_plots, "The final policy plays episodes that no training uses."),
     (
         "optimiser", "The optimiser", optimiser_curves,
         "The multipliers of each step, its share of the trust region, and its size.",

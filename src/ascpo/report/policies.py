@@ -1,4 +1,4 @@
-"""The policies of a run: which one is handed out, whether the others fit it, and how it was selected."""
+"""The policies of a run: which one is the final one, whether the others fit it, and how it was selected."""
 
 import zlib
 from collections.abc import Iterator
@@ -54,8 +54,8 @@ def _data(found: SealedArrays) -> PolicyData:
     )
 
 
-def doubts_about_others(path: Path, run: str, handed_out: PolicyData | None) -> Iterator[tuple[str, str]]:
-    """Pairs of a file and what is wrong with it, for the policies other than the one that is handed out."""
+def doubts_about_others(path: Path, run: str, final: PolicyData | None) -> Iterator[tuple[str, str]]:
+    """Pairs of a file and what is wrong with it, for the policies other than the final one."""
     for name, kind in OTHERS.items():
         if not (file := path / name).exists():
             continue
@@ -68,15 +68,15 @@ def doubts_about_others(path: Path, run: str, handed_out: PolicyData | None) -> 
             yield name, f"{file} belongs to another run: its settings are not those of config.json."
         elif other.source.kind != kind:
             yield name, f"{file} does not hold the policy that its name says, but {other.source.description}."
-        elif handed_out is not None and other.epochs != handed_out.epochs:
-            yield name, f"{file} was saved after {other.epochs} epochs, and {POLICY} after {handed_out.epochs}."
-        elif handed_out is not None and handed_out.source.kind == kind and handed_out.digest != other.digest:
+        elif final is not None and other.epochs != final.epochs:
+            yield name, f"{file} was saved after {other.epochs} epochs, and {POLICY} after {final.epochs}."
+        elif final is not None and final.source.kind == kind and final.digest != other.digest:
             yield name, f"{file} and {POLICY} should hold the same policy, but differ."
 
 
-def read_selection(file: Path, run: str, handed_out: PolicyData | None) -> Columns:
+def read_selection(file: Path, run: str, final: PolicyData | None) -> Columns:
     """Read the results of the last policies. Refuse a damaged file, or one that selected another policy."""
-    selected = handed_out is not None and handed_out.source.kind == "selected"
+    selected = final is not None and final.source.kind == "selected"
     if not file.exists():
         if selected or sums_of(file).exists():
             raise BadFile(f"{file} is missing, but {POLICY} was selected by it.")
@@ -92,8 +92,8 @@ def read_selection(file: Path, run: str, handed_out: PolicyData | None) -> Colum
         names = [columns[name][chosen].tolist() for name in ("FirstEpoch", "LastEpoch", "Checksum")]
         if not all(np.isfinite(columns[name]).all() for name in _COLUMNS):
             raise ValueError("some of its numbers are not finite")
-    if handed_out is None or not selected:
+    if final is None or not selected:
         raise BadFile(f"{file} is stale: {POLICY} was not selected by it.")
-    if names != [[handed_out.source.first], [handed_out.source.last], [handed_out.checksum]]:
+    if names != [[final.source.first], [final.source.last], [final.checksum]]:
         raise BadFile(f"{file} is stale: it selected another policy than {POLICY}.")
     return columns

@@ -212,7 +212,7 @@ class SelectionRow:
 
 
 def selection_rows(run: RunData) -> list[SelectionRow]:
-    """The candidates of a run's selection. One of them is handed out."""
+    """The candidates of a run's selection. One of them is its final policy."""
     out, columns = [], run.selection
     for i in range(len(columns["Selected"])):
         row = {name: float(column[i]) for name, column in columns.items()}

@@ -33,7 +33,7 @@ class Contents:
     tables: dict[str, Columns] = field(default_factory=dict)
     """The readable rows of metrics.csv and timing.csv, the episodes of each kind of actions, and selection.csv."""
     policy: PolicyData | None = None
-    """The policy that the run hands out."""
+    """The run's final policy."""
     figures: Plain = field(default_factory=dict)
     certificate: Plain = field(default_factory=dict)
     versions: Plain = field(default_factory=dict)
@@ -69,7 +69,7 @@ def read_contents(path: Path) -> Contents:
 
 
 def _policy(found: Contents, run: str) -> None:
-    """Read the policy that is handed out, if it is valid, and the others."""
+    """Read the final policy, if it is valid, and the others."""
     file = found.path / POLICY
     try:
         found.policy = read_policy_data(file) if file.exists() else None

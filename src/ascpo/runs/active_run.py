@@ -98,14 +98,14 @@ class ActiveRun:
         self._seconds_saving += self._saved_at - began
 
     def _save_policy(self, state: TrainingState) -> None:
-        """Save the last policy, the mean of the last ones, and the one that is handed out."""
+        """Save the last policy, the mean of the last ones, and the final one."""
         *_, last, average = candidates_of(self.training.agent, state)
         files = {self.directory.policy_last: self.content_of(last)}
         if self.config.settings.kept_policies:
             files[self.directory.policy_average] = self.content_of(average)
-        # If a policy is to be selected, the last one is handed out until then.
-        handed_out = average if self.config.hand_out == "average" else last
-        write_together(files | {self.directory.policy: self.content_of(handed_out)})
+        # If a policy is to be selected, the last one is the final one until then.
+        final = average if self.config.final_policy == "average" else last
+        write_together(files | {self.directory.policy: self.content_of(final)})
 
     def _last_policy(self, state: TrainingState) -> bytes:
         return self.content_of(candidates_of(self.training.agent, state)[-2])

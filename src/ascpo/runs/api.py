@@ -27,7 +27,7 @@ from ascpo.runs.options import Options
 from ascpo.runs.result import Result
 from ascpo.runs.selection import Selection
 from ascpo.runs.serialization import BadSetting, Plain, changed, only, whole
-from ascpo.runs.source import HandOut
+from ascpo.runs.source import PolicyKind
 from ascpo.runs.tables import read_rows
 from ascpo.runs.time_limits import timeout_hint
 from ascpo.runs.trainer import check_can_share, train_runs
@@ -90,12 +90,12 @@ def resume(
     env: Environment | None = None,
     trust_env: bool = False,
     total_steps: float | None = None,
-    hand_out: HandOut | None = None,
+    final_policy: PolicyKind | None = None,
     validation_episodes: int | None = None,
     callbacks: Sequence[Callback] = (),
     **chosen: Unpack[OptionKeywords],
 ) -> Result:
-    """Continue a run that was stopped, make it longer, or let it hand out another policy.
+    """Continue a run that was stopped, make it longer, or give it another final policy.
 
     A run of an environment outside this package needs `env`, or `trust_env` to import and run what its files name.
     Callbacks get the earlier epochs of the run, too.
@@ -106,8 +106,8 @@ def resume(
     if rest:
         raise BadSetting(f"{next(iter(rest))} cannot be changed: a run continues with the settings it started with.")
     longer = config if total_steps is None else with_length(config, total_steps)
-    if hand_out is not None or validation_episodes is not None:
-        longer = handing_out(longer, hand_out or config.hand_out, validation_episodes)
+    if final_policy is not None or validation_episodes is not None:
+        longer = with_final_policy(longer, final_policy or config.final_policy, validation_episodes)
     opened = trusted(config.env, env, trust_env=trust_env)
     return relaunch([Run(longer, directory)], opened, options, callbacks)[0]
 
@@ -204,11 +204,11 @@ def with_length(config: Config, total_steps: float) -> Config:
     return dataclasses.replace(config, total_steps=whole("total_steps", total_steps))
 
 
-def handing_out(config: Config, hand_out: HandOut, validation_episodes: int | None = None) -> Config:
-    """The same config, which hands out another policy."""
-    known = config.validation_episodes if hand_out == "selected" else VALIDATION_EPISODES
+def with_final_policy(config: Config, final_policy: PolicyKind, validation_episodes: int | None = None) -> Config:
+    """The same config, with another final policy."""
+    known = config.validation_episodes if final_policy == "selected" else VALIDATION_EPISODES
     episodes = known if validation_episodes is None else validation_episodes
-    return dataclasses.replace(config, hand_out=hand_out, validation_episodes=episodes)
+    return dataclasses.replace(config, final_policy=final_policy, validation_episodes=episodes)
 
 
 def _options(chosen: Plain) -> tuple[Options, Plain]:

@@ -1,4 +1,4 @@
-"""Candidates to be handed out: the policies after each of the last epochs, and their mean."""
+"""Candidates for the final policy: the policies after each of the last epochs, and their mean."""
 
 from dataclasses import dataclass
 
@@ -32,5 +32,5 @@ def candidates_of(agent: Agent, state: TrainingState) -> list[Candidate]:
 
 
 def _single(epochs: int, end: int) -> Source:
-    # An earlier policy is handed out only if it was selected.
+    # An earlier policy is the final one only if it was selected.
     return Source("last" if epochs == end else "selected", epochs, epochs)

@@ -17,6 +17,7 @@ from ascpo.errors import BadSetting, InertSetting, nearest
 from ascpo.guard.suites import is_suite, suite
 from ascpo.ranges import shown
 from ascpo.runs.migration import RENAMED
+from ascpo.runs.sealed import RENAMED_FIELDS
 from ascpo.runs.serialization import Plain, changed, flat, only, to_plain, unflat
 from ascpo.training.settings import Settings, inert_settings
 
@@ -72,8 +73,8 @@ def refuse_unknown(algo: str, names: Iterable[str]) -> None:
 
 
 def _hint(name: str, known: set[str]) -> str:
-    if RENAMED.get(name) in known:
-        return f"It is now called {RENAMED[name]}."
+    if name in RENAMED_FIELDS or RENAMED.get(name) in known:
+        return f"It is now called {(RENAMED_FIELDS | RENAMED)[name]}."
     if others := [other for other, kind in ALGORITHMS.items() if name in kind.__dataclass_fields__]:
         return f"{' and '.join(others)} {'has' if len(others) == 1 else 'have'} it."
     return nearest(name, sorted(known))

@@ -32,7 +32,7 @@ from ascpo.runs.serialization import (
     unflat,
     whole,
 )
-from ascpo.runs.source import HandOut
+from ascpo.runs.source import PolicyKind
 from ascpo.seeding import LATEST, SCHEMES, Version
 from ascpo.training.settings import Settings, refuse_inert, refuse_unkeepable
 
@@ -40,15 +40,15 @@ if TYPE_CHECKING:
     from ascpo.algorithms import Algorithm
 
 EngineName = Literal["native", "mjx-jax", "mjx-warp"]
-HAND_OUT: HandOut = "average"
-"""The policy that new runs hand out. Runs with a preset hand out the last policy, as the paper does."""
+FINAL_POLICY: PolicyKind = "average"
+"""The final policy of new runs. Runs with a preset keep the last one, as the paper does."""
 VALIDATION_EPISODES = 1000
 _BEFORE = {
     "engine": "native",
     "preset": None,
     "seeding": 1,
     "max_episode_steps": None,
-    "hand_out": "last",
+    "final_policy": "last",
     "validation_episodes": VALIDATION_EPISODES,
 }
 """Values of fields that configs of earlier versions lack."""
@@ -74,8 +74,8 @@ class Config:
     """The version of the rules by which scenes are drawn (`ascpo.seeding`)."""
     max_episode_steps: EpisodeSteps | None = None
     """Steps after which episodes of your own environment are truncated. None leaves that to the environment."""
-    hand_out: HandOut = HAND_OUT
-    """The policy that the training hands out: the last one, the mean of the last ones, or the one of them that is best
+    final_policy: PolicyKind = FINAL_POLICY
+    """The policy that remains of the training: the last one, the mean of the last ones, or the one of them that is best
     on validation scenes. It changes no number of the training."""
     validation_episodes: Annotated[int, Range(at_least=1, at_most=10**6)] = VALIDATION_EPISODES
     """Episodes that each candidate plays before one is selected."""
@@ -92,13 +92,13 @@ class Config:
                 f"ascpo.algorithms.ALGORITHMS."
             )
         preset_settings(self.preset, self.algo)
-        if self.hand_out != "last" and not self.settings.kept_policies:
+        if self.final_policy != "last" and not self.settings.kept_policies:
             raise BadSetting(
-                f"hand_out={self.hand_out} needs the policies of the last epochs. Use average_epochs=20 "
-                f"or hand_out=last."
+                f"final_policy={self.final_policy} needs the policies of the last epochs. Use average_epochs=20 "
+                f"or final_policy=last."
             )
-        if self.hand_out != "selected" and self.validation_episodes != VALIDATION_EPISODES:
-            raise InertSetting("validation_episodes", self.validation_episodes, "they are for hand_out=selected")
+        if self.final_policy != "selected" and self.validation_episodes != VALIDATION_EPISODES:
+            raise InertSetting("validation_episodes", self.validation_episodes, "they are for final_policy=selected")
 
     @property
     def algo(self) -> str:
@@ -202,7 +202,7 @@ def configure(
     engine: EngineName = "native",
     seeding: Version = LATEST,
     max_episode_steps: int | None = None,
-    hand_out: HandOut | None = None,
+    final_policy: PolicyKind | None = None,
     validation_episodes: int = VALIDATION_EPISODES,
     **chosen: Unpack[SettingKeywords],
 ) -> Config:
@@ -212,15 +212,15 @@ def configure(
     """
     refuse_unknown(algo, chosen)
     seed, steps = whole("seed", seed), whole("total_steps", total_steps)
-    hand_out = hand_out or (HAND_OUT if preset is None else "last")
-    how = (preset, seeding, max_episode_steps, hand_out, validation_episodes)
+    final_policy = final_policy or (FINAL_POLICY if preset is None else "last")
+    how = (preset, seeding, max_episode_steps, final_policy, validation_episodes)
     return Config(env, seed, steps, engine, *compose(env, algo, dict(chosen), preset), *how).refuse_inert()
 
 
 def preset_config(env: str, algo: str, preset: PresetName) -> Config:
     """The config of a preset, without any other choice."""
     settings, method = compose(env, algo, {}, preset)
-    return Config(env, settings=settings, method=method, preset=preset, hand_out="last")
+    return Config(env, settings=settings, method=method, preset=preset, final_policy="last")
 
 
 def based_on(config: Config, env: str, algo: str) -> Config:

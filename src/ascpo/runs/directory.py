@@ -6,7 +6,7 @@ metrics.csv          a row per epoch; the same bytes for the same config, howeve
 timing.csv           seconds, a row per epoch
 *.csv.sha256         a checksum for each row of these two
 checkpoints/         the last two, each with the complete state
-policy.safetensors   the policy that the training hands out
+policy.safetensors   the final policy of the training
 policy-*.safetensors the last policy, and the mean of the last ones
 selection.csv        results of the last policies on validation scenes, if one of them was selected
 certificate.json     the certificate of the policy, if there is one
@@ -29,7 +29,7 @@ from ascpo.runs.config import Config
 from ascpo.runs.files import BadFile, CannotWrite, NoRun, reading, reason_of, write_whole, writing
 from ascpo.runs.links import refuse_links
 from ascpo.runs.places import run_place
-from ascpo.runs.sealed import CHANGEABLE, Sealed, fingerprint_of, read_sealed, write_sealed
+from ascpo.runs.sealed import CHANGEABLE, RENAMED_FIELDS, Sealed, fingerprint_of, read_sealed, write_sealed
 from ascpo.runs.serialization import BadSetting, Plain
 
 _LONGEST = 200
@@ -60,7 +60,7 @@ class RunDirectory:
     timing = _Inside("timing.csv")
     checkpoints = _Inside("checkpoints")
     policy = _Inside("policy.safetensors")
-    """The policy that is handed out: a copy of one of the next two, or another one that was selected."""
+    """The final policy: a copy of one of the next two, or another one that was selected."""
     policy_last = _Inside("policy-last.safetensors")
     policy_average = _Inside("policy-average.safetensors")
     selection = _Inside("selection.csv")
@@ -91,7 +91,7 @@ class RunDirectory:
         if not self.config_file.exists() or replace(self.config(), **free) != config:
             return plain
         stored = stored_config(self.config_file).content
-        kept = {name: value for name, value in stored.items() if name not in CHANGEABLE or name in plain}
+        kept = {name: value for name, value in stored.items() if name not in (*CHANGEABLE, *RENAMED_FIELDS)}
         return kept | {name: plain[name] for name in CHANGEABLE if name in plain}
 
     def write_config(self, plain: Plain) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ascpo.algorithms.ppo_settings import PPOSettings
     from ascpo.engines.settings import ReplaySettings
     from ascpo.networks.settings import CostFitSettings, FitSettings
-    from ascpo.runs.source import HandOut
+    from ascpo.runs.source import PolicyKind
     from ascpo.seeding import Version
     from ascpo.surrogates.settings import TargetSettings
     from ascpo.trust_region.clipped import ClippedStep
@@ -179,7 +179,7 @@ class ConfigKeywords(SettingKeywords, total=False):
     engine: Literal["native", "mjx", "mjx-jax", "mjx-warp"]
     seeding: Version
     max_episode_steps: int | None
-    hand_out: HandOut | None
+    final_policy: PolicyKind | None
     validation_episodes: int
 
 

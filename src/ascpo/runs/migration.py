@@ -9,6 +9,7 @@ from typing import get_type_hints
 
 from ascpo.algorithms import ALGORITHMS
 from ascpo.ranges import shown
+from ascpo.runs.sealed import RENAMED_FIELDS
 from ascpo.runs.serialization import BadSetting, Plain
 from ascpo.training.settings import Settings
 
@@ -57,7 +58,8 @@ def migrate(plain: Plain, settings: type = Settings, methods: Mapping[str, type]
         own = _without_inert("method", own, _DROPPED_OF_METHODS, methods[algo])
     if "preset" in own and algo in methods and "preset" not in get_type_hints(methods[algo]):
         own = _without_preset(own, _REFERENCE.get(algo, {}))
-    return {**plain, "settings": shared, "method": own}
+    fields = {RENAMED_FIELDS.get(name, name): value for name, value in plain.items()}
+    return {**fields, "settings": shared, "method": own}
 
 
 def _group(name: str, given: object) -> Plain:

@@ -45,7 +45,7 @@ class Result:
 
     @cached_property
     def policy(self) -> TrainedPolicy:
-        """The policy that the run hands out, ready to act."""
+        """The run's final policy, ready to act."""
         return load(self.directory)
 
     @property

@@ -16,8 +16,10 @@ from ascpo.runs.files import BadFile, checksum, read_json, reading, write_whole
 from ascpo.runs.serialization import Plain
 
 UNVERIFIED = "unverified (written by an earlier version)"
-CHANGEABLE = ("total_steps", "hand_out", "validation_episodes")
-"""Settings that may change when a run is resumed: its length, and which of its policies is handed out."""
+CHANGEABLE = ("total_steps", "final_policy", "validation_episodes")
+"""Settings that may change when a run is resumed: its length, and which of its policies is the final one."""
+RENAMED_FIELDS = {"hand_out": "final_policy"}
+"""Renamed fields of a config, outside its settings: earlier name → present name. Such a one is changeable, too."""
 _SEAL = "checksum"
 _SUM = "sha256"
 
@@ -44,7 +46,7 @@ class SealedArrays:
 def fingerprint_of(plain: Mapping[str, object]) -> str:
     """A checksum of the settings that decide the numbers of every epoch, without those that a resumed run may
     change."""
-    counted = {name: value for name, value in plain.items() if name not in ("preset", *CHANGEABLE)}
+    counted = {name: value for name, value in plain.items() if name not in ("preset", *CHANGEABLE, *RENAMED_FIELDS)}
     counted |= {"total_steps": None}
     return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -126,7 +128,7 @@ def policy_digest(about: Plain, arrays: Mapping[str, np.ndarray]) -> str:
     hashed = hashlib.sha256()
     for name in ("theta", "low", "high"):
         hashed.update(np.ascontiguousarray(arrays[name], np.float32).tobytes())
-    config = {name: value for name, value in about["config"].items() if name not in CHANGEABLE}
+    config = {name: value for name, value in about["config"].items() if name not in (*CHANGEABLE, *RENAMED_FIELDS)}
     plain = {**config, "total_steps": None, "cost_names": about["cost_names"]}
     hashed.update(json.dumps(plain, sort_keys=True).encode())
     return hashed.hexdigest()

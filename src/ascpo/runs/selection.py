@@ -1,4 +1,4 @@
-"""Policy selection: the last policies of a training play the same validation scenes, and the best one is handed out.
+"""Policy selection: the last policies of a training play the same validation scenes, and the best becomes final.
 
 Candidates are the policies after each of the last epochs, and the mean of them. An episode fails if it violates a
 limit. Episodes of suites end at the goal, so there a time-out is a failure, too: otherwise a policy that stands still
@@ -82,22 +82,22 @@ def best_of(outcomes: Sequence[Outcome]) -> int:
 
 @dataclass(frozen=True)
 class Selection:
-    """Selects the policies that runs hand out."""
+    """Selects the final policies of runs."""
 
     open_player: OpenPlayer
     progress: bool = True
     """Whether to show the progress."""
 
-    def hand_out(self, runs: Sequence[ActiveRun], stopping: Stopping) -> None:
-        """Select a policy for each run with hand_out=selected."""
+    def select(self, runs: Sequence[ActiveRun], stopping: Stopping) -> None:
+        """Select a policy for each run with final_policy=selected."""
         for run in runs:
-            if run.config.hand_out != "selected":
+            if run.config.final_policy != "selected":
                 continue
             try:
                 self._select(run, stopping)
             except Stopped:
                 _log.warning(
-                    "The selection was stopped: %s hands out its last policy. Resuming the run selects one.",
+                    "The selection was stopped: the last policy is the final one of %s. Resuming the run selects one.",
                     run.directory.path,
                 )
                 raise
@@ -138,8 +138,8 @@ def sentence(chosen: Source, rows: Sequence[Row]) -> str:
     best, last = next(row for row in rows if row["Selected"]), rows[-2]
     figures = [f"{row['Violations']:.0f} violations and {row['Timeouts']:.0f} time-outs" for row in (best, last)]
     return (
-        f"Handed out: {chosen.selected().description}. In {best['Episodes']:.0f} episodes it had {figures[0]}, and the "
-        f"last policy {figures[1]}."
+        f"Final policy: {chosen.selected().description}. In {best['Episodes']:.0f} episodes it had {figures[0]}, "
+        f"and the last policy {figures[1]}."
     )
 
 

@@ -6,14 +6,14 @@ from typing import Literal, get_args
 from ascpo.errors import BadSetting
 from ascpo.runs.serialization import Plain
 
-HandOut = Literal["last", "average", "selected"]
+PolicyKind = Literal["last", "average", "selected"]
 
 
 @dataclass(frozen=True)
 class Source:
     """The parameters are the mean of those after the epochs from `first` to `last`."""
 
-    kind: HandOut
+    kind: PolicyKind
     first: int
     """The first of these epochs."""
     last: int
@@ -41,8 +41,8 @@ def source_of(about: Plain) -> Source:
     """The source in a policy's file. Files of earlier versions hold the last policy, and have no entry."""
     kind, epochs = about.get("kind", "last"), about["epochs"]
     first, last = about.get("mean_of", [epochs, epochs])
-    if kind not in get_args(HandOut):
-        raise BadSetting(f"kind={kind!r} must be one of {', '.join(get_args(HandOut))}.")
+    if kind not in get_args(PolicyKind):
+        raise BadSetting(f"kind={kind!r} must be one of {', '.join(get_args(PolicyKind))}.")
     known = all(isinstance(one, int) for one in (first, last, epochs)) and min(1, epochs) <= first <= last <= epochs
     if not known or (kind == "last" and (first, last) != (epochs, epochs)):
         raise BadSetting(f"mean_of={[first, last]} does not fit a policy of {epochs} epochs.")

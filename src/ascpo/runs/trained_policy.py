@@ -119,7 +119,7 @@ def read_policy(path: Path) -> PolicyFile:
         source = source_of(about)
     if directory:
         _check_run(directory, header.config)
-        _check_handed_out(directory, config, source)
+        _check_final_policy(directory, config, source)
     return PolicyFile(
         config=config,
         plain_config=header.config,
@@ -143,14 +143,14 @@ def _check_run(directory: RunDirectory, plain: Plain) -> None:
         )
 
 
-def _check_handed_out(directory: RunDirectory, config: Config, source: Source) -> None:
-    """Raise an error if the policy is not the one that the run's settings hand out."""
-    # Before the selection, the last policy is handed out.
-    kinds = ("last", "selected") if config.hand_out == "selected" else (config.hand_out,)
+def _check_final_policy(directory: RunDirectory, config: Config, source: Source) -> None:
+    """Raise an error if the policy is not of the kind that the run's settings ask for."""
+    # Before the selection, the last policy is the final one.
+    kinds = ("last", "selected") if config.final_policy == "selected" else (config.final_policy,)
     if source.kind not in kinds:
         raise NoRun(
-            f"{directory.policy} holds {source.description}, but its run hands out {config.hand_out!r}. Restore the "
-            f"run's own policy, or name the file itself."
+            f"{directory.policy} holds {source.description}, but its run has final_policy={config.final_policy!r}. "
+            f"Restore the run's own policy, or name the file itself."
         )
 
 
@@ -240,7 +240,7 @@ class TrainedPolicy:
 
 
 def load(run: str | Path) -> TrainedPolicy:
-    """Load the policy that a run hands out, a file such as `policy-average.safetensors`, or a policy of the zoo."""
+    """Load the final policy of a run, a file such as `policy-average.safetensors`, or a policy of the zoo."""
     if str(run).startswith(PREFIX):
         with tempfile.TemporaryDirectory() as folder:
             return TrainedPolicy(read_policy(zoo_policy(str(run)).unpack(Path(folder))))

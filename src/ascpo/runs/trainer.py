@@ -45,7 +45,7 @@ def train_runs(
             for run in active:
                 stack.callback(run.close)
             finished = _train_to_end(active, engine, smaller, stopping, callbacks)
-            selection.hand_out(active, stopping)
+            selection.select(active, stopping)
             return finished
     except CannotWrite as error:
         command = " ".join(["ascpo train --resume", *(str(run.directory.path) for run in runs)])

@@ -10,7 +10,7 @@ from ascpo.runs.config import Config
 from ascpo.runs.directory import NoRun, RunDirectory
 from ascpo.runs.serialization import BadSetting, differences
 from ascpo.sweep.evaluation import Evaluation, FixedStarts, HeldOutEpisodes, is_evaluated
-from ascpo.sweep.store import epochs_done, handed_out
+from ascpo.sweep.store import epochs_done, final_policy_of
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,11 @@ class Job:
         )
 
     def is_trained(self) -> bool:
-        """Whether all epochs are done and the policy is handed out. If only tables were kept, they decide."""
+        """Whether all epochs are done and the final policy is saved. If only tables were kept, they decide."""
         if self.epochs_left or not self.run.config_file.exists():
             return False
-        expected = (self.config.epochs, self.config.hand_out)
-        return handed_out(self.run) == expected or not self.run.checkpoints.exists()
+        expected = (self.config.epochs, self.config.final_policy)
+        return final_policy_of(self.run) == expected or not self.run.checkpoints.exists()
 
     def is_done(self) -> bool:
         return self.is_trained() and is_evaluated(self.run, self.evaluation)

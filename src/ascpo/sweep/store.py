@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ascpo.runs.directory import NoRun, RunDirectory
 from ascpo.runs.sealed import read_arrays
-from ascpo.runs.source import HandOut, source_of
+from ascpo.runs.source import PolicyKind, source_of
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ def is_finished(run: RunDirectory) -> bool:
     return epochs_done(run) >= epochs
 
 
-def handed_out(run: RunDirectory) -> tuple[int, HandOut]:
-    """The epochs of the policy that a run hands out, and its kind. 0 if there is none."""
+def final_policy_of(run: RunDirectory) -> tuple[int, PolicyKind]:
+    """The epochs of a run's final policy, and its kind. 0 if there is none."""
     try:
         about = read_arrays(run.policy).about
         return int(about["epochs"]), source_of(about).kind

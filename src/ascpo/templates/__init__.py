@@ -1,1 +1,1 @@
-"""Files that `ascpo new-env` writes. The environment is a module, so that it is checked as it is handed out."""
+"""Files that `ascpo new-env` writes. The environment is a module, so that it is checked as users get it."""

@@ -69,7 +69,7 @@ class Settings:
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     """Which scenes are replayed."""
     average_epochs: Annotated[int, Range(at_least=0, at_most=1000)] | None = None
-    """Number of last epochs whose policies are averaged, or selected from, when the policy is handed out (--hand-out).
+    """Number of last epochs whose policies are averaged, or selected from, at the end (--final-policy).
     None keeps twenty, and averages those of the last tenth of the training. 0 keeps only the last policy."""
 
     def __post_init__(self) -> None:

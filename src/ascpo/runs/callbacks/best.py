@@ -1,7 +1,7 @@
 """Save the best policy of a training by its metrics, in a separate file.
 
-An epoch has few episodes, so that the best of many epochs was also lucky. `hand_out="selected"` compares the last
-policies on validation scenes instead, and hands out the best one.
+An epoch has few episodes, so that the best of many epochs was also lucky. `final_policy="selected"` compares the last
+policies on validation scenes instead, and keeps the best one.
 """
 
 import math

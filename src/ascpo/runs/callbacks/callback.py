@@ -55,7 +55,7 @@ class TrainingPlan:
             f"Method: {config.algo} {self.description}{margin}",
             *([f"Every step aims at: {self.target}"] if self.target else ()),
             *([f"Preset: {config.preset}, {MEANINGS[config.preset]}"] if config.preset else ()),
-            f"Hands out: {_handed_out(config)}",
+            f"Final policy: {_final_policy(config)}",
             f"Directory: {self.directory}",
             *([f"At the same time: {', '.join(path.name for path in self.other_runs)}"] if self.other_runs else ()),
             *(f"Note: {note}" for note in (*replacements(config), *self.notes)),
@@ -92,7 +92,7 @@ class EpochRecord:
 class Callback(Protocol):
     """A callback of a training. Inherit from it to leave methods out, or write a class with these methods.
 
-    A method that returns False stops the training. Its policy is then handed out as at the end.
+    A method that returns False stops the training. Its final policy is then saved as at the end.
     """
 
     def on_training_start(self, plan: TrainingPlan) -> bool | None:
@@ -108,8 +108,8 @@ class Callback(Protocol):
         ...
 
 
-def _handed_out(config: Config) -> str:
-    """A description of the policy that a run will hand out."""
+def _final_policy(config: Config) -> str:
+    """A description of a run's final policy."""
     kept, n = config.settings.kept_policies, config.settings.averaged_policies(config.epochs)
     mean = f"the mean of the policies after the last {n} epochs" if n > 1 else "the policy after the last epoch"
     selected = f"the best of the last {kept} policies and {mean}, by {config.validation_episodes} validation episodes"
@@ -117,4 +117,4 @@ def _handed_out(config: Config) -> str:
         "last": "the policy after the last epoch",
         "average": mean,
         "selected": f"{selected} of each",
-    }[config.hand_out]
+    }[config.final_policy]

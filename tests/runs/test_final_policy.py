@@ -1,4 +1,4 @@
-"""Which policy a training hands out: the last one, the mean of the last ones, or the best on validation scenes."""
+"""The final policy of a training: the last one, the mean of the last ones, or the best on validation scenes."""
 
 import logging
 import shutil
@@ -22,7 +22,7 @@ from ascpo.runs.candidates import Candidate, candidates_of
 from ascpo.runs.config import Config, configure, configure_each
 from ascpo.runs.directory import NoRun, find
 from ascpo.runs.errors import MENDABLE
-from ascpo.runs.sealed import read_arrays, sealed_arrays
+from ascpo.runs.sealed import read_arrays, read_sealed, sealed_arrays, write_sealed
 from ascpo.runs.selection import Outcome, best_of
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.source import Source, source_of
@@ -35,8 +35,8 @@ from tests.runs.helpers import CART, EPOCH, TINY
 from tests.slow import slow
 from tests.training.made import agent_of
 
-QUIET = TINY | {"progress": False, "checkpoint_every": 0.0, "average_epochs": 20, "hand_out": "last"}
-SELECTED = {"hand_out": "selected", "validation_episodes": 6}
+QUIET = TINY | {"progress": False, "checkpoint_every": 0.0, "average_epochs": 20, "final_policy": "last"}
+SELECTED = {"final_policy": "selected", "validation_episodes": 6}
 POLICIES = ("policy.safetensors", "policy-last.safetensors", "policy-average.safetensors")
 
 
@@ -54,7 +54,7 @@ def contents(run, *names):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A run of three epochs that hands out its last policy."""
+    """A run of three epochs whose final policy is the last one."""
     return train(tmp_path_factory.mktemp("whole"))
 
 
@@ -114,49 +114,68 @@ def test_a_file_with_impossible_metadata_is_refused(run, odd):
         read_policy(run)
 
 
-def test_a_finished_run_may_hand_out_another_policy_and_is_the_same_run(run):
+def test_a_finished_run_may_take_another_final_policy_and_is_the_same_run(run):
     """The digest, and so the scenes of a certificate, are those of the parameters, whatever the file is called."""
     before, fingerprint = contents(run, "metrics.csv"), find(run).config().fingerprint
-    ascpo.resume(run, hand_out="average", progress=False)
+    ascpo.resume(run, final_policy="average", progress=False)
     assert read_policy(run).source == Source("average", 1, 3)
     assert read_policy(run).digest == read_policy(run / "policy-average.safetensors").digest
     assert (contents(run, "metrics.csv"), find(run).config().fingerprint) == (before, fingerprint)
     ascpo.resume(run, progress=False)
-    assert read_policy(run).source.kind == "average", "a run remembers what it hands out"
-    ascpo.resume(run, hand_out="last", progress=False)
+    assert read_policy(run).source.kind == "average", "a run remembers its final policy"
+    ascpo.resume(run, final_policy="last", progress=False)
     assert read_policy(run).source.kind == "last"
 
 
-def test_a_file_with_the_mean_is_refused_if_the_run_hands_out_the_last_policy(run):
+def test_runs_from_before_the_setting_was_renamed_are_read_and_continued(run):
+    """It was called hand_out, and the files of runs, of policies and of the zoo still say so."""
+    ascpo.resume(run, final_policy="average", progress=False)
+    digest, file = read_policy(run).digest, find(run).config_file
+    stored = read_sealed(file, "config")
+    plain = {{"final_policy": "hand_out"}.get(name, name): value for name, value in stored.content.items()}
+    assert plain["hand_out"] == "average"
+    write_sealed(file, "config", plain, stored.run)
+    for name in POLICIES:
+        found = read_arrays(run / name)
+        (run / name).write_bytes(sealed_arrays(found.about | {"config": plain}, found.arrays))
+    assert find(run).config().final_policy == "average"
+    assert read_policy(run).digest == digest
+    assert ascpo.resume(run, progress=False).directory == run
+    assert read_policy(run).source.kind == "average"
+    with pytest.raises(BadSetting, match="It is now called final_policy"):
+        configure(CART, **TINY, hand_out="last")
+
+
+def test_a_file_with_the_mean_is_refused_if_the_run_keeps_the_last_policy(run):
     shutil.copyfile(run / POLICIES[2], run / POLICIES[0])
-    sentence = "holds the mean of the policies after 1 to 3 epochs, but its run hands out .last."
+    sentence = "holds the mean of the policies after 1 to 3 epochs, but its run has final_policy=.last."
     with pytest.raises(NoRun, match=sentence):
         read_policy(run)
     assert read_policy(run / POLICIES[0]).source.kind == "average", "the file itself is what it says"
 
 
-def test_the_digest_of_a_policy_does_not_depend_on_what_the_run_hands_out(whole, run):
-    ascpo.resume(run, hand_out="average", progress=False)
+def test_the_digest_of_a_policy_does_not_depend_on_which_one_is_final(whole, run):
+    ascpo.resume(run, final_policy="average", progress=False)
     assert read_policy(run / POLICIES[1]).digest == read_policy(whole).digest
 
 
-def test_a_config_stores_what_is_handed_out_unless_it_is_the_last_policy(whole):
-    usual, other = configure(CART, hand_out="last", **TINY), configure(CART, **TINY)
-    assert not {"hand_out", "validation_episodes"} & usual.plain().keys()
-    assert other.plain() == usual.plain() | {"hand_out": "average"}
+def test_a_config_stores_the_final_policy_unless_it_is_the_last_one(whole):
+    usual, other = configure(CART, final_policy="last", **TINY), configure(CART, **TINY)
+    assert not {"final_policy", "validation_episodes"} & usual.plain().keys()
+    assert other.plain() == usual.plain() | {"final_policy": "average"}
     assert Config.from_plain(other.plain()) == other
     assert other.fingerprint == usual.fingerprint
     assert configure_each(CART, ["ascpo"], [0], TINY) == [other]
-    assert configure(CART, preset="released", **TINY).hand_out == "last", "as the paper does"
+    assert configure(CART, preset="released", **TINY).final_policy == "last", "as the paper does"
 
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"validation_episodes": 9}, "validation_episodes=9 changes nothing: they are for hand_out=selected"),
-        ({"hand_out": "average", "average_epochs": 0}, "needs the policies of the last epochs"),
-        ({"hand_out": "best"}, "hand_out='best' is not known"),
-        ({"hand_out": "selected", "validation_episodes": 0}, "validation_episodes=0 must be a whole number from 1"),
+        ({"validation_episodes": 9}, "validation_episodes=9 changes nothing: they are for final_policy=selected"),
+        ({"final_policy": "average", "average_epochs": 0}, "needs the policies of the last epochs"),
+        ({"final_policy": "best"}, "final_policy='best' is not known"),
+        ({"final_policy": "selected", "validation_episodes": 0}, "validation_episodes=0 must be a whole number from 1"),
     ],
 )
 def test_impossible_choices_of_the_policy_are_refused(given, sentence):
@@ -282,7 +301,7 @@ def test_a_selection_that_is_stopped_leaves_the_last_policy_and_says_so(selectin
     monkeypatch.setattr(selection, "play", stop)
     with caplog.at_level(logging.WARNING), pytest.raises(Stopped):
         ascpo.resume(selecting, progress=False, **SELECTED)
-    assert f"{selecting} hands out its last policy. Resuming the run selects one." in caplog.text
+    assert f"the last policy is the final one of {selecting}. Resuming the run selects one." in caplog.text
     assert read_policy(selecting).source.kind == "last"
     assert not (selecting / "selection.csv").exists()
     ascpo.resume(selecting, progress=False)
@@ -300,12 +319,12 @@ def test_the_policies_of_the_training_itself_are_the_candidates(run):
     assert (chosen.kind, spans[int(np.argmax(table["Selected"]))]) == ("selected", (chosen.first, chosen.last))
 
 
-def test_the_report_shows_the_selection_and_what_is_handed_out(selecting, tmp_path, monkeypatch):
+def test_the_report_shows_the_selection_and_the_final_policy(selecting, tmp_path, monkeypatch):
     monkeypatch.setattr("ascpo.report.document.draw", lambda groups: [])
     ascpo.resume(selecting, progress=False, **SELECTED)
     page = write_report([selecting], tmp_path / "report").read_text()
     assert "is the policy after 2 epochs, selected on validation scenes." in page
-    assert 'the policy after 2 epochs <span class="badge yes">handed out</span></th><td>0 of 6</td>' in page
+    assert 'the policy after 2 epochs <span class="badge yes">final policy</span></th><td>0 of 6</td>' in page
     assert 'role="alert"' not in page
 
 
@@ -327,6 +346,6 @@ def test_the_report_names_policies_and_selections_that_do_not_match(selecting):
     assert "should hold the same policy, but differ" in read_run(selecting).doubts[POLICIES[1]]
 
 
-def test_an_evaluation_is_about_the_policy_that_is_handed_out(whole):
-    with pytest.raises(BadSetting, match=r"Hand it out first: ascpo train --resume .* --hand-out average"):
+def test_an_evaluation_is_about_the_final_policy(whole):
+    with pytest.raises(BadSetting, match=r"final one first: ascpo train --resume .* --final-policy average"):
         evaluate_run(whole / "policy-average.safetensors", 4)

@@ -1,6 +1,4 @@
-# ascpo on the host's cores. Not built yet: there was no Docker where this was written.
-#   docker build --tag ascpo .
-#   docker run --rm --volume "$PWD/runs:/work/runs" ascpo train --env Point-1-Hazard --total-steps 1.5e6
+# ascpo on the host's cores. docs/how-to/install.md says how to use it.
 FROM python:3.11-slim AS wheel
 WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./
@@ -15,7 +13,9 @@ RUN apt-get update \
 ENV MUJOCO_GL=egl
 COPY --from=wheel /dist /dist
 RUN pip install --no-cache-dir "$(echo /dist/ascpo-*.whl)[video]" && rm -rf /dist
-RUN useradd --create-home ascpo && mkdir -p /work/runs && chown -R ascpo /work
+# Any user may run it (docker run --user): compiled programs are kept at home.
+RUN useradd --create-home ascpo && mkdir -p /work/runs && chown -R ascpo /work && chmod 1777 /home/ascpo
+ENV HOME=/home/ascpo
 USER ascpo
 WORKDIR /work
 VOLUME /work/runs

@@ -12,7 +12,11 @@ from ascpo.ranges import shown
 from ascpo.runs.environment_name import name_of
 from ascpo.runs.places import run_place
 
-_ADAM = "--value-fit.learning-rate and --cost-fit.learning-rate (the critics) or --trust-region.delta (the policy)"
+_PPO = "for pascpo and ppo-lagrangian"
+_ADAM = (
+    "--value-fit.learning-rate and --cost-fit.learning-rate (the critics) or --trust-region.delta (the policy; "
+    f"--ppo.descent.learning-rate {_PPO})"
+)
 ELSEWHERE = {
     "gamma": "--discount",
     "lam": "--gae-lambda",
@@ -41,12 +45,24 @@ ELSEWHERE = {
     "logdir": "--out",
     "output": "--out",
     "hidden-sizes": "--hidden",
+    "net-arch": "--hidden",
+    "clip": f"--ppo.clip, {_PPO}",
+    "clip-range": f"--ppo.clip, {_PPO}",
+    "clip-ratio": f"--ppo.clip, {_PPO}",
+    "n-epochs": f"--ppo.descent.iterations, {_PPO}",
+    "update-iters": f"--ppo.descent.iterations, {_PPO}",
+    "lam-c": "--cost-gae-lambda",
+    "normalize-observations": "--normalise-observations",
+    "obs-normalize": "--normalise-observations",
+    "save-freq": "--checkpoint-every, in seconds",
+    "n-eval-episodes": "--evaluate",
+    "tensorboard-log": "--tensorboard",
     "device": "--engine, and --devices for an accelerator",
 }
 """Flags of other libraries, and their names here."""
 NOWHERE = {
     "track": "--wandb logs to Weights & Biases, --mlflow to MLflow, and --tensorboard writes files for TensorBoard",
-    "clip-ratio": "Algorithms that clip have settings of their own: docs/settings.md",
+    "ent-coef": "No algorithm here has an entropy bonus. --initial-log-std sets how widely actions scatter at first",
     "verbose": "The nearest flag is --no-progress",
     "hand-out": "It is now called --final-policy",
 }

@@ -36,7 +36,7 @@ class Tune:
 
     search: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="NAME=RANGE")] = ()
     """A setting to search: --search trust_region.delta=0.005..0.05:log --search cost_fit.window=5..20 --search
-    mode=fast,paper."""
+    mode=chernoff,chance."""
     env: str = "Point-8-Hazard"
     """The environment: a suite, a Gymnasium id, or package.module:factory."""
     algo: str = "ascpo"

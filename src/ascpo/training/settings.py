@@ -79,7 +79,10 @@ class Settings:
         if not self.near_miss and self.near_miss_end != Settings.near_miss_end:
             raise InertSetting("near_miss_end", self.near_miss_end, "near_miss is 0")
         if 0.0 < self.near_miss < self.near_miss_end:
-            raise BadSetting(f"near_miss={self.near_miss:g} cannot shrink to near_miss_end={self.near_miss_end:g}.")
+            raise BadSetting(
+                f"near_miss={self.near_miss:g} cannot shrink to near_miss_end={self.near_miss_end:g}. Use "
+                f"near_miss_end={self.near_miss:g} or less."
+            )
 
     @property
     def kept_policies(self) -> int:

@@ -108,7 +108,9 @@ def log_page() -> str:
                 "`config.json` gives the same bytes on the same machine with the same number of cores, however often "
                 "the run was stopped. With "
                 "several constraints, a column that belongs to one of them ends in its name: `Nu_hazard`, "
-                "`EpMaxCost_pillar`. A column that an algorithm does not use is `nan`, or is missing.",
+                "`EpMaxCost_pillar`. Columns that end in `_timeouts` belong to the "
+                "[constraint on time-outs](training.md#time-outs-as-a-constraint). A column that an algorithm does not "
+                "use is `nan`, or is missing.",
                 table(("column", "meaning"), [(f"`{name}`", meaning) for name, meaning in COLUMNS.items()]),
                 "## The signal of the cost gradient",
                 _SIGNAL,

@@ -193,7 +193,7 @@ def _tell(outcomes: Sequence[Outcome], out: Path, console: Console) -> None:
     for one in outcomes:
         if one.status == "failed":
             console.print(f"  {one.job.name}: {one.error}", markup=False)
-    console.print(f"To compare them: ascpo report {shlex.quote(str(out))}/*", markup=False)
+    console.print(f"To compare them: ascpo report {shlex.quote(str(out))}", markup=False)
     if counts["failed"]:
         sys.exit(1)
 

@@ -51,7 +51,7 @@ class Settings:
     """Normalise observations: subtract their mean and divide by their standard deviation, both over the training so
     far. The policy's file keeps these numbers."""
     hidden: Annotated[tuple[int, ...], Range(at_least=1, at_most=2**14)] = (64, 64)
-    """Widths of the hidden layers of every network."""
+    """Widths of the hidden layers of every network. All must be equal: 64 64."""
     initial_log_std: Annotated[float, Range(LOG_STD_BOUNDS[0], LOG_STD_BOUNDS[1])] = -0.5
     """Logarithm of the policy's initial standard deviation."""
     value_fit: FitSettings = field(default_factory=FitSettings)

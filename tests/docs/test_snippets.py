@@ -60,19 +60,20 @@ def executed(page, monkeypatch, tmp_path):
 
 @slow("trains")
 def test_the_robot_of_the_page_about_robots_trains(tmp_path, monkeypatch):
-    monkeypatch.setitem(ROBOTS, "Puck", None)  # So that it is gone after the test.
+    monkeypatch.setitem(ROBOTS, "Puck", ROBOTS["Point"])  # So that it is gone after the test.
     assert executed("add-a-robot.md", monkeypatch, tmp_path)["result"].epochs == 2
 
 
 @slow("trains")
 def test_the_mud_of_the_page_about_constraints_has_a_cost_of_its_own(tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(KINDS, "Mud", None)
-    monkeypatch.setitem(COLOURS, "mud", None)
+    monkeypatch.setitem(KINDS, "Mud", KINDS["Hazard"])
+    monkeypatch.setitem(COLOURS, "mud", COLOURS["hazard"])
     metrics = executed("add-a-constraint.md", monkeypatch, tmp_path)["result"].metrics
     assert len(metrics["EpCost_mud"]) == 2
     assert capsys.readouterr().out.startswith("[")
 
 
+@slow("compiles its own agent")
 def test_the_engine_of_the_page_about_engines_trains_for_two_epochs(tmp_path, monkeypatch, capsys):
     executed("add-an-engine.md", monkeypatch, tmp_path)
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["1", "2"]

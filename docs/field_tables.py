@@ -57,7 +57,9 @@ def _name(field: str, hint: Any) -> str:
 def _typed(flag: str, hint: Any) -> str:
     """How one types it. A positional word has no flag."""
     positional = get_args(tyro.conf.Positional[int])[1:]
-    return f"`{flag.upper()}`" if set(positional) & set(_marks(hint)) else f"`--{flag}`"
+    if not set(positional) & set(_marks(hint)):
+        return f"`--{flag}`"
+    return f"`{next(filter(None, (getattr(mark, 'metavar', None) for mark in _marks(hint))), flag.upper())}`"
 
 
 def _is_nameless(hint: Any) -> bool:

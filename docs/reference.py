@@ -109,7 +109,7 @@ def _entry(title: str, thing: Callable[..., Any]) -> list[str]:
         thing = written.report
     if thing.__name__ != title.removeprefix("ascpo."):
         return [f"## {title}", f"Another name of `ascpo.{thing.__name__}`."]
-    if getattr(thing, "_is_protocol", False):
+    if isinstance(thing, type) and getattr(thing, "_is_protocol", False):
         return [f"## {title}", _text(thing), *_members(thing)]
     return [f"## {title}", f"```text\n{title}{_signature(thing)}\n```", _text(thing)]
 
@@ -118,10 +118,10 @@ def _callbacks() -> list[str]:
     """The classes of `ascpo.callbacks`."""
     parts = ["Callbacks for `train`, `train_many` and `resume`. [Callbacks](../add-a-callback.md) has examples."]
     for name in ascpo.callbacks.__all__:
-        kind = getattr(ascpo.callbacks, name)
+        kind: type = getattr(ascpo.callbacks, name)
         made = f"```text\nascpo.callbacks.{name}{_signature(kind)}\n```"
-        given = _members(kind) if dataclasses.is_dataclass(kind) or getattr(kind, "_is_protocol", False) else [made]
-        parts += [f"### {name}", _text(kind), *given]
+        is_read = dataclasses.is_dataclass(kind) or getattr(kind, "_is_protocol", False)
+        parts += [f"### {name}", _text(kind), *(_members(kind) if is_read else [made])]
     return parts
 
 

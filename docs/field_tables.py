@@ -24,7 +24,7 @@ def _collected(kind: type, prefix: str, skip: tuple[str, ...], default: Any) -> 
     for field in dataclasses.fields(kind):
         if field.name in skip:
             continue
-        flag, hint = prefix + field.name.replace("_", "-"), known[field.name].hint
+        flag, hint = prefix + _name(field.name, hints[field.name]).replace("_", "-"), known[field.name].hint
         value = _default(field) if default is None else getattr(default, field.name)
         if not dataclasses.is_dataclass(hint):
             rows.append((_typed(flag, hints[field.name]), _allowed(known[field.name]), _given(value), told[field.name]))
@@ -48,10 +48,18 @@ def _given(value: Any) -> str:
     return f"`{shown(value)}`" if value not in ("", ()) else "empty"
 
 
+def _name(field: str, hint: Any) -> str:
+    """The name on the command line, which may differ from that of the field."""
+    given = (getattr(mark, "name", None) for mark in _marks(hint))
+    return next(filter(None, given), field)
+
+
 def _typed(flag: str, hint: Any) -> str:
     """How one types it. A positional word has no flag."""
     positional = get_args(tyro.conf.Positional[int])[1:]
-    return f"`{flag.upper()}`" if set(positional) & set(_marks(hint)) else f"`--{flag}`"
+    if not set(positional) & set(_marks(hint)):
+        return f"`--{flag}`"
+    return f"`{next(filter(None, (getattr(mark, 'metavar', None) for mark in _marks(hint))), flag.upper())}`"
 
 
 def _is_nameless(hint: Any) -> bool:
@@ -88,6 +96,8 @@ def _kind(hint: Any) -> str:
         return ", ".join(f"`{value}`" for value in get_args(hint))
     if get_origin(hint) is tuple:
         item = get_args(hint)[0]
+        if get_origin(item) is tuple:
+            return _kind(item)
         return f"one or more of {_kind(item)}" if get_origin(item) else f"{_kind(item)}s"
     names = {float: "number", int: "whole number", bool: "switch", str: "text", Path: "path"}
     return names.get(hint, getattr(hint, "__name__", str(hint)))

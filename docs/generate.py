@@ -16,6 +16,7 @@ from ascpo.algorithms.suite_defaults import ALGORITHM_AND_ROBOT_DEFAULTS, ROBOT_
 from ascpo.cli.train import Train
 from ascpo.cli.zoo import FIGURES, figures_of, steps_of, target_of
 from ascpo.evaluation.bound import rounded_down
+from ascpo.evaluation.metrics import MEANINGS
 from ascpo.runs.options import Options
 from ascpo.runs.zoo import zoo_policies
 from ascpo.training.metrics import COLUMNS, TIMES
@@ -42,6 +43,15 @@ Larger epochs (`--num-envs`, `--horizon`) have less noise, and so have advantage
 asks less of a step while the signal is low. The measurement needs another solve, so only every tenth epoch has one.
 `--trust-region.signal-every 1` measures in every epoch."""
 """How to read the column CostSignal."""
+_EVALUATIONS = """\
+`ascpo evaluate` prints these figures of fresh episodes and keeps them in `evaluation.json`, with intervals of 95 %. In
+Python, `Evaluation.figures` has them. With several constraints, `EpCost`, `EpMaxCost` and `SafeRate` also occur for
+each of them, with its name at the end: `SafeRate_pillar`."""
+_EPISODES = """\
+`episodes-sampled.csv` and `episodes-mean.csv` have one row for each episode, with columns of the same names. `Seed` and
+`Episode` identify its scene. `Safe` and `Timeout` are 1 or 0. `FirstViolation` is the step of the first violation,
+counted from 0, and −1 if there is none. `ViolatingSteps` is the number of steps over a limit, and `Interventions` the
+number of actions that a shield changed."""
 
 
 def settings_page() -> str:
@@ -98,13 +108,19 @@ def log_page() -> str:
                 "`config.json` gives the same bytes on the same machine with the same number of cores, however often "
                 "the run was stopped. With "
                 "several constraints, a column that belongs to one of them ends in its name: `Nu_hazard`, "
-                "`EpMaxCost_pillar`. A column that an algorithm does not use is `nan`, or is missing.",
+                "`EpMaxCost_pillar`. Columns that end in `_timeouts` belong to the "
+                "[constraint on time-outs](training.md#time-outs-as-a-constraint). A column that an algorithm does not "
+                "use is `nan`, or is missing.",
                 table(("column", "meaning"), [(f"`{name}`", meaning) for name, meaning in COLUMNS.items()]),
                 "## The signal of the cost gradient",
                 _SIGNAL,
                 "## timing.csv",
                 "Times differ from run to run, so they are in a table of their own.",
                 table(("column", "meaning"), [(f"`{name}`", meaning) for name, meaning in TIMES.items()]),
+                "## Evaluations",
+                _EVALUATIONS,
+                table(("figure", "meaning"), [(f"`{name}`", meaning) for name, meaning in MEANINGS.items()]),
+                _EPISODES,
             ]
         )
         + "\n"

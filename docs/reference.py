@@ -10,6 +10,9 @@ from typing import Any
 from field_tables import docstrings, tables
 
 import ascpo
+from ascpo.api.certification import Certification
+from ascpo.api.comparison import RunComparison
+from ascpo.api.evaluation import Evaluation
 from ascpo.cli import (
     cache,
     certify,
@@ -32,8 +35,11 @@ from ascpo.cli import (
     zoo,
 )
 from ascpo.cli import list as list_
+from ascpo.report import written
 from ascpo.runs.api import Result
 from ascpo.runs.trained_policy import TrainedPolicy
+
+_RETURNED = (Result, Evaluation, Certification, written.Report, RunComparison, TrainedPolicy)
 
 _VERBS: dict[str, dict[str, type]] = {
     "evaluate": {"": evaluate.Evaluate},
@@ -76,7 +82,7 @@ def command_page(note: str) -> str:
 
 
 def python_page(note: str) -> str:
-    """Every name of `ascpo.__all__`, and what `train` and `load` return."""
+    """Every name of `ascpo.__all__`, and what the functions return."""
     parts = [
         "# The Python interface",
         note,
@@ -86,16 +92,37 @@ def python_page(note: str) -> str:
     for name in (name for name in ascpo.__all__ if name != "PAPER_SUITES"):
         parts += _entry(f"ascpo.{name}", getattr(ascpo, name))
     parts += ["## ascpo.PAPER_SUITES", "The names of the paper's suites: " + _names(ascpo.PAPER_SUITES)]
-    parts += ["## What they return", "`train`, `resume` and `train_many` return a `Result`, `load` a `TrainedPolicy`."]
-    for kind in (Result, TrainedPolicy):
+    parts += [
+        "## What they return",
+        "`train` and `resume` return a `Result`, and `train_many` a list of them. `evaluate` returns an `Evaluation`, "
+        "`certify` a `Certification`, `report` a `Report`, `compare` a `RunComparison`, and `load` a `TrainedPolicy`.",
+    ]
+    for kind in _RETURNED:
         parts += [f"### {kind.__name__}", _text(kind), *_members(kind)]
     return "\n\n".join(parts) + "\n"
 
 
 def _entry(title: str, thing: Callable[..., Any]) -> list[str]:
+    if thing is ascpo.callbacks:
+        return [f"## {title}", *_callbacks()]
+    if thing is ascpo.report:  # The package is callable, and the function in it has the docstring.
+        thing = written.report
     if thing.__name__ != title.removeprefix("ascpo."):
         return [f"## {title}", f"Another name of `ascpo.{thing.__name__}`."]
+    if isinstance(thing, type) and getattr(thing, "_is_protocol", False):
+        return [f"## {title}", _text(thing), *_members(thing)]
     return [f"## {title}", f"```text\n{title}{_signature(thing)}\n```", _text(thing)]
+
+
+def _callbacks() -> list[str]:
+    """The classes of `ascpo.callbacks`."""
+    parts = ["Callbacks for `train`, `train_many` and `resume`. [Callbacks](../add-a-callback.md) has examples."]
+    for name in ascpo.callbacks.__all__:
+        kind: type = getattr(ascpo.callbacks, name)
+        made = f"```text\nascpo.callbacks.{name}{_signature(kind)}\n```"
+        is_read = dataclasses.is_dataclass(kind) or getattr(kind, "_is_protocol", False)
+        parts += [f"### {name}", _text(kind), *(_members(kind) if is_read else [made])]
+    return parts
 
 
 def _members(kind: type) -> list[str]:

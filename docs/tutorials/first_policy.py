@@ -32,14 +32,14 @@ result = ascpo.train("Point-1-Hazard", algo="ascpo", seed=0, total_steps=3e5, pr
 result.directory
 
 # %% [markdown]
-# The directory holds everything about the run. `history` has the columns of its [log](../log.md). `SafeRate` is the share
+# The directory holds everything about the run. `metrics` has the columns of its [log](../log.md). `SafeRate` is the share
 # of episodes in which no state was inside the hazard.
 
 # %%
-history = result.history
+metrics = result.metrics
 figure, axes = plt.subplots(1, 3, figsize=(10, 3), layout="constrained")
 for axis, column in zip(axes, ("EpRet", "EpLen", "SafeRate"), strict=True):
-    axis.plot(history["TotalEnvInteracts"] / 1000, history[column], marker="o")
+    axis.plot(metrics["TotalEnvInteracts"] / 1000, metrics[column], marker="o")
     axis.set(title=column, xlabel="thousand steps")
 
 # %% [markdown]

@@ -73,7 +73,7 @@ careful = ascpo.train(make, algo="ascpo", probability=0.95, name="tank-ascpo", *
 figure, axes = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
 for name, result in (("trpo", trpo), ("ascpo", careful)):
     for axis, column in zip(axes, ("EpRet", "SafeRate"), strict=True):
-        axis.plot(result.history["TotalEnvInteracts"] / 1000, result.history[column], label=name)
+        axis.plot(result.metrics["TotalEnvInteracts"] / 1000, result.metrics[column], label=name)
         axis.set(title=column, xlabel="thousand steps")
 axes[0].legend();
 

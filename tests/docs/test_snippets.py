@@ -5,6 +5,9 @@ import functools
 import pytest
 
 import ascpo
+from ascpo.environments.render import COLOURS
+from ascpo.guard.kinds import KINDS
+from ascpo.guard.robots import ROBOTS
 from tests.docs.test_docs import ROOT, blocks
 from tests.runs.helpers import EPOCH, tiny
 from tests.slow import slow
@@ -41,3 +44,36 @@ def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
     else:
         assert (tmp_path / "runs" / "watched" / "policy-best.safetensors").exists()
         assert "The training has ended." in capsys.readouterr().out
+
+
+def executed(page, monkeypatch, tmp_path):
+    """The names that the Python code of a page defines. Its training has two epochs."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        ascpo, "train", shortened(ascpo.train, **tiny("ascpo"), total_steps=2 * EPOCH, progress=False), raising=False
+    )
+    names = {"__name__": "__main__"}
+    for block in blocks(ROOT / "docs" / page, "python"):
+        exec(compile(block, page, "exec"), names)
+    return names
+
+
+@slow("trains")
+def test_the_robot_of_the_page_about_robots_trains(tmp_path, monkeypatch):
+    monkeypatch.setitem(ROBOTS, "Puck", ROBOTS["Point"])  # So that it is gone after the test.
+    assert executed("add-a-robot.md", monkeypatch, tmp_path)["result"].epochs == 2
+
+
+@slow("trains")
+def test_the_mud_of_the_page_about_constraints_has_a_cost_of_its_own(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(KINDS, "Mud", KINDS["Hazard"])
+    monkeypatch.setitem(COLOURS, "mud", COLOURS["hazard"])
+    metrics = executed("add-a-constraint.md", monkeypatch, tmp_path)["result"].metrics
+    assert len(metrics["EpCost_mud"]) == 2
+    assert capsys.readouterr().out.startswith("[")
+
+
+@slow("compiles its own agent")
+def test_the_engine_of_the_page_about_engines_trains_for_two_epochs(tmp_path, monkeypatch, capsys):
+    executed("add-an-engine.md", monkeypatch, tmp_path)
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["1", "2"]

@@ -44,6 +44,8 @@ def test_no_setting_has_the_name_of_another(algo):
         ({"algo": "asppo"}, "'asppo' is not an algorithm. Did you mean ascpo"),
         ({"marign": 0.1}, "no setting 'marign'. Did you mean margin"),
         ({"algo": "cpo", "mode": "paper"}, "cpo has no setting 'mode'. ascpo and pascpo have it"),
+        ({"algo": "cpo", "cost_limit": 25.0}, "cpo has no setting 'cost_limit'. Here it is limits."),
+        ({"clip_range": 0.2}, "Here it is ppo.clip, for pascpo and ppo-lagrangian."),
         ({"total_steps": 0}, "total_steps=0 must be a whole number from 1"),
         ({"total_steps": 1.5}, "whole number"),
         ({"total_steps": float("nan")}, "whole number"),

@@ -27,6 +27,7 @@ class Certification:
     directories: tuple[Path, ...]
     """The directories, each with a policy's certificate and list of looks."""
     certificates: tuple[Certificate, ...] = field(repr=False)
+    """The certificate of each policy: `bound`, `violations`, `findings` and more."""
     comparisons: tuple[Comparison, ...] = ()
     """The comparison of each pair of policies, on the same scenes."""
 

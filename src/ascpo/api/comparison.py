@@ -43,6 +43,7 @@ class RunComparison:
         return data_frame(self.table)
 
     def differences_to_pandas(self) -> DataFrame:
+        """The differences as a pandas.DataFrame."""
         return data_frame(self.differences)
 
     def _repr_html_(self) -> str:

@@ -34,7 +34,7 @@ class Evaluation:
     actions: Actions
     """The kind of actions. A foreign policy has `mean`: it took the actions that it returned."""
     figures: dict[str, float | None]
-    """The figures by their names in docs/report.md: `EpRet`, `SafeRate` and others."""
+    """The figures by their names in docs/log.md: `EpRet`, `SafeRate` and others."""
     intervals: dict[str, tuple[float, float]] = field(repr=False)
     """Confidence intervals of 95 %, for those that have one."""
 

@@ -33,7 +33,7 @@ class Pack:
     Next: `ascpo cache unpack FILE` on a machine with the same processor and the same JAX.
     """
 
-    file: Annotated[Path, tyro.conf.Positional]
+    file: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
     """The file to write, for example programs.tar."""
 
 
@@ -44,7 +44,7 @@ class Unpack:
     Nothing else needs to be done: trainings find them.
     """
 
-    file: Annotated[Path, tyro.conf.Positional]
+    file: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
     """The file to read."""
 
 

@@ -28,7 +28,7 @@ class Certify:
     puts it into the file of the policy.
     """
 
-    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN [RUN ...]")]
     """The runs' directories. With --check: certificates, or the directories that hold them. Or, with --env, policies
     of other libraries: sb3:FILE.zip, onnx:FILE.onnx, python:MODULE:FUNCTION."""
     check: bool = False

@@ -18,7 +18,7 @@ class Check:
     cannot be trained on. Next: `ascpo train --env ENV`.
     """
 
-    env: Annotated[str, tyro.conf.Positional]
+    env: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]
     """The environment: a suite, a Gymnasium id, or package.module:factory."""
 
 

@@ -24,7 +24,7 @@ class Evaluate:
     a count.
     """
 
-    run: Annotated[Path, tyro.conf.Positional]
+    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """The run's directory. Or, with --env, a policy of other libraries: sb3:FILE.zip, onnx:FILE.onnx or
     python:MODULE:FUNCTION."""
     episodes: Episodes = 1000

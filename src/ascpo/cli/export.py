@@ -21,7 +21,7 @@ class Export:
     policy, if there is one. Next: docs/how-to/deploy.md shows the control loop that calls it.
     """
 
-    run: Annotated[Path, tyro.conf.Positional]
+    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """The run's directory, or a policy's file."""
     format: Literal["onnx", "numpy"] = "onnx"
     """`onnx` is a graph for any ONNX runtime, and needs the package onnx. `numpy` is a Python file that needs NumPy."""

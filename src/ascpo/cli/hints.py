@@ -9,44 +9,13 @@ from ascpo.choices import ALGORITHM_NAMES
 from ascpo.cli.usage import WrongUsage
 from ascpo.errors import nearest
 from ascpo.ranges import shown
+from ascpo.runs.elsewhere import ELSEWHERE
 from ascpo.runs.environment_name import name_of
 from ascpo.runs.places import run_place
 
-_ADAM = "--value-fit.learning-rate and --cost-fit.learning-rate (the critics) or --trust-region.delta (the policy)"
-ELSEWHERE = {
-    "gamma": "--discount",
-    "lam": "--gae-lambda",
-    "lr": _ADAM,
-    "learning-rate": _ADAM,
-    "timesteps": "--total-steps",
-    "total-timesteps": "--total-steps",
-    "steps": "--total-steps",
-    "n-steps": "--horizon",
-    "steps-per-epoch": "--horizon, the steps of each of --num-envs environments in an epoch",
-    "epochs": "--total-steps: an epoch has --num-envs times --horizon steps",
-    "cost-limit": "--limits",
-    "limit": "--limits",
-    "target-kl": "--trust-region.delta",
-    "n-envs": "--num-envs",
-    "vector-env-nums": "--num-envs",
-    "parallel": "--num-envs",
-    "batch-size": "--value-fit.batch-size and --cost-fit.batch-size",
-    "wandb-project-name": "the variable WANDB_PROJECT, beside --wandb",
-    "wandb-entity": "the variable WANDB_ENTITY, beside --wandb",
-    "env-id": "--env",
-    "algorithm": "--algo",
-    "agent": "--algo",
-    "exp-name": "--name",
-    "log-dir": "--out",
-    "logdir": "--out",
-    "output": "--out",
-    "hidden-sizes": "--hidden",
-    "device": "--engine, and --devices for an accelerator",
-}
-"""Flags of other libraries, and their names here."""
 NOWHERE = {
     "track": "--wandb logs to Weights & Biases, --mlflow to MLflow, and --tensorboard writes files for TensorBoard",
-    "clip-ratio": "Algorithms that clip have settings of their own: docs/settings.md",
+    "ent-coef": "No algorithm here has an entropy bonus. --initial-log-std sets how widely actions scatter at first",
     "verbose": "The nearest flag is --no-progress",
     "hand-out": "It is now called --final-policy",
 }

@@ -42,7 +42,7 @@ class Hosts:
     total_steps: Annotated[float, Range(at_least=1.0, at_most=1e15)] = 6e6
     """The length of the training, in steps of all environments together."""
     set: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="NAME=VALUE")] = ()
-    """A setting: --set num_envs=4096."""
+    """A setting of the run: --set num_envs=4096 --set horizon=125."""
     placement: Annotated[Placement, tyro.conf.arg(name="")] = field(default_factory=Placement)
     out: Path = Path("runs")
     """The directory in which the run's directory is created. All machines of the cluster must see it."""

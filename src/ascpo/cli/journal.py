@@ -25,9 +25,9 @@ class Journal:
     same epochs as curves, and docs/log.md explains the columns that the sentences are made from.
     """
 
-    run: Annotated[Path, tyro.conf.Positional]
+    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """The directory of the run."""
-    epoch: Annotated[int | None, tyro.conf.Positional] = None
+    epoch: Annotated[int | None, tyro.conf.Positional, tyro.conf.arg(metavar="[EPOCH]")] = None
     """The epoch to describe, counted from 0 as in metrics.csv."""
     first: Annotated[int | None, tyro.conf.arg(name="from")] = None
     """The first epoch to describe."""

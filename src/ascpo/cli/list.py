@@ -33,9 +33,9 @@ class List:
     Next: `ascpo train --env SUITE --algo ALGORITHM` for what you have chosen, and `ascpo report RUN` for a run.
     """
 
-    what: Annotated[str, tyro.conf.Positional] = "algorithms"
+    what: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[WHAT]")] = "algorithms"
     """What to list: algorithms, suites or runs."""
-    directory: Annotated[Path, tyro.conf.Positional] = Path("runs")
+    directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="[DIRECTORY]")] = Path("runs")
     """The directory that is searched for runs."""
 
 

@@ -22,7 +22,7 @@ class NewEnv:
     NAME:make`.
     """
 
-    name: Annotated[str, tyro.conf.Positional]
+    name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
     """The name of the module: letters, digits and underscores."""
     out: Path = Path(".")
     """The directory of the two files."""

@@ -96,7 +96,7 @@ class Show:
     Next: --csv writes the tables into a file, and --export a small copy of the runs for others to read.
     """
 
-    name: Annotated[str, tyro.conf.Positional]
+    name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
     """A name from `ascpo paper list`, one table (q1-Point-8-Hazard), or all."""
     store: _Store = field(default_factory=PaperStore)
     last: Annotated[int, Range(at_least=1, at_most=10**6)] = 1
@@ -121,7 +121,7 @@ class Pack:
     there.
     """
 
-    file: Annotated[Path, tyro.conf.Positional]
+    file: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
     """The prefix of the files' names: FILE-1.tar, FILE-2.tar and so on."""
     place: _Place = field(default_factory=Place)
     megabytes: Annotated[int, Range(at_least=1, at_most=10**6)] = 60
@@ -135,7 +135,7 @@ class Unpack:
     Next: `ascpo paper run NAME` continues them.
     """
 
-    files: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    files: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FILE [FILE ...]")]
     """Files that `ascpo paper pack` wrote."""
     place: _Place = field(default_factory=Place)
 

@@ -23,7 +23,7 @@ class ReplayVerb:
     finds other episodes.
     """
 
-    run: Annotated[Path, tyro.conf.Positional]
+    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """The directory of the run."""
     actions: Actions = "sampled"
     """Show the episodes with sampled actions or with mean actions."""

@@ -20,7 +20,7 @@ class Report:
     epoch that surprises you with `ascpo journal RUN EPOCH`.
     """
 
-    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN [RUN ...]")]
     """The directories of the runs, or directories that contain runs. The report groups runs that differ only in their
     seed."""
     out: Path | None = None

@@ -44,7 +44,7 @@ class Sweep:
     DIRECTORY` continues it. Next: `ascpo report DIRECTORY` compares the runs.
     """
 
-    file: Annotated[Path | None, tyro.conf.Positional] = None
+    file: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[FILE]")] = None
     """A TOML file with one or several grids ([[grid]]). Its names are those of the flags below."""
     grid: Annotated[Grid, tyro.conf.arg(name="")] = field(default_factory=Grid)
     placement: Annotated[Placement, tyro.conf.arg(name="")] = field(default_factory=Placement)
@@ -82,7 +82,7 @@ class Sweep:
 class Directory:
     """A sweep that was started before."""
 
-    out: Annotated[Path, tyro.conf.Positional]
+    out: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIRECTORY")]
     """The sweep's directory, given as --out when it was started."""
 
 
@@ -193,7 +193,7 @@ def _tell(outcomes: Sequence[Outcome], out: Path, console: Console) -> None:
     for one in outcomes:
         if one.status == "failed":
             console.print(f"  {one.job.name}: {one.error}", markup=False)
-    console.print(f"To compare them: ascpo report {shlex.quote(str(out))}/*", markup=False)
+    console.print(f"To compare them: ascpo report {shlex.quote(str(out))}", markup=False)
     if counts["failed"]:
         sys.exit(1)
 

@@ -36,7 +36,7 @@ class Tune:
 
     search: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="NAME=RANGE")] = ()
     """A setting to search: --search trust_region.delta=0.005..0.05:log --search cost_fit.window=5..20 --search
-    mode=fast,paper."""
+    mode=chernoff,chance."""
     env: str = "Point-8-Hazard"
     """The environment: a suite, a Gymnasium id, or package.module:factory."""
     algo: str = "ascpo"
@@ -48,7 +48,7 @@ class Tune:
     total_steps: Annotated[float, Range(at_least=1.0, at_most=1e15)] = 1e6
     """The length of each training."""
     set: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="NAME=VALUE")] = ()
-    """A setting of all trials."""
+    """A setting of all trials: --set horizon=500."""
     trials: Annotated[int, Range(at_least=1, at_most=10**5)] = 50
     """The number of trials, including those of earlier calls."""
     side_by_side: Annotated[int, Range(at_least=1, at_most=1024)] = 1

@@ -23,7 +23,7 @@ class Video:
     takes the second worst, and `ascpo replay RUN` shows them all in a browser.
     """
 
-    run: Annotated[Path, tyro.conf.Positional]
+    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """The directory of the run."""
     actions: Actions = "sampled"
     """Choose from the episodes with sampled actions or with mean actions."""

@@ -21,7 +21,7 @@ class WatchVerb:
     at any time: Ctrl-C ends the page, and no training. Next: `ascpo report RUN` for a run that has ended.
     """
 
-    directory: Annotated[Path, tyro.conf.Positional] = Path("runs")
+    directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="[DIRECTORY]")] = Path("runs")
     """The directory of the runs, or of one run."""
     port: Annotated[int, Range(at_least=0, at_most=65535)] = 8090
     """The port of the page. If it is taken, the page uses the next free one."""

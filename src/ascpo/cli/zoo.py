@@ -36,7 +36,7 @@ class Show:
     The last lines are commands to go on with: every command that takes a run takes zoo:NAME too.
     """
 
-    name: Annotated[str, tyro.conf.Positional]
+    name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
     """A suite, for the policy of ASCPO, or a suite and an algorithm: Point-1-Hazard, Point-1-Hazard/ascpo."""
 
 

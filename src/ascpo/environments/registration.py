@@ -30,12 +30,12 @@ def register() -> None:
 
 
 def make(name: str, **options: Any) -> gymnasium.Env:
-    """One environment of any suite: `make("Point-4-Hazard+2-Pillar")`."""
+    """One environment of any suite: `make("Point-4-Hazard+2-Pillar")`. docs/environments.md lists the options."""
     return gymnasium.make("ascpo/Guard-v0", suite=suite(name).name, **options)
 
 
 def make_vec(name: str, num_envs: int, **options: Any) -> "GuardVectorEnv":
-    """Many environments of any suite."""
+    """Many environments of any suite, stepped together. docs/environments.md lists the options."""
     from ascpo.environments.vector import GuardVectorEnv
 
     return GuardVectorEnv(num_envs, suite(name).name, **options)

@@ -21,7 +21,8 @@ class GuardEnv(OfTask, gymnasium.Env[np.ndarray, np.ndarray]):
     """A robot among obstacles on its way to a goal.
 
     `info` has `cost` (all constraints together), `costs` (for each constraint in `cost_names`), each as `cost_<name>`,
-    `goal_met`, and `diverged`, with an `error` that says where the simulation diverged.
+    `margins` (how far the state is beyond the border of each cost, negative while it is safe), `goal_met`, and
+    `diverged`, with an `error` that says where the simulation diverged.
 
     Episodes end at the goal. The time limit is Gymnasium's: `gymnasium.make` adds it.
     """

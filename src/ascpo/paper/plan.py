@@ -30,7 +30,7 @@ from ascpo.sweep.scheduler import ALONE, TOGETHER, BatchSizes, Outcome, run_swee
 class Request:
     """The options that say what to run."""
 
-    names: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
+    names: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME [NAME ...]")]
     """Experiments: names from `ascpo paper list`, single tables (q1-Point-8-Hazard), or all. They train as one sweep,
     and a run that several of them need is trained once."""
     store: Annotated[PaperStore, tyro.conf.arg(name="")] = field(default_factory=PaperStore)

@@ -14,6 +14,7 @@ class Report:
     """A report that was written."""
 
     page: Path
+    """The file of the page."""
 
     @property
     def figures(self) -> tuple[Path, ...]:

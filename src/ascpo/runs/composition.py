@@ -16,6 +16,7 @@ from ascpo.algorithms.suite_defaults import suite_defaults
 from ascpo.errors import BadSetting, InertSetting, nearest
 from ascpo.guard.suites import is_suite, suite
 from ascpo.ranges import shown
+from ascpo.runs.elsewhere import setting_elsewhere
 from ascpo.runs.migration import RENAMED
 from ascpo.runs.sealed import RENAMED_FIELDS
 from ascpo.runs.serialization import Plain, changed, flat, only, to_plain, unflat
@@ -77,6 +78,8 @@ def _hint(name: str, known: set[str]) -> str:
         return f"It is now called {(RENAMED_FIELDS | RENAMED)[name]}."
     if others := [other for other, kind in ALGORITHMS.items() if name in kind.__dataclass_fields__]:
         return f"{' and '.join(others)} {'has' if len(others) == 1 else 'have'} it."
+    if here := setting_elsewhere(name):
+        return f"Here it is {here}."
     return nearest(name, sorted(known))
 
 

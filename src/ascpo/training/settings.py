@@ -51,7 +51,7 @@ class Settings:
     """Normalise observations: subtract their mean and divide by their standard deviation, both over the training so
     far. The policy's file keeps these numbers."""
     hidden: Annotated[tuple[int, ...], Range(at_least=1, at_most=2**14)] = (64, 64)
-    """Widths of the hidden layers of every network."""
+    """Widths of the hidden layers of every network. All must be equal: 64 64."""
     initial_log_std: Annotated[float, Range(LOG_STD_BOUNDS[0], LOG_STD_BOUNDS[1])] = -0.5
     """Logarithm of the policy's initial standard deviation."""
     value_fit: FitSettings = field(default_factory=FitSettings)
@@ -79,7 +79,10 @@ class Settings:
         if not self.near_miss and self.near_miss_end != Settings.near_miss_end:
             raise InertSetting("near_miss_end", self.near_miss_end, "near_miss is 0")
         if 0.0 < self.near_miss < self.near_miss_end:
-            raise BadSetting(f"near_miss={self.near_miss:g} cannot shrink to near_miss_end={self.near_miss_end:g}.")
+            raise BadSetting(
+                f"near_miss={self.near_miss:g} cannot shrink to near_miss_end={self.near_miss_end:g}. Use "
+                f"near_miss_end={self.near_miss:g} or less."
+            )
 
     @property
     def kept_policies(self) -> int:

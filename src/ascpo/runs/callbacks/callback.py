@@ -21,10 +21,13 @@ class TrainingPlan:
 
     config: Config
     directory: Path
+    """The directory of the run."""
     epochs_done: int
+    """The number of epochs that a resumed run has already; 0 in a new run."""
     description: str
     """A phrase for how the algorithm treats costs."""
     limits: dict[str, float]
+    """The limit of each constraint."""
     target: str = ""
     """A phrase for the target of every step of a constrained algorithm."""
     notes: tuple[str, ...] = ()
@@ -75,8 +78,11 @@ class EpochRecord:
     """The last epoch of one run."""
 
     directory: Path
+    """The directory of the run."""
     metrics: Row
+    """The row of `metrics.csv`."""
     timing: Row
+    """The row of `timing.csv`."""
     policy: Callable[[], bytes] | None = field(default=None, repr=False, compare=False)
     """Returns the content of a policy's file."""
 

@@ -4,6 +4,7 @@ import io
 import json
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from ascpo.runs.serialization import BadSetting
 from ascpo.sweep.directory import SweepDirectory
 from ascpo.sweep.executors import InProcess
 from ascpo.sweep.executors.choose import Placement, open_executor
+from ascpo.sweep.executors.contract import Resources
 from tests.sweep.helpers import job, write_run
 
 GRID = ("--env", "Point-1-Hazard", "--algo", "trpo", "--seeds", "0..2", "--total-steps", 6e4, "--evaluate", 0)
@@ -158,6 +160,15 @@ def test_only_one_process_drives_a_sweep(tmp_path, ascpo, trained):
 def test_an_executor_refuses_settings_that_change_nothing_there(tmp_path, placement, why):
     with pytest.raises(BadSetting, match=why):
         open_executor(Placement(**placement), [job(tmp_path)], tmp_path)
+
+
+def test_a_resumed_sweep_keeps_the_options_that_the_machines_have():
+    here = Placement(jobs=3, resources=Resources(cores=2))
+    assert here.moved("local") == here
+    assert here.moved("ray") == Placement("ray", resources=Resources(cores=2))
+    cluster = Placement("host:1", files="sent", resources=Resources(memory=4.0))
+    assert cluster.moved("host:2") == replace(cluster, on="host:2")
+    assert cluster.moved("local") == Placement(), "memory is reserved on clusters only"
 
 
 def test_a_sweep_stores_plain_data_about_itself(ascpo, tmp_path, trained):

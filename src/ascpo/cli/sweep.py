@@ -136,9 +136,7 @@ def _resume(asked: Resume) -> None:
     jobs, placement, sizes = directory.read()
     for env in {job.config.env for job in jobs}:
         trusted(env, trust_env=asked.trust_env)
-    if asked.on:
-        placement = Placement(asked.on, resources=placement.resources)
-    _run(directory, jobs, placement, sizes, yes=asked.yes)
+    _run(directory, jobs, placement.moved(asked.on) if asked.on else placement, sizes, yes=asked.yes)
 
 
 def _run(

@@ -1,7 +1,7 @@
 """The placement of a sweep: the options that say where it is trained, and the executor for them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -41,6 +41,14 @@ class Placement:
         if self.on == "ray" or ":" in self.on:
             return "ray"
         raise BadSetting(f"--on {shown(self.on)[1:-1]} is unknown. Use local, ray, ray://host:port or slurm.")
+
+    def moved(self, on: str) -> "Placement":
+        """The same placement on other machines, without the options that these do not have."""
+        moved = replace(self, on=on)
+        if moved.kind == self.kind:
+            return moved
+        memory = 0.0 if moved.kind == "local" else self.resources.memory
+        return Placement(on, resources=replace(self.resources, memory=memory))
 
     def check(self, jobs: Sequence[Job]) -> None:
         """Raise an error for options that change nothing for this kind of machines."""

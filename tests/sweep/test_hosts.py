@@ -7,11 +7,13 @@ import time
 
 import pytest
 
+from ascpo.cli.main import main
 from ascpo.runs.directory import RunDirectory, find
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import read_table
 from ascpo.sweep.executors import End
-from ascpo.sweep.hosts import HostsRun, train_on_hosts
+from ascpo.sweep.executors.contract import Resources
+from ascpo.sweep.hosts import HostsRun, RayHosts, train_on_hosts
 from ascpo.sweep.store import epochs_done
 from tests.runs.helpers import EPOCH, POINT, TINY
 from tests.slow import slow
@@ -59,6 +61,33 @@ def test_a_training_that_fails_on_its_own_is_not_tried_again(run, tmp_path):
     machines = Machines(tmp_path, (0, [LOST, End("num_envs=3 cannot be shared by 2 devices.")]))
     with pytest.raises(BadSetting, match="cannot be shared by 2 devices"):
         train_on_hosts(run, machines, lambda sentence: None)
+
+
+@pytest.mark.parametrize(
+    ("resources", "cluster", "bundle"),
+    [
+        (Resources(), {"CPU": 8.0, "GPU": 2.0}, {"CPU": 1, "GPU": 1.0}),
+        (Resources(cores=4, gpus=2.0), {"CPU": 8.0, "GPU": 2.0}, {"CPU": 4, "GPU": 2.0}),
+        (Resources(), {"CPU": 8.0}, {"CPU": 1, "GPU": 0.0}),
+    ],
+)
+def test_every_machine_of_a_ray_cluster_with_gpus_uses_one_unless_told_otherwise(resources, cluster, bundle):
+    assert RayHosts("ray", 2, resources).bundle(cluster) == bundle
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--cores", "2"], "cores=2 changes nothing: it is for clusters"),
+        (["--gpus", "1"], "gpus=1.0 changes nothing: it is for clusters"),
+        (["--slurm", "time=10"], "slurm changes nothing: it is for --on slurm"),
+        (["--on", "ray", "--slurm", "time=10"], "slurm changes nothing: it is for --on slurm"),
+    ],
+)
+def test_options_that_change_nothing_for_these_machines_are_refused(words, why, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["ascpo", "hosts", *words, "--out", str(tmp_path / "runs")])
+    with pytest.raises(SystemExit, match=why):
+        main()
 
 
 @slow("compiles for minutes")

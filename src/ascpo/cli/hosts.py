@@ -1,6 +1,6 @@
 """`ascpo hosts`: train one policy on the accelerators of several machines with one command."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,6 +16,7 @@ from ascpo.runs.environment import engine_name, name_of
 from ascpo.runs.serialization import BadSetting, Plain
 from ascpo.sweep.directory import SweepDirectory
 from ascpo.sweep.executors.choose import Placement
+from ascpo.sweep.executors.contract import Resources
 from ascpo.sweep.hosts import HostsRun, LocalHosts, RayHosts, SlurmHosts, Start, train_on_hosts
 from ascpo.sweep.overrides import nested, read_overrides
 
@@ -43,27 +44,33 @@ class Hosts:
     """The length of the training, in steps of all environments together."""
     set: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="NAME=VALUE")] = ()
     """A setting of the run: --set num_envs=4096 --set horizon=125."""
-    placement: Annotated[Placement, tyro.conf.arg(name="")] = field(default_factory=Placement)
+    on: str = "local"
+    """The machines: `ray` or host:port is a Ray cluster, and `slurm` the SLURM cluster of this machine. `local` starts
+    all processes on this machine, which is for tests."""
+    cores: Annotated[int, Range(at_least=0, at_most=4096)] = 0
+    """On a cluster: the cores of each machine. 0 means one."""
+    gpus: Annotated[float, Range(at_least=0.0, at_most=64.0)] = 0.0
+    """On a cluster: the GPUs of each machine. 0 means one, or none on a Ray cluster without any."""
+    slurm: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="NAME=VALUE")] = ()
+    """With --on slurm: an option of sbatch as submitit knows it. --slurm partition=gpu --slurm time=240 (minutes)."""
     out: Path = Path("runs")
     """The directory in which the run's directory is created. All machines of the cluster must see it."""
 
     def start(self) -> Start:
-        where = self.placement
-        for name, changed in (
-            ("jobs", where.jobs),
-            ("files", where.files != "shared"),
-            ("memory", where.resources.memory),
-        ):
-            if changed:
-                raise InertSetting(name, changed, "every machine trains the same run")
-        match where.kind:
+        kind, resources = Placement(self.on).kind, Resources(self.cores, self.gpus)
+        if self.slurm and kind != "slurm":
+            raise InertSetting("slurm", None, "it is for --on slurm")
+        match kind:
             case "local":
+                for name, value in (("cores", self.cores), ("gpus", self.gpus)):
+                    if value:
+                        raise InertSetting(name, value, "it is for clusters")
                 return LocalHosts(self.hosts)
             case "ray":
-                return RayHosts(where.on, self.hosts, where.resources)
+                return RayHosts(self.on, self.hosts, resources)
             case "slurm":
-                parameters = read_overrides(where.slurm)
-                return SlurmHosts(self.out.absolute() / ".sweep" / "slurm", self.hosts, where.resources, parameters)
+                parameters = read_overrides(self.slurm)
+                return SlurmHosts(self.out.absolute() / ".sweep" / "slurm", self.hosts, resources, parameters)
 
     def run(self) -> HostsRun:
         env = name_of(self.env)

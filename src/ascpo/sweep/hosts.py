@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
@@ -145,6 +145,11 @@ class RayHosts:
     hosts: int
     resources: Resources
 
+    def bundle(self, cluster: Mapping[str, float]) -> dict[str, float]:
+        """What each process asks for. Ray hides the GPUs from a process that asks for none."""
+        one = 1.0 if cluster.get("GPU") else 0.0
+        return {"CPU": self.resources.cores or 1, "GPU": self.resources.gpus or one}
+
     def __call__(self, run: HostsRun, resume: bool) -> list[End]:
         from ascpo.sweep.executors.ray import connected
 
@@ -152,7 +157,7 @@ class RayHosts:
         from ray.util.placement_group import placement_group, remove_placement_group
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-        bundle: dict[str, float] = {"CPU": self.resources.cores or 1, "GPU": self.resources.gpus}
+        bundle = self.bundle(ray.cluster_resources())
         group = placement_group([bundle] * self.hosts, strategy="STRICT_SPREAD")
         if not group.wait(600):
             remove_placement_group(group)

@@ -54,6 +54,32 @@ def test_violations_are_counted_by_the_limits():
     assert_array_equal(found.first_violation[:, 0], 9)
 
 
+@pytest.mark.parametrize(("limits_on", "limit"), [("state", 0.1), ("state", 0.3), ("episode", 1.0)])
+def test_costs_equal_to_their_limit_keep_it(limits_on, limit):
+    """32-bit 0.1 is larger than 64-bit 0.1, and so is the sum of ten of them than 1."""
+    cost = limit if limits_on == "state" else limit / 10
+    how = {"limits": (limit, 0.0), "limits_on": limits_on, "mean_action": True}
+    paid = play(Constant(cost, Corridor(), 2), ACTOR, jnp.array([0.0]), seeded(0, 2), **how)
+    assert_array_equal(paid.episodes.length, [10, 10])
+    assert paid.episodes.safe.all()
+    more = play(Constant(1.0001 * cost, Corridor(), 2), ACTOR, jnp.array([0.0]), seeded(0, 2), **how)
+    assert not more.episodes.safe.any()
+
+
+class Constant(FunctionalEngine):
+    """Its first cost is the same in every step."""
+
+    def __init__(self, cost, *rest):
+        super().__init__(*rest)
+        self._cost = cost
+
+    def collect(self, thetas, noises):
+        (rollout,) = super().collect(thetas, noises)
+        cost = np.array(rollout.cost)
+        cost[..., 0] = self._cost
+        return [replace(rollout, cost=cost)]
+
+
 @pytest.mark.parametrize("limits_on", ["state", "episode"])
 def test_a_cost_or_a_limit_that_is_not_a_number_is_a_violation(limits_on):
     walk = {"mean_action": True, "limits_on": limits_on}

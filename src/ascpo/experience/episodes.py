@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ascpo.choices import LimitKind
@@ -13,8 +14,12 @@ from ascpo.guard.layout import AnyArray
 
 
 def over_limit(cost: Float[AnyArray, "*axes m"], limits: Float[AnyArray, " m"]) -> Bool[AnyArray, "*axes m"]:
-    """Where a cost is over its limit. NaN counts as over the limit, which `cost > limits` would not see."""
-    return ~(cost <= limits)
+    """Where a cost is over its limit. NaN counts as over the limit, which `cost > limits` would not see.
+
+    Costs are 32-bit floats, and limits are compared as such: 0.1 does not violate a limit of 0.1, though the 32-bit
+    float nearest to 0.1 is larger than the 64-bit one.
+    """
+    return ~(cost.astype(np.float32) <= limits.astype(np.float32))
 
 
 @jax.tree_util.register_dataclass

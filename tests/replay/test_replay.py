@@ -93,6 +93,24 @@ def test_curves_show_costs_with_limits_and_the_return_with_the_present_step_mark
     assert len(returns.columns(0)) == 3
 
 
+def test_limits_on_sums_of_costs_are_shown_with_the_sums_so_far():
+    summed = made(cost=[0.5, 0.5, 1.0], limits=(1.0,))
+    summed = replace(summed, record=replace(summed.record, limits_on="episode"))
+    assert summed.first_violation == 2
+    cost, _ = curves(summed)
+    assert cost.name == "cost so far: hazard"
+    np.testing.assert_array_equal(cost.columns(1)[1], [0.5, 1.0, 2.0])
+    assert [summed.captions(step)[1].text for step in (1, 2)] == [
+        "hazard: cost so far 1.000, limit 1",
+        "hazard: cost so far 2.000, limit 1",
+    ]
+
+
+def test_a_32_bit_cost_that_equals_its_limit_is_no_violation():
+    equal = made(cost=[0.1, 0.1], limits=(0.1,))
+    assert replace(equal, cost=equal.cost.astype(np.float32)).first_violation is None
+
+
 def test_steps_to_come_are_pale_and_violations_are_red():
     colours = step_colours(np.array([False, True, False, True]), np.array([True, True, False, False])).astype(int)
     red = colours[:, 0] - colours[:, 1:].max(axis=1)

@@ -12,6 +12,7 @@ from ascpo.report.figures import draw
 from ascpo.report.groups import groups_of
 from ascpo.report.largest_cost import bound_plots, check_bounds, quantile_at, quantile_plots
 from ascpo.report.style import MissingPlot, Plot, chip, colour, look, panel, save
+from ascpo.runs.description import Description, write
 from tests.report.made import NO_CONSTRAINTS, QUANTILES, evaluated, made, several
 
 
@@ -161,8 +162,29 @@ def test_episodes_of_all_seeds_are_pooled(tmp_path):
     with look():
         histogram = episode_plots(groups)[1]
     assert histogram.caption.startswith(
-        "4 of 8 episodes violate the limit of 0 (50 %). The largest cost of all is 0.4."
+        "4 of 8 episodes violate the limit of 0 (50 %). The largest cost of the worst is 0.4."
     )
+
+
+def test_limits_on_sums_of_costs_are_drawn_where_sums_are(tmp_path):
+    """Two of four episodes cost more than 2.5 in all, though no state costs more."""
+    evaluated(made(tmp_path / "cpo", algo="cpo", settings={"limits": [2.5]}), (1.0, 2.0, 3.0, 10.0), (0.5,) * 4)
+    limited_sums = Description(
+        "cpo", "bounds costs", "constraint", "the mean cost", "", "constrained", limits_on="episode"
+    )
+    write(tmp_path / "cpo", limited_sums)
+    groups = groups_in(tmp_path)
+    with look():
+        found = [*learning_curves(groups), *quantile_plots(groups), *episode_plots(groups)]
+    plots = {plot.name: plot for plot in found}
+    assert plots["sum-sampled"].caption.startswith("2 of 4 episodes violate the limit of 2.5 (50 %).")
+    assert "largest-sampled" not in plots
+    assert limits_in(plots["epcost-steps"]) == [2.5]
+    assert limits_in(plots["epmaxcost-steps"]) == limits_in(plots["fan"]) == []
+
+
+def limits_in(plot):
+    return [line.get_ydata()[0] for line in plot.figure.axes[0].get_lines() if line.get_label() == "limit"]
 
 
 def test_a_box_is_drawn_from_the_smallest_to_the_largest_with_the_mean(tmp_path):

@@ -51,10 +51,14 @@ class Episode:
         return len(self.reward)
 
     @property
+    def limited(self) -> Float[np.ndarray, "time m"]:
+        """What the limits bound: the costs of each step, or their sums up to it."""
+        return self.cost if self.record.limits_on == "state" else np.cumsum(self.cost, axis=0, dtype=float)
+
+    @property
     def violations(self) -> Bool[np.ndarray, "time m"]:
         """Whether a step violates the limit of a constraint, or the costs up to it do."""
-        limited = self.cost if self.record.limits_on == "state" else np.cumsum(self.cost, axis=0, dtype=float)
-        return over_limit(limited, np.array(self.record.limits))
+        return over_limit(self.limited, np.array(self.record.limits))
 
     @property
     def violated(self) -> Bool[np.ndarray, " time"]:
@@ -98,11 +102,11 @@ class Episode:
     def captions(self, step: int) -> tuple[Line, ...]:
         """The step and its costs, in a line each. Violations are alarms."""
         lines = [Line(f"step {step} of {len(self) - 1}")]
-        record = self.record
-        for name, limit, cost, over in zip(
-            record.cost_names, record.limits, self.cost[step], self.violations[step], strict=True
+        record, cost = self.record, "cost" if self.record.limits_on == "state" else "cost so far"
+        for name, limit, value, over in zip(
+            record.cost_names, record.limits, self.limited[step], self.violations[step], strict=True
         ):
-            lines.append(Line(f"{name}: cost {cost:.3f}, limit {limit:g}", bool(over)))
+            lines.append(Line(f"{name}: {cost} {value:.3f}, limit {limit:g}", bool(over)))
         return tuple(lines)
 
 

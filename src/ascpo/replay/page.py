@@ -25,12 +25,13 @@ _INK, _RED = {False: "#334155", True: "#cbd5e1"}, {False: "#dc2626", True: "#f87
 
 
 def curves(episode: Episode) -> tuple[Curve, ...]:
-    """Each cost with its limit, and the return."""
+    """Each cost, or its sum so far, with the limit on it, and the return."""
     record = episode.record
-    costs = zip(record.cost_names, episode.cost.T, record.limits, strict=True)
+    costs = zip(record.cost_names, episode.limited.T, record.limits, strict=True)
+    what = "cost" if record.limits_on == "state" else "cost so far"
     return (
         *(
-            Curve("cost" if name == "cost" else f"cost: {name}", cost, limit, unit_of(episode, name))
+            Curve(what if name == "cost" else f"{what}: {name}", cost, limit, unit_of(episode, name))
             for name, cost, limit in costs
         ),
         Curve("return so far", episode.returns),

@@ -51,9 +51,17 @@ class Quantity:
         return group.columns(self.column, constraint if self.per_constraint else None)
 
 
-def _limit(group: Group, constraint: str) -> tuple[float, str] | None:
-    limits = {group.limit(constraint)} if constraint else set(group.first.limits)
-    return (limits.pop(), "limit") if len(limits) == 1 else None
+def _limit_of_states(group: Group, constraint: str) -> tuple[float, str] | None:
+    limits = {group.limit_on("state", name) for name in ([constraint] if constraint else group.constraints)}
+    limit = limits.pop() if len(limits) == 1 else None
+    return None if limit is None else (limit, "limit")
+
+
+def _limit_of_sums(group: Group, constraint: str) -> tuple[float, str] | None:
+    """The cost over several constraints has no limit."""
+    names = [constraint] if constraint else group.constraints
+    limit = group.limit_on("episode", names[0]) if len(names) == 1 else None
+    return None if limit is None else (limit, "limit")
 
 
 def _radius(group: Group, constraint: str) -> tuple[float, str] | None:
@@ -71,11 +79,12 @@ LEARNING = (
         "EpCost", "Cost of an episode", "cost, $M_c$",
         "The mean sum of the costs of a finished episode, over all constraints",
         logarithmic=True, meaning_of_one="The mean sum of the costs of this constraint in a finished episode",
+        reference=_limit_of_sums,
     ),
     Quantity(
         "EpMaxCost", "Largest cost of an episode", "largest cost",
         "The mean over finished episodes, for the worst constraint",
-        reference=_limit, meaning_of_one="The mean over finished episodes, for this constraint",
+        reference=_limit_of_states, meaning_of_one="The mean over finished episodes, for this constraint",
     ),
     Quantity(
         "SafeRate", "Episodes within all limits", "share of episodes",

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ascpo.choices import LimitKind
 from ascpo.evaluation.kept import episodes_file
 from ascpo.report.policies import POLICY, SELECTION, PolicyData
 from ascpo.report.verification import CONFIG, METRICS, TIMING, read_contents
@@ -137,6 +138,11 @@ class RunData:
         """One per constraint."""
         given = np.ravel(self.settings.get("limits") or 0.0).tolist()
         return tuple(map(float, given * len(self.constraints) if len(given) == 1 else given))
+
+    @property
+    def limits_on(self) -> LimitKind:
+        """What the limits bound. Those of zero that bound sums of costs bound all states, too."""
+        return "episode" if self.description.limits_on == "episode" and any(self.limits) else "state"
 
     @property
     def title(self) -> str:

@@ -136,11 +136,9 @@ def _subtitle(groups: Sequence[Group]) -> str:
     parts = [plural(len(runs), "run")]
     if len(targets) == 1:
         parts.append(f"the target is that {setting_percent(targets.pop())} of the episodes keep all limits")
-    bounded = {run.description.limits_on for run in runs}
     if len(limits) == 1:
         (every,) = limits
-        of_sums = any(limit for _, limit in every) and bounded == {"episode"}
-        where = " in the sum of an episode's costs" if of_sums else ""
+        where = " in the sum of an episode's costs" if {run.limits_on for run in runs} == {"episode"} else ""
         parts.append(", ".join(f"{name} ≤ {limit:g}" for name, limit in every) + where)
     return "; ".join(parts)
 

@@ -1,11 +1,13 @@
 """Plots of fresh episodes: their costs and their largest costs."""
 
 from collections.abc import Sequence
+from typing import get_args
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from ascpo.choices import LimitKind
 from ascpo.report.data import ACTIONS, RunData
 from ascpo.report.groups import Group, by_constraint, file_name
 from ascpo.report.style import (
@@ -25,19 +27,22 @@ from ascpo.report.style import (
 from ascpo.report.wording import command, train_again
 
 _BINS = 40
+_LIMITED: dict[LimitKind, tuple[str, str, str]] = {
+    "state": ("EpMaxCost", "Largest cost", "largest"),
+    "episode": ("EpCost", "Sum of the costs", "sum"),
+}
+"""The column of what the limits bound, its name, and that of the figure."""
 
 
 def episode_plots(groups: Sequence[Group]) -> list[Plot | MissingPlot]:
-    """Box plots of the cost of an episode and histograms of its largest cost, for sampled and for mean actions."""
+    """Box plots of the cost of an episode and histograms of what is limited, for sampled and for mean actions."""
     found: list[Plot | MissingPlot] = []
     for actions in ACTIONS:
         for constraint, having in by_constraint(groups).items():
-            costs, maxima = (
-                {group: values for group in having if len(values := of_episodes(group, actions, column, constraint))}
-                for column in ("EpCost", "EpMaxCost")
-            )
+            costs = _known(having, actions, "EpCost", constraint)
             found += [_boxes(costs, actions, constraint)] if costs else []
-            found += _histograms(maxima, actions, constraint)
+            for kind in get_args(LimitKind):
+                found += _histograms([one for one in having if one.first.limits_on == kind], kind, actions, constraint)
     runs = [run for group in groups for run in group.runs]
     missing = [run for run in runs if "sampled" not in run.episodes]
     return [*found, _missing(missing, every=len(missing) == len(runs))] if missing else found
@@ -58,6 +63,12 @@ def of_episodes(group: Group, actions: str, column: str, constraint: str = "") -
     parts = [run.episodes.get(actions, {}).get(name) for run, name in zip(group.runs, names, strict=True)]
     known = [part for part in parts if part is not None]
     return np.concatenate(known) if len(known) == len(parts) else np.array([])
+
+
+def _known(groups: Sequence[Group], actions: str, column: str, constraint: str) -> dict[Group, np.ndarray]:
+    """A column of the episodes of each group that has it."""
+    found = {group: of_episodes(group, actions, column, constraint) for group in groups}
+    return {group: values for group, values in found.items() if len(values)}
 
 
 def _boxes(costs: dict[Group, np.ndarray], actions: str, constraint: str) -> Plot:
@@ -87,24 +98,29 @@ def _boxes(costs: dict[Group, np.ndarray], actions: str, constraint: str) -> Plo
     return Plot("-".join(filter(None, ("cost", actions, file_name(constraint)))), title, caption, figure)
 
 
-def _histograms(maxima: dict[Group, np.ndarray], actions: str, constraint: str) -> list[Plot]:
-    most = max((float(values.max()) for values in maxima.values()), default=0.0)
+def _histograms(groups: Sequence[Group], kind: LimitKind, actions: str, constraint: str) -> list[Plot]:
+    """What limits of this kind bound, for groups that have such limits."""
+    column, quantity, short = _LIMITED[kind]
+    known = _known(groups, actions, column, constraint)
+    most = max((float(values.max()) for values in known.values()), default=0.0)
     edges = np.linspace(0.0, most if most > 0 else 1.0, _BINS + 1)
     out = []
-    for group, values in maxima.items():
-        title = titled("Largest cost of a fresh episode", group.distinction, constraint) + _in_brackets(actions)
-        figure, axes = panel(title, "largest cost of an episode", "episodes")
+    for group, values in known.items():
+        title = titled(f"{quantity} of a fresh episode", group.distinction, constraint) + _in_brackets(actions)
+        figure, axes = panel(title, f"{quantity.lower()} of an episode", "episodes")
         axes.hist(values, bins=list(edges), color=colour(group.index), alpha=0.75, log=True)
         limit = group.limit(constraint)
         axes.axvline(limit, color=LIMIT, linewidth=1.2, linestyle=(0, (4, 2)), label="limit")
         axes.set_ylim(bottom=0.7)
         plain_numbers(axes.yaxis)
         finish(axes)
-        over = int(np.sum(values > limit))
-        name = "-".join(filter(None, ("largest", actions, group.slug, file_name(constraint))))
+        first = of_episodes(group, actions, "FirstViolation", constraint)
+        # Tables of older versions lack that column.
+        over = int(np.sum(first >= 0 if len(first) else values > limit))
+        name = "-".join(filter(None, (short, actions, group.slug, file_name(constraint))))
         caption = (
             f"{over} of {len(values)} episodes violate the limit of {limit:g} ({100 * over / len(values):.2g} %). "
-            f"The largest cost of all is {values.max():.3g}. The vertical scale is logarithmic."
+            f"The {quantity.lower()} of the worst is {values.max():.3g}. The vertical scale is logarithmic."
         )
         out.append(Plot(name, title, caption, figure))
     return same_scale(out)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ascpo.choices import LimitKind
 from ascpo.report import seeds
 from ascpo.report.data import RunData
 
@@ -47,6 +48,10 @@ class Group:
         """The limit of a constraint. A single constraint may have any name."""
         known = dict(zip(self.constraints, self.first.limits, strict=False))
         return known.get(constraint, self.first.limits[0])
+
+    def limit_on(self, kind: LimitKind, constraint: str) -> float | None:
+        """The limit on the cost of every state, or on the sum of an episode's costs, whichever the runs have."""
+        return self.limit(constraint) if self.first.limits_on == kind else None
 
     @property
     def steps(self) -> np.ndarray:

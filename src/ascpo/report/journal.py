@@ -108,7 +108,7 @@ def _policy(row: Epochs) -> str:
         return f"{number(row('EpMaxCost', name))} with a standard deviation of {number(row('StdMaxCost', name))}"
 
     limits = "all limits" if len(row.run.constraints) > 1 else "the limit"
-    of_sums = row.run.description.limits_on == "episode" and any(row.run.limits)
+    of_sums = row.run.limits_on == "episode"
     where = "in the sum of their costs" if of_sums else "in every state"
     return (
         f"Over {row('Episodes'):.0f} episodes, the mean return was {number(row('EpRet'))} and the mean cost "

@@ -136,7 +136,7 @@ def _quantile_plot(group: Group, constraint: str, title: str) -> Plot | None:
     worst = group.columns("WorstCost") if len(group.constraints) == 1 else None
     if worst is not None:
         axes.plot(epochs, np.nanmax(worst, axis=0), color=QUIET, linewidth=0.8, linestyle=":", label="worst state")
-    limit_line(axes, group.limit(constraint))
+    limit_line(axes, group.limit_on("state", constraint))
     from_zero(axes)
     finish(axes)
     seeds = "" if len(group.runs) == 1 else f" The curves are means over {len(group.runs)} seeds."
@@ -159,7 +159,7 @@ def _bound_plot(group: Group, constraint: str, title: str) -> Plot | None:
     axes.plot(epochs, cantelli, color=hue, label=f"E + κ√V for {p:.4g}")
     axes.plot(epochs, paper, color=hue, linestyle=(0, (4, 1.5)), label=f"E + {k:g}·V")
     axes.plot(epochs, measured, color=INK, linewidth=1.1, label=f"measured {checks[0].level:.4g} quantile")
-    limit_line(axes, group.limit(constraint))
+    limit_line(axes, group.limit_on("state", constraint))
     from_zero(axes)
     finish(axes, columns=2)
     return Plot("bounds", title, _bound_caption(checks, k), figure)

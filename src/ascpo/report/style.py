@@ -112,8 +112,9 @@ def titled(title: str, *parts: str) -> str:
     return f"{title}: {known}" if known else title
 
 
-def limit_line(axes: Axes, value: float, name: str = "limit") -> None:
-    axes.axhline(value, color=LIMIT, linewidth=1.0, linestyle=(0, (4, 2)), label=name)
+def limit_line(axes: Axes, value: float | None, name: str = "limit") -> None:
+    if value is not None:
+        axes.axhline(value, color=LIMIT, linewidth=1.0, linestyle=(0, (4, 2)), label=name)
 
 
 def finish(axes: Axes, *, columns: int = 3) -> None:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from ascpo.choices import Mechanism, StepKind
+from ascpo.choices import LimitKind, Mechanism, StepKind
 from ascpo.runs.files import BadFile, reading
 from ascpo.runs.sealed import read_sealed, write_sealed
 from ascpo.runs.serialization import BadSetting, Plain
@@ -36,11 +36,13 @@ class Description:
     step: StepKind
     iterations: int = 0
     """Largest number of iterations of a clipped step. 0 for other steps."""
-    limits_on: str = "state"
+    limits_on: LimitKind = "state"
     """Whether the limits bound the cost of every state, or the sum of an episode's costs (`episode`)."""
 
     def __post_init__(self) -> None:
-        for name, value, known in (("mechanism", self.mechanism, Mechanism), ("step", self.step, StepKind)):
+        kinds = {"mechanism": Mechanism, "step": StepKind, "limits_on": LimitKind}
+        for name, known in kinds.items():
+            value = getattr(self, name)
             if value not in get_args(known):
                 raise BadSetting(f"{name}={value!r} must be one of {', '.join(get_args(known))}.")
 

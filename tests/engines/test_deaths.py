@@ -58,7 +58,8 @@ def mortal(deaths, monkeypatch, limits=(0.0,), num_envs=1, make=None):
 
 
 @pytest.mark.parametrize(
-    ("limit", "limits_on"), always([(0.0, "state"), (25.0, "state"), (25.0, "episode")], (25.0, "episode"))
+    ("limit", "limits_on"),
+    always([(0.0, "state"), (25.0, "state"), (25.0, "episode"), (1e9, "state"), (1e9, "episode")], (1e9, "episode")),
 )
 @pytest.mark.parametrize("at", [("step", 1), ("step", 20), ("step", 33), ("step", 120), ("reset", 1), ("reset", 4)])
 def test_an_episode_whose_process_died_counts_as_a_violation_and_none_is_dropped(at, limit, limits_on, monkeypatch):

@@ -295,7 +295,7 @@ def spoilt(fault):
             "The observation (entry 1) is inf",
         ),
         (lambda o, r, end, late, info: (o, r, end, late, {"cost": np.nan}), 'info["cost"] is nan'),
-        (lambda o, r, end, late, info: (o, r, end, late, {"cost": 1e39}), "A cost is inf"),
+        (lambda o, r, end, late, info: (o, r, end, late, {"cost": 1e39}), 'info["cost"] is 1e+39'),
         (lambda o, r, end, late, info: (o, r, end, late, {}), "The info of a step has no cost"),
         (
             lambda o, r, end, late, info: (o, r, end, late, {"costs": [0, 1]}),
@@ -344,6 +344,18 @@ def test_costs_may_be_any_kind_of_vector(kind):
 
     r = collected(GymnasiumEngine(Costly, 2), TWO, steps=2)
     assert_array_equal(r.cost[:, 0], [[1.0, 0.5], [2.0, 0.5]])
+
+
+@pytest.mark.parametrize("cost", [5e-324, 1e-60, 1e-40])
+def test_a_positive_cost_that_is_too_small_for_32_bits_does_not_become_zero(cost):
+    """Programs on a processor or a GPU count numbers below the smallest normal one as zero."""
+
+    class Costly(Walk):
+        def step(self, action):
+            return *super().step(action)[:4], {"costs": [cost, 0.0]}
+
+    r = collected(GymnasiumEngine(Costly, 2), TWO, steps=2)
+    assert_array_equal(jax.jit(lambda costs: costs > 0)(r.cost), [[[True, False]] * 2] * 2)
 
 
 def test_an_unfit_environment_is_refused_before_anything_runs():

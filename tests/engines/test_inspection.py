@@ -164,6 +164,7 @@ def test_spaces_without_numbers_are_refused():
         (lambda t: {"cost": None}, 'info["cost"] is None'),
         (lambda t: {"cost": float("nan")}, 'info["cost"] is nan'),
         (lambda t: {"costs": [0.0, np.inf]}, 'info["costs"] is [0.0, inf]'),
+        (lambda t: {"cost": 1e39}, 'info["cost"] is 1e+39'),
         (lambda t: {"cost": np.zeros(2)}, 'info["cost"] has the shape (2,)'),
         (lambda t: {"costs": 1.0}, 'info["costs"] has the shape ()'),
         (lambda t: {"costs": []}, 'info["costs"] has the shape (0,)'),

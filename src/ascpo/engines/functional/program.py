@@ -33,7 +33,7 @@ class Rules:
     high: tuple[float, ...]
     max_episode_steps: int | None
     limits: tuple[float, ...]
-    """A step that breaks the simulation costs one more than these."""
+    """A step that breaks the simulation costs at least one more than these."""
 
 
 @jax.tree_util.register_dataclass
@@ -192,7 +192,8 @@ def _move(
     after = rules.world.observe(moved.state)
     numbers = (observation, after, moved.costs, moved.margins)
     broken = ~jnp.all(jnp.array([jnp.all(jnp.isfinite(x)) for x in jax.tree.leaves(numbers)]))
-    over = 1.0 + jnp.maximum(jnp.resize(jnp.array(rules.limits, jnp.float32), moved.costs.shape), 0.0)
+    limits = jnp.maximum(jnp.resize(jnp.array(rules.limits, jnp.float32), moved.costs.shape), 0.0)
+    over = limits + jnp.maximum(1.0, 1e-5 * limits)  # More than a rounding error beyond a large limit.
     late = jnp.zeros((), bool) if rules.max_episode_steps is None else step >= rules.max_episode_steps
     result = replace(
         moved,

@@ -12,6 +12,8 @@ from ascpo.engines.gymnasium.naming import AnyEnv, Info
 
 _SEED = 7
 _STEPS = 50
+_LEAST = np.finfo(np.float32).tiny
+"""Programs on a processor or a GPU count smaller numbers as zero."""
 _FAR = 1e6
 """Larger margins, also infinite ones, are clipped to this."""
 NEGATIVE = "A cost was negative. For the largest cost of an episode, costs below zero count as zero."
@@ -172,7 +174,10 @@ def in_space(observation: object, space: gymnasium.Space, source: str) -> np.nda
 
 
 def costs_of(info: Info) -> Float[np.ndarray, " m"]:
-    """The costs of one step: `costs`, a vector, or else `cost`, a number. A ValueError says what is wrong with them."""
+    """The costs of one step: `costs`, a vector, or else `cost`, a number. A ValueError says what is wrong with them.
+
+    They are 32-bit floats, as for learning. A positive cost never becomes zero, which would be safe.
+    """
     if "costs" not in info and "cost" not in info:
         raise ValueError(
             'The info of a step has no cost. Add a line to step, such as info["cost"] = max(0.0, speed - 2.0), or a '
@@ -184,12 +189,15 @@ def costs_of(info: Info) -> Float[np.ndarray, " m"]:
         costs = np.asarray(info[key], np.float64)
     except (TypeError, ValueError):
         costs = np.array(np.nan)
-    if not np.isfinite(costs).all():
-        raise ValueError(f'info["{key}"] is {short(info[key])}. Costs are finite numbers, 0 where nothing is wrong.')
+    with np.errstate(over="ignore", under="ignore"):
+        single = costs.astype(np.float32)
+    if not np.isfinite(single).all():
+        found = f'info["{key}"] is {short(info[key])}'
+        raise ValueError(f"{found}. Costs are finite numbers below 3.4e38, 0 where nothing is wrong.")
     if costs.ndim != axes or not costs.size:
         give = 'a single number as info["cost"], or one number for each constraint as a vector info["costs"]'
         raise ValueError(f'info["{key}"] has the shape {costs.shape}. Give {give}.')
-    return costs.reshape(-1)
+    return np.where((costs > 0) & (single < _LEAST), _LEAST, single).reshape(-1)
 
 
 def margins_of(info: Info, m: int) -> Float[np.ndarray, " m"]:

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from ascpo.algorithms.suite_defaults import DECIDING
 from ascpo.cli import main
 from ascpo.cli.main import COMMANDS
 from ascpo.engines.gymnasium.errors import Faulty
@@ -48,6 +49,18 @@ def verb_does(monkeypatch, verb, work):
 def test_wrong_usage_exits_with_2_and_help_with_0(status, verb):
     assert status(verb, "--no-such-flag", "--nor-this")[0] == 2
     assert status(verb, "--help")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "flag",
+    ["algo", "config", "env", "preset", "final-policy", *(name.replace("_", "-") for name in DECIDING), "total-steps"],
+)
+@pytest.mark.parametrize("others", [[], ["--seed", "3"]])
+def test_a_flag_without_its_value_is_named(status, flag, others):
+    code, out, err = status("train", f"--{flag}", *others)
+    assert (code, out) == (2, "")
+    assert f"Missing value for argument '--{flag}'" in " ".join(err.split())
+    assert "ascpo train --help" in err
 
 
 @pytest.mark.parametrize("typed", [["trian"], ["list", "algoritms"], ["paper", "shwo"]])

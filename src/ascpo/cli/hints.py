@@ -30,18 +30,18 @@ def refuse_foreign(words: list[str]) -> None:
         if not word.startswith("--"):
             continue
         flag, _, value = word.partition("=")
-        name, after = flag.removeprefix("--").replace("_", "-"), words[i + 1] if i + 1 < len(words) else ""
+        name = flag.removeprefix("--").replace("_", "-")
+        given = value or next((after for after in words[i + 1 : i + 2] if not after.startswith("--")), "")
         if name in ELSEWHERE:
             raise WrongUsage(f"there is no flag {flag}. Here it is {ELSEWHERE[name]}.")
         if name in NOWHERE:
             raise WrongUsage(f"there is no flag {flag}. {NOWHERE[name]}.")
-        given = value or after
         if name in _LISTS and re.fullmatch(r"[\[(]?[-+.\de]+(\s*,\s*[-+.\de]+)+[\])]?", given):
             numbers = " ".join(re.findall(r"[-+.\de]+", given))
             raise WrongUsage(f"{flag} takes its numbers with spaces between them: {flag} {numbers}")
         if name == "env" and given and ":" not in given:
             name_of(given)
-        if name == "resume" and not value and (not after or after.startswith("--")):
+        if name == "resume" and not given:
             raise WrongUsage(f"--resume needs the directory of a run. {_some_runs(Path('runs'))}")
 
 

@@ -153,12 +153,16 @@ def _check(config: Config, options: Options) -> None:
 
 
 def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
-    """Parse the command line. Also returns the runs that it continues."""
+    """Parse the command line. Also returns the runs that it continues.
+
+    A first parser reads the flags that decide which others there are, and their defaults. It accepts them without
+    values, so that the second one, which knows all flags, says that a value is missing.
+    """
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for flag in ("--algo", "--config", "--env", "--preset", "--final-policy"):
-        early.add_argument(flag)
+        early.add_argument(flag, nargs="?")
     for name in DECIDING:
-        early.add_argument(f"--{name.replace('_', '-')}", f"--{name}", dest=name, default=argparse.SUPPRESS)
+        early.add_argument(f"--{name.replace('_', '-')}", f"--{name}", dest=name, nargs="?")
     early.add_argument("--resume", nargs="*", default=[])
     given, _ = early.parse_known_args(words)
     directories = [find(Path(path)) for path in given.resume]
@@ -204,7 +208,7 @@ def _begin(config: Config | None, given: argparse.Namespace) -> Config:
         return based_on(config, given.env or config.env, given.algo or config.algo)
     if given.preset:
         return preset_config(env, algo, given.preset)
-    settings, method = defaults_for(env, algo, {name: vars(given)[name] for name in DECIDING if name in given})
+    settings, method = defaults_for(env, algo, {name: value for name in DECIDING if (value := vars(given)[name])})
     return Config(env, settings=settings, method=method)
 
 

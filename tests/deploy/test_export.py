@@ -11,7 +11,8 @@ from ascpo.cli.export import main
 from ascpo.deploy.numpy_file import numpy_source, plain_data
 from ascpo.deploy.onnx_graph import onnx_content
 from ascpo.deploy.parts import parts_of
-from ascpo.deploy.standalone import FAR, Policy
+from ascpo.deploy.standalone import CLEAR, FAR, Policy
+from ascpo.engines.gymnasium import trial
 from ascpo.networks.normaliser import BOUND
 from tests.evaluation.untrained import untrained
 from tests.slow import always
@@ -121,5 +122,44 @@ def test_the_test_episode_makes_both_shields_act(tmp_path):
         assert np.abs(ours - others).max() > 1e-3
 
 
-def test_the_largest_normalised_observation_is_that_of_the_training():
+def test_the_bounds_of_observations_and_margins_are_those_of_the_training():
     assert FAR == BOUND
+    assert CLEAR == trial.FAR
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, 1e39])
+@pytest.mark.parametrize("what", ["observation", "costs"])
+def test_numbers_that_are_not_finite_are_refused_and_leave_the_policy_as_it_was(tmp_path, what, wrong):
+    """A robot that got NaN for a command would do anything; a policy that remembered NaN would command it for ever."""
+    exported, again = (Policy(plain_data(parts_of(_ascpo(tmp_path / name)))) for name in ("one", "two"))
+    ours, seen, margins = ascpo.load(_ascpo(tmp_path / "three")), np.zeros(exported.observation_size), [-0.2]
+    for policy in (exported, again, ours):
+        policy.act(seen)
+    given = {"observation": seen.copy(), "costs": [0.1]}
+    given[what][0] = wrong
+    with pytest.raises(ValueError, match=f"Entry 0 of the {what} is"):
+        exported.act(given["observation"], given["costs"], margins)
+    with pytest.raises(ValueError, match=r"Entry 0 of the observation is|Costs are finite numbers"):
+        ours.act(given["observation"], {"costs": given["costs"], "margins": margins})
+    expected = again.act(seen, [0.1], margins)
+    np.testing.assert_array_equal(exported.act(seen, [0.1], margins), expected)
+    np.testing.assert_allclose(ours.act(seen, {"costs": [0.1], "margins": margins}), expected, atol=ROUNDING)
+
+
+def test_infinite_margins_are_as_clear_as_can_be_and_those_that_are_no_numbers_are_refused(tmp_path):
+    run = _ascpo(tmp_path)
+    ours, exported = ascpo.load(run), Policy(plain_data(parts_of(run)))
+    seen, far = np.zeros(exported.observation_size), [-np.inf]
+    for policy in (ours, exported):
+        policy.act(seen)
+    with pytest.raises(ValueError, match="Entry 0 of the margins is nan"):
+        exported.act(seen, [0.0], [np.nan])
+    with pytest.raises(ValueError, match="margins"):
+        ours.act(seen, {"costs": [0.0], "margins": [np.nan]})
+    clear = exported.act(seen, [0.0], far)
+    assert np.isfinite(clear).all()
+    np.testing.assert_allclose(ours.act(seen, {"costs": [0.0], "margins": far}), clear, atol=ROUNDING)
+
+
+def _ascpo(path):
+    return untrained(path, env=SUITE, algo="ascpo", shift=0.02)

@@ -16,7 +16,7 @@ from types import ModuleType
 import numpy as np
 
 from ascpo.deploy.parts import Parts
-from ascpo.deploy.standalone import FAR, Layers, Shield
+from ascpo.deploy.standalone import CLEAR, FAR, Layers, Shield
 from ascpo.errors import to_install
 from ascpo.runs.serialization import BadSetting
 
@@ -91,8 +91,8 @@ def _state(graph: _Graph, parts: Parts) -> str:
     size = len(parts.initial)
     costs, begin = graph.input("costs", parts.costs), graph.input("begin", 1, "BOOL")
     if parts.signed:
-        zero = graph.constant(0.0)
-        near = graph("Min", graph.input("margins", parts.costs), zero)
+        clear, zero = map(graph.constant, (-CLEAR, 0.0))
+        near = graph("Clip", graph.input("margins", parts.costs), clear, zero)
         costs = graph("Where", graph("Greater", costs, zero), costs, near)
     after = costs
     if parts.augmentation != "last":

@@ -24,6 +24,8 @@ Shield = Plain
 _SMALL = np.float32(1e-8)
 FAR = 10.0
 """Normalised observations are clipped to this many standard deviations."""
+CLEAR = 1e6
+"""Costs that are farther from their beginning count as this far."""
 
 
 class Policy:
@@ -54,14 +56,18 @@ class Policy:
         margins: Sequence[float] | np.ndarray | float | None = None,
         rng: np.random.Generator | None = None,
     ) -> np.ndarray:
-        """The action: the mean one, or with `rng` a sampled one. Costs and margins are those of the last step."""
-        seen = np.asarray(observation, np.float32).ravel()
+        """The action: the mean one, or with `rng` a sampled one. Costs and margins are those of the last step.
+
+        A ValueError refuses numbers that are NaN or infinite. The policy is then as before the call, so that you can
+        call it again with a new measurement.
+        """
+        seen = _numbers("observation", observation)
         if seen.size != self.observation_size:
             raise ValueError(f"The policy takes observations of {self.observation_size} numbers, not {seen.size}.")
         if self._units is not None:
             seen = np.clip((seen - self._units[0]) / self._units[1], np.float32(-FAR), np.float32(FAR))
         if costs is not None:
-            self._state = self._remember(self._vector("costs", costs), margins)
+            self._state = self._remember(self._of_costs("costs", _numbers("costs", costs)), margins)
         seen = np.concatenate([seen, self._state])
         noise = np.zeros_like(self._std) if rng is None else rng.standard_normal(len(self._std)).astype(np.float32)
         action = forward(self._layers, seen)[-1] + self._std * noise
@@ -70,8 +76,7 @@ class Policy:
             action = correct(self._shield, seen, action)
         return scaled(action, self._low, self._high)
 
-    def _vector(self, name: str, given: object) -> np.ndarray:
-        found = np.asarray(given, np.float32).ravel()
+    def _of_costs(self, name: str, found: np.ndarray) -> np.ndarray:
         if found.size != self._costs:
             raise ValueError(f"The policy needs {self._costs} {name} from every step, not {found.size}.")
         return found
@@ -81,10 +86,22 @@ class Policy:
         if self._signed:
             if margins is None:
                 raise ValueError("The policy was trained with margins, and needs the margins of every step.")
-            costs = np.where(costs > 0, costs, np.minimum(self._vector("margins", margins), np.float32(0)))
+            near = np.clip(self._of_costs("margins", _numbers("margins", margins, infinite=True)), -CLEAR, 0.0)
+            costs = np.where(costs > 0, costs, near.astype(np.float32))
         if self._augmentation == "maximum":
             return self._state + np.maximum(costs - self._state, np.float32(0))
         return {"none": self._state, "last": costs}.get(self._augmentation, self._state + costs)
+
+
+def _numbers(name: str, given: object, *, infinite: bool = False) -> np.ndarray:
+    """A flat array. An entry that is NaN or infinite would make the actions so, and what the policy remembers."""
+    with np.errstate(over="ignore"):
+        found = np.asarray(given, np.float32).ravel()
+    wrong = np.isnan(found) if infinite else ~np.isfinite(found)
+    if wrong.any():
+        entry = int(np.argmax(wrong))
+        raise ValueError(f"Entry {entry} of the {name} is {found[entry]}. A policy acts on finite numbers alone.")
+    return found
 
 
 def forward(layers: Layers, x: np.ndarray) -> list[np.ndarray]:

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from ascpo.engines.actor import Actor, augment, signed_cost
 from ascpo.engines.contract import Engine, scaled
-from ascpo.engines.gymnasium.trial import costs_of
+from ascpo.engines.gymnasium.trial import costs_of, margins_of
 from ascpo.guard.layout import AnyArray
 from ascpo.ranges import Range, check, shown
 from ascpo.runs.config import Config
@@ -190,12 +190,19 @@ class TrainedPolicy:
     ) -> Float[np.ndarray, " act"]:
         """The mean action, or with `rng` a sampled one. `info` is that of the last step, and holds its costs.
 
-        The first action of an episode does not use `info`, because there was no step.
+        The first action of an episode does not use `info`, because there was no step. A ValueError refuses numbers that
+        are NaN or infinite. The policy is then as before the call, so that you can call it again.
         """
-        seen = np.ravel(np.asarray(observation, np.float32))
+        with np.errstate(over="ignore"):
+            seen = np.ravel(np.asarray(observation, np.float32))
         if seen.size != self._file.observation_size:
             raise ValueError(
                 f"The policy takes observations of {self._file.observation_size} numbers, not {seen.size}."
+            )
+        if not np.isfinite(seen).all():
+            entry = int(np.argmin(np.isfinite(seen)))
+            raise ValueError(
+                f"Entry {entry} of the observation is {seen[entry]}. A policy acts on finite numbers alone."
             )
         if info is not None and not self._begins:
             costs = self._costs(info)
@@ -212,7 +219,7 @@ class TrainedPolicy:
                 "The policy needs the costs of every step, as in its training, but this info has neither costs nor "
                 "cost. If an episode starts here, call start() before act()."
             )
-        costs = costs_of(dict(info)).astype(np.float32)
+        costs = costs_of(dict(info))
         if costs.size != len(self.cost_names):
             raise ValueError(
                 f"The policy was trained with {len(self.cost_names)} costs ({', '.join(self.cost_names)}), "
@@ -230,7 +237,7 @@ class TrainedPolicy:
                 f"The policy was trained with margins, and needs info['margins'] with {costs.size} numbers from every "
                 f"step; this one has {margins.size}."
             )
-        return signed_cost(costs, margins)
+        return signed_cost(costs, jnp.asarray(margins_of(dict(info), margins.size)))
 
     def __repr__(self) -> str:
         source = self._file.source

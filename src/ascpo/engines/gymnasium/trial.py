@@ -14,7 +14,7 @@ _SEED = 7
 _STEPS = 50
 _LEAST = np.finfo(np.float32).tiny
 """Programs on a processor or a GPU count smaller numbers as zero."""
-_FAR = 1e6
+FAR = 1e6
 """Larger margins, also infinite ones, are clipped to this."""
 NEGATIVE = "A cost was negative. For the largest cost of an episode, costs below zero count as zero."
 _FIVE = "Return (observation, reward, terminated, truncated, info)"
@@ -214,7 +214,7 @@ def margins_of(info: Info, m: int) -> Float[np.ndarray, " m"]:
             f'info["margins"] is {short(info["margins"])}. Give a number for each of the {m} costs: how far the state '
             f"is beyond the border where the cost begins, negative where it is safe."
         )
-    return np.maximum(margins.reshape(-1), -_FAR)
+    return np.maximum(margins.reshape(-1), -FAR)
 
 
 def decided(end: object, name: str) -> bool:

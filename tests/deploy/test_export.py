@@ -111,6 +111,16 @@ def test_the_command_writes_a_file_and_says_that_a_certificate_is_missing(run, t
     assert 'DATA = "{' in (tmp_path / "mine.py").read_text()
 
 
+@pytest.mark.parametrize("actions", ["sampled", "mean"])
+def test_the_command_says_which_actions_the_certificate_is_about(tmp_path, capsys, actions):
+    run = untrained(tmp_path, env=SUITE, algo="trpo")
+    ascpo.certify(run, episodes=40, probability=0.5, actions=actions)
+    main([str(run), "--format", "numpy", "--out", str(tmp_path / "mine.py")])
+    printed = capsys.readouterr().out
+    assert "Its certificate is in the file" in printed
+    assert ("It is about sampled actions: pass rng" in printed) == (actions == "sampled")
+
+
 def test_the_test_episode_makes_both_shields_act(tmp_path):
     """Without its shield, each of the two policies would act otherwise somewhere."""
     for algo in ("trpo-sl", "trpo-usl"):

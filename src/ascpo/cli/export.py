@@ -50,3 +50,8 @@ def main(words: list[str]) -> None:
         verdict = "certified" if certificate["certified"] else "not certified"
         asking = f"{verdict} for {certificate['probability']:g}, bound {certificate['bound']:.4f}"
         print(f"Its certificate is in the file: {asking}, with confidence {certificate['confidence']:g}.")
+        if certificate["actions"] == "sampled":
+            print(
+                "It is about sampled actions: pass rng (NumPy) or standard normal noise (ONNX) in every step. Without, "
+                f"the policy takes mean actions. To certify those: ascpo certify {asked.run} --actions mean"
+            )

@@ -20,7 +20,7 @@ from ascpo.training.agent import Agent
 from ascpo.training.recent import remember
 from ascpo.training.state import Estimates, LearnerState, PolicyState
 from ascpo.trust_region.line_search import Evaluation
-from ascpo.trust_region.signal import Part, SignalTrend
+from ascpo.trust_region.signal import SignalTrend, SubBatch
 from ascpo.trust_region.step import Problem, StepReport
 
 
@@ -113,18 +113,18 @@ def _problem(
         offset=demand.offset,
         fraction=demand.fraction,
         cap=demand.cap,
-        part=_half_batch(agent, state.signal, constraints_of_half),
+        sub_batch=_half_batch(agent, state.signal, constraints_of_half),
     )
 
 
 def _half_batch(
     agent: Agent, trend: SignalTrend | None, constraints: Callable[[Float[Array, " p"]], Float[Array, " m"]]
-) -> Part | None:
+) -> SubBatch | None:
     """Every second environment, if the signal is measured. Its episodes differ from the others', so does its noise."""
     n = agent.sizes.num_envs
     if trend is None or n < 2:
         return None
-    return Part(constraints, (n + 1) // 2 / n, trend.due(agent.settings.trust_region.signal_every))
+    return SubBatch(constraints, (n + 1) // 2 / n, trend.due(agent.settings.trust_region.signal_every))
 
 
 def _multiplier(

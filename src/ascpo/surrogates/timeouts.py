@@ -24,8 +24,8 @@ def timeout_ramp(timeout_rate: Float[Array, ""], few: float, many: float) -> Flo
     return jnp.clip((timeout_rate - few) / (many - few), 0.0, 1.0)
 
 
-def penalty_part(timeout_rate: Float[Array, ""], waiver: float) -> Float[Array, ""]:
-    """The part of the penalty that is not waived, from 1 − waiver to 1."""
+def charged_share(timeout_rate: Float[Array, ""], waiver: float) -> Float[Array, ""]:
+    """The share of the penalty that is charged, which is what is not waived: from 1 − waiver to 1."""
     return 1.0 - waiver * timeout_ramp(timeout_rate, _FEW, _MANY)
 
 

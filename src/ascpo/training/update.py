@@ -14,7 +14,7 @@ from ascpo.networks.normaliser import Normaliser
 from ascpo.surrogates.evidence import Constraint, Evidence
 from ascpo.surrogates.reward import reward_loss
 from ascpo.surrogates.target import Demand, Measured
-from ascpo.surrogates.timeouts import penalty_part
+from ascpo.surrogates.timeouts import charged_share
 from ascpo.surrogates.weights import Weights
 from ascpo.training.agent import Agent
 from ascpo.training.recent import remember
@@ -85,14 +85,14 @@ def _problem(
     old_log_prob = old.log_prob(action)
     lam = None if agent.multiplier is None else agent.multiplier.value(state.multiplier, observation)
     some = observation[:: agent.settings.trust_region.fisher_stride]
-    part = _penalty_part(agent, evidence)
+    charged = _charged_share(agent, evidence)
 
     def surrogates(ratio: Float[Array, "time env"]) -> tuple[Float[Array, ""], Float[Array, " m"]]:
         loss = reward_loss(evidence, Weights(ratio, clip.reward if clip else None, scale=counts and counts.reward))
         weights = Weights(ratio, clip.cost, clip.optimistic_costs) if clip else Weights(ratio)
         weights = replace(weights, scale=counts and counts.cost)
         if algorithm.penalty:
-            loss = algorithm.penalty.added_to(loss, evidence, weights, lam, agent.learning_limits, part)
+            loss = algorithm.penalty.added_to(loss, evidence, weights, lam, agent.learning_limits, charged)
         return loss, constraint.surrogate(evidence, weights) if constraint else jnp.zeros(0)
 
     def evaluate(theta: Float[Array, " p"]) -> Evaluation:
@@ -135,19 +135,20 @@ def _multiplier(
     if penalty is None or penalty.multiplier is None:
         return multiplier
     # From the last epochs, since with short horizons only the quickest episodes finish within one epoch.
-    violation = penalty.violation(evidence.of_last_epochs(), limits) if penalty.violation else limits
-    cost_to_go = None if evidence.cost_to_go is None else evidence.cost_to_go - limits
-    if cost_to_go is not None and evidence.step_weights is not None:
-        cost_to_go = cost_to_go * evidence.step_weights.reward[..., None]
-    part = _penalty_part(agent, evidence)
-    cost_to_go = None if cost_to_go is None else part * cost_to_go
-    return penalty.multiplier.ascend(multiplier, observation, part * violation, cost_to_go)
+    violation = penalty.violation(evidence.of_last_epochs(), limits) if penalty.violation else jnp.zeros_like(limits)
+    charged, cost_to_go = _charged_share(agent, evidence), evidence.cost_to_go
+    if cost_to_go is not None:
+        cost_to_go = cost_to_go - limits
+        if evidence.step_weights is not None:
+            cost_to_go = cost_to_go * evidence.step_weights.reward[..., None]
+        cost_to_go = charged * cost_to_go
+    return penalty.multiplier.ascend(multiplier, observation, charged * violation, cost_to_go)
 
 
-def _penalty_part(agent: Agent, evidence: Evidence) -> Float[Array, ""] | float:
-    """The part of the penalty that is left after the waiver for time-outs."""
+def _charged_share(agent: Agent, evidence: Evidence) -> Float[Array, ""] | float:
+    """The share of the penalty that is charged, after the waiver for time-outs."""
     waiver = agent.settings.timeout_waiver
-    return penalty_part(jnp.asarray(evidence.of_last_epochs().episodes.timeout_rate), waiver) if waiver else 1.0
+    return charged_share(jnp.asarray(evidence.of_last_epochs().episodes.timeout_rate), waiver) if waiver else 1.0
 
 
 def _value_at_risk(nu: Float[Array, " m"] | None, evidence: Evidence) -> Float[Array, " m"] | None:

@@ -143,7 +143,7 @@ def _with_costs(
     state: LearnerState,
     rollout: Rollout,
     raw: Float[Array, "time env obs"],
-    accrued: Costs,
+    costs: Costs,
     estimates: Estimates,
 ) -> Estimates:
     """Add the advantages of the cost signals, and the window that their critics are fitted to.
@@ -151,26 +151,27 @@ def _with_costs(
     The window keeps raw observations, because their units change after every epoch.
     """
     done, cvar, fresh = rollout.done, agent.algorithm.cvar, rollout.fresh
-    counts = estimates.evidence.step_weights
-    critic, signal = agent.cost_critic(_required(state.cost).params), critics.signal(accrued)
+    step_weights = estimates.evidence.step_weights
+    critic, signal = agent.cost_critic(_required(state.cost).params), critics.signal(costs)
     if agent.bounds_timeouts:
         signal = jnp.append(signal, rollout.truncated[..., None].astype(jnp.float32), axis=-1)
     W = critic(rollout.observation)
-    costs = _cost_advantages(agent, rollout, signal, W, critic(rollout.next_observation))
-    newest = Window(raw, signal, costs.next_value, done, _in_fresh_scenes(fresh, jnp.ones_like(done)))
+    advantages = _cost_advantages(agent, rollout, signal, W, critic(rollout.next_observation))
+    newest = Window(raw, signal, advantages.next_value, done, _in_fresh_scenes(fresh, jnp.ones_like(done)))
+    measures_signal = isinstance(agent.algorithm.constraint, ChernoffBound)
     evidence = replace(
         estimates.evidence,
-        cost_advantage=centred(costs.advantage, counts and counts.cost),
-        cost_td_error=costs.td_error,
-        cost_signal=_measured_signal(signal, counts) if isinstance(agent.algorithm.constraint, ChernoffBound) else None,
-        cost_to_go=costs.target if agent.multiplier is not None and agent.multiplier.state_dependent else None,
-        cost_tail=cost_tail(accrued.Z_next, _in_fresh_scenes(fresh, done), accrued.nu, cvar.alpha) if cvar else None,
+        cost_advantage=centred(advantages.advantage, step_weights and step_weights.cost),
+        cost_td_error=advantages.td_error,
+        cost_signal=_measured_signal(signal, step_weights) if measures_signal else None,
+        cost_to_go=advantages.target if agent.multiplier is not None and agent.multiplier.state_dependent else None,
+        cost_tail=cost_tail(costs.Z_next, _in_fresh_scenes(fresh, done), costs.nu, cvar.alpha) if cvar else None,
     )
     known = _in_fresh_scenes(fresh, ends_within(done))
     quality = replace(
         estimates.quality,
-        cost=jax.vmap(explained_variance, in_axes=(-1, -1, None))(W, costs.target, known),
-        cost_bias=relative_bias(W, costs.target, known),
+        cost=jax.vmap(explained_variance, in_axes=(-1, -1, None))(W, advantages.target, known),
+        cost_bias=relative_bias(W, advantages.target, known),
     )
     return replace(estimates, evidence=evidence, window=_required(state.window).push(newest), quality=quality)
 
@@ -216,9 +217,9 @@ def _with_shield(agent: Agent, shield: Shield, state: ShieldState, rollout: Roll
     )
 
 
-def _measured_signal(signal: Float[Array, "time env k"], counts: StepWeights | None) -> Float[Array, "time env k"]:
+def _measured_signal(signal: Float[Array, "time env k"], weights: StepWeights | None) -> Float[Array, "time env k"]:
     """The signals, where steps of replayed scenes count 0 and those of fresh scenes make up for them."""
-    return signal if counts is None else signal * counts.reward[..., None]
+    return signal if weights is None else signal * weights.reward[..., None]
 
 
 def _in_fresh_scenes(fresh: Bool[Array, "time env"] | None, which: Bool[Array, "time env"]) -> Bool[Array, "time env"]:

@@ -80,17 +80,19 @@ def _problem(
     demand: Demand,
 ) -> Problem:
     algorithm, constraint, clip = agent.algorithm, agent.constraint, agent.algorithm.clip
-    counts = evidence.step_weights
+    step_weights = evidence.step_weights
+    of_rewards, of_costs = (step_weights.reward, step_weights.cost) if step_weights else (None, None)
     old = agent.policy(state.theta)(observation)
     old_log_prob = old.log_prob(action)
     lam = None if agent.multiplier is None else agent.multiplier.value(state.multiplier, observation)
-    some = observation[:: agent.settings.trust_region.fisher_stride]
+    of_fisher = observation[:: agent.settings.trust_region.fisher_stride]
     charged = _charged_share(agent, evidence)
 
     def surrogates(ratio: Float[Array, "time env"]) -> tuple[Float[Array, ""], Float[Array, " m"]]:
-        loss = reward_loss(evidence, Weights(ratio, clip.reward if clip else None, scale=counts and counts.reward))
-        weights = Weights(ratio, clip.cost, clip.optimistic_costs) if clip else Weights(ratio)
-        weights = replace(weights, scale=counts and counts.cost)
+        loss = reward_loss(evidence, Weights(ratio, clip.reward if clip else None, scale=of_rewards))
+        weights = Weights(ratio, scale=of_costs)
+        if clip:
+            weights = replace(weights, clip=clip.cost, optimistic=clip.optimistic_costs)
         if algorithm.penalty:
             loss = algorithm.penalty.added_to(loss, evidence, weights, lam, agent.learning_limits, charged)
         return loss, constraint.surrogate(evidence, weights) if constraint else jnp.zeros(0)
@@ -108,7 +110,7 @@ def _problem(
     return Problem(
         state.theta,
         evaluate,
-        outputs=lambda theta: agent.policy(theta)(some),
+        outputs=lambda theta: agent.policy(theta)(of_fisher),
         metric=lambda at, tangent: at.metric(tangent),
         offset=demand.offset,
         fraction=demand.fraction,

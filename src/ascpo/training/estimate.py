@@ -111,9 +111,9 @@ def _with_replay(agent: Agent, pool: ReplayPool, rollout: Rollout, costs: Costs,
 
 
 def _costs(agent: Agent, state: LearnerState, rollout: Rollout, nu: Float[Array, "time env m"]) -> Costs:
-    maxima = running_maximum(rollout.cost, rollout.done, state.running.max_cost)
-    sums = running_sum(rollout.cost, rollout.done, state.running.cost)
-    return Costs(rollout.cost, *maxima, agent.learning_limits, *sums, nu)
+    M, M_next = running_maximum(rollout.cost, rollout.done, state.running.max_cost)
+    Z, Z_next = running_sum(rollout.cost, rollout.done, state.running.cost)
+    return Costs(rollout.cost, M, M_next, agent.learning_limits, Z, Z_next, nu)
 
 
 def _near_miss_costs(
@@ -122,10 +122,10 @@ def _near_miss_costs(
     """The costs that include near misses, and the state of the near misses after the epoch."""
     if rollout.signed_cost is None:
         raise ValueError("The rollout does not say how near its costs are. Give the engine's margins.")
-    seen = near_miss.seen(rollout.signed_cost)
-    maxima, sums = near_miss.maxima(seen, rollout.done), near_miss.sums(seen, rollout.done)
-    costs = Costs(seen, *maxima, agent.learning_limits, *sums, nu, near_miss.h)
-    return costs, near_miss.after(maxima[1][-1], sums[1][-1], rollout.done[-1])
+    extended, done = near_miss.extended_cost(rollout.signed_cost), rollout.done
+    (M, M_next), (Z, Z_next) = near_miss.maxima(extended, done), near_miss.sums(extended, done)
+    costs = Costs(extended, M, M_next, agent.learning_limits, Z, Z_next, nu, near_miss.h)
+    return costs, near_miss.after(M_next[-1], Z_next[-1], done[-1])
 
 
 def _nu_of_steps(

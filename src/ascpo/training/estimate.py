@@ -34,8 +34,8 @@ Part = TypeVar("Part")
 @precise
 def estimate(agent: Agent, state: LearnerState, rollout: Rollout) -> Estimates:
     """All estimates of an epoch."""
-    raw, seen = rollout.observation, partial(agent.seen, state.normaliser)
-    rollout = replace(rollout, observation=seen(raw), next_observation=seen(rollout.next_observation))
+    raw, network_input = rollout.observation, partial(agent.network_input, state.normaliser)
+    rollout = replace(rollout, observation=network_input(raw), next_observation=network_input(rollout.next_observation))
     running, totals = accumulate_totals(state.running, rollout)
     estimates = _reward_estimates(agent, state, rollout, totals, running)
     shield, critics = agent.algorithm.shield, agent.algorithm.cost_critics

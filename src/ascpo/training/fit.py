@@ -59,7 +59,7 @@ def _fit_cost(
     agent: Agent, cost: CriticState, normaliser: Normaliser | None, window: Window, key: Key[Array, ""]
 ) -> tuple[CriticState, Float[Array, ""]]:
     targets = window.targets([critics.discount for critics in agent.critics_by_signal])
-    observation = agent.seen(normaliser, window.observation)
+    observation = agent.network_input(normaliser, window.observation)
     batch = FitBatch(observation, targets, window.happened(), window.done, window.known)
     return _fitted(agent.cost_critic(cost.params), cost, batch, key, agent.settings.cost_fit)
 

@@ -44,7 +44,7 @@ def _update(
     action: Float[Array, "time env act"],
     evidence: Evidence,
 ) -> tuple[PolicyState, StepReport, Float[Array, ""]]:
-    observation = agent.seen(normaliser, observation)
+    observation = agent.network_input(normaliser, observation)
     algorithm, region, limits = agent.algorithm, agent.settings.trust_region, agent.learning_limits
     demand, target = Demand(jnp.zeros(0)), None
     constraint = agent.constraint

@@ -12,7 +12,6 @@ from contextlib import closing
 from pathlib import Path
 
 from ascpo.choices import EvaluatedActions, LimitKind
-from ascpo.engines.contract import EpisodeId
 from ascpo.evaluation.kept import FILE, KINDS, episodes_file, kept_text, read_kept, worst_file
 from ascpo.evaluation.metrics import Figures, measure, table
 from ascpo.evaluation.records import Record, records_content
@@ -28,7 +27,7 @@ from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import table_text
 from ascpo.runs.trained_policy import read_policy
 from ascpo.runs.trust import trusted
-from ascpo.seeding import SCHEMES, Scheme
+from ascpo.seeding import SCHEMES, EpisodeId, Scheme
 
 
 def evaluate_run(

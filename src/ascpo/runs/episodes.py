@@ -12,12 +12,13 @@ from jaxtyping import Bool, Float, Int
 
 from ascpo.choices import LimitKind
 from ascpo.engines.actor import Actor
-from ascpo.engines.contract import EpisodeId, EpisodePlayer, Rollout
+from ascpo.engines.contract import EpisodePlayer, Rollout
 from ascpo.engines.divergence import Divergence, Simulating
 from ascpo.engines.playlist import Playlist
 from ascpo.experience.episodes import over_limit
 from ascpo.guard.layout import AnyArray
 from ascpo.networks.shield import CHANGED, moved_by
+from ascpo.seeding import EpisodeId
 
 Report = Callable[[int], object]
 """Called with the number of finished episodes."""

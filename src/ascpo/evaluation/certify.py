@@ -15,7 +15,7 @@ from ascpo.evaluation.request import Request
 from ascpo.guard.model import SUBSTEPS, mjcf
 from ascpo.guard.suites import UnknownSuite, suite
 from ascpo.runs.directory import find
-from ascpo.runs.environment import Environment, is_suite, name_of, open_engine, side_by_side
+from ascpo.runs.environment import Environment, is_suite, name_of, num_envs_for, open_engine
 from ascpo.runs.episodes import Episodes, Report, after, play, say_nothing
 from ascpo.runs.machine import may_round_otherwise
 from ascpo.runs.serialization import BadSetting
@@ -132,7 +132,7 @@ def plan_for(
         probability=request.probability,
         confidence=request.confidence,
         episodes=request.episodes,
-        num_envs=side_by_side(env, request.episodes),
+        num_envs=num_envs_for(env, request.episodes),
         k=float(getattr(config.method, "k", PAPER_K)),
         limits_on=request.limits_on or ("state" if not any(limits) else config.algorithm().limits_on),
         seeding=seeding,

@@ -17,7 +17,7 @@ from ascpo.evaluation.metrics import Figures, measure, table
 from ascpo.evaluation.records import Record, records_content
 from ascpo.runs.callbacks.best import BEST
 from ascpo.runs.directory import RunDirectory, find
-from ascpo.runs.environment import Environment, open_engine, side_by_side
+from ascpo.runs.environment import Environment, num_envs_for, open_engine
 from ascpo.runs.episodes import Played, Report, play, say_nothing
 from ascpo.runs.files import BadFile, write_together
 from ascpo.runs.hosting import PLAIN, Hosting
@@ -60,7 +60,7 @@ def evaluate_run(
     about |= {"max_episode_steps": cut} if cut is not None else {}
     found, files = _earlier(directory.path, about)
     content: dict[str, bytes] = {}
-    actor, num_envs = policy.actor(), side_by_side(policy.config.env, episodes)
+    actor, num_envs = policy.actor(), num_envs_for(policy.config.env, episodes)
     host = {"threads": threads, "hosting": hosting, "limits": limits, "max_episode_steps": cut}
     with closing(open_engine(opened, num_envs, **host)) as engine:
         for kind in ("sampled", "mean") if actions == "both" else (actions,):

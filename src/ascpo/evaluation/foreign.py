@@ -38,7 +38,7 @@ from ascpo.evaluation.looks import replace_certificate
 from ascpo.evaluation.metrics import Figures, measure, table
 from ascpo.evaluation.plan import CertificatePlan
 from ascpo.evaluation.records import records_content
-from ascpo.runs.environment import Environment, name_of, open_engine, side_by_side
+from ascpo.runs.environment import Environment, name_of, num_envs_for, open_engine
 from ascpo.runs.episodes import Episodes, Report, after, play, say_nothing
 from ascpo.runs.files import write_together
 from ascpo.runs.hosting import PLAIN, Hosting
@@ -159,7 +159,7 @@ def evaluate_foreign(
     candidate = _candidate(read_foreign(policy), where)
     names = candidate.cost_names
     limits = (0.0,) * len(names)
-    with closing(where.opened(side_by_side(where.name, episodes))) as engine, failures_of(candidate.policy):
+    with closing(where.opened(num_envs_for(where.name, episodes))) as engine, failures_of(candidate.policy):
         actor = actor_for(candidate.policy, engine)
         played = play(engine, actor, np.zeros(1, np.float32), origins, limits=limits, keep=keep, report=report)
     figures = measure(played.episodes, names)
@@ -200,7 +200,7 @@ def _plan(candidate: _Candidate, request: Request, family: Sequence[str]) -> Cer
         probability=request.probability,
         confidence=request.confidence,
         episodes=request.episodes,
-        num_envs=side_by_side(env, request.episodes),
+        num_envs=num_envs_for(env, request.episodes),
         limits_on=request.limits_on or "state",
     )
 

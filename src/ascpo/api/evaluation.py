@@ -8,10 +8,10 @@ import numpy as np
 
 from ascpo.choices import Actions
 from ascpo.evaluation.evaluate import evaluate_run
+from ascpo.evaluation.evaluation_file import episodes_file
 from ascpo.evaluation.foreign import evaluate_foreign, where_of
 from ascpo.evaluation.foreign_policy import PolicyLike, is_foreign_policy, policy_name
 from ascpo.evaluation.intervals import LEVEL
-from ascpo.evaluation.kept import episodes_file
 from ascpo.evaluation.metrics import MEANINGS, Figures
 from ascpo.runs.callbacks.display import counting
 from ascpo.runs.compilation import set_up_compilation

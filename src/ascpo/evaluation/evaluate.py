@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 from ascpo.choices import EvaluatedActions, LimitKind
-from ascpo.evaluation.kept import FILE, KINDS, episodes_file, kept_text, read_kept, worst_file
+from ascpo.evaluation.evaluation_file import FILE, KINDS, episodes_file, evaluation_text, read_evaluation, worst_file
 from ascpo.evaluation.metrics import Figures, measure, table
 from ascpo.evaluation.records import Record, records_content
 from ascpo.runs.callbacks.best import BEST
@@ -71,7 +71,7 @@ def evaluate_run(
             rows = table(played.episodes, policy.cost_names, origins)
             content[episodes_file(kind)] = table_text(rows).encode()
             found[kind] = measure(played.episodes, policy.cost_names)
-    everything = {**content, FILE: kept_text(found, {**files, **content}, fingerprint_of(policy.plain_config))}
+    everything = {**content, FILE: evaluation_text(found, {**files, **content}, fingerprint_of(policy.plain_config))}
     write_together({directory.path / name: one for name, one in everything.items()})
     return found
 
@@ -106,7 +106,7 @@ def _earlier(directory: Path, about: Figures) -> tuple[Figures, dict[str, str]]:
     Sampled and mean actions may be evaluated in separate calls. Damaged files are dropped.
     """
     try:
-        before = read_kept(directory)
+        before = read_evaluation(directory)
         if {name: before.figures.get(name) for name in (*about, "max_episode_steps")} != {
             "max_episode_steps": None
         } | about:

@@ -21,6 +21,8 @@ from ascpo.evaluation.binding import RunBinding, look_of
 from ascpo.evaluation.certificate import Certificate, certificate_of
 from ascpo.evaluation.certify import Comparison, Request, compare, world_of
 from ascpo.evaluation.evaluate import fresh_episodes, records_of
+from ascpo.evaluation.evaluation_file import FILE as EVALUATION
+from ascpo.evaluation.evaluation_file import episodes_file, evaluation_text, worst_file
 from ascpo.evaluation.foreign_name import refuse_options
 from ascpo.evaluation.foreign_policy import (
     ForeignPolicy,
@@ -31,8 +33,6 @@ from ascpo.evaluation.foreign_policy import (
     read_foreign,
     try_out,
 )
-from ascpo.evaluation.kept import FILE as EVALUATION
-from ascpo.evaluation.kept import episodes_file, kept_text, worst_file
 from ascpo.evaluation.ledger import Ledger, locked, new_ledger, read_ledger, take_look, write_result
 from ascpo.evaluation.looks import replace_certificate
 from ascpo.evaluation.metrics import Figures, measure, table
@@ -171,7 +171,7 @@ def evaluate_foreign(
     }
     directory = candidate.directory
     directory.mkdir(parents=True, exist_ok=True)
-    text = kept_text({**about, "mean": figures}, files, candidate.fingerprint)
+    text = evaluation_text({**about, "mean": figures}, files, candidate.fingerprint)
     write_together({directory / name: one for name, one in {**files, EVALUATION: text.encode()}.items()})
     return directory, figures
 

@@ -59,7 +59,7 @@ class Episodes:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptEpisode:
     """An episode whose actions are kept for a replay."""
 
     row: int
@@ -73,7 +73,7 @@ class Played:
     """Episodes, and the kept ones, the worst first."""
 
     episodes: Episodes
-    worst: tuple[Kept, ...]
+    worst: tuple[KeptEpisode, ...]
 
 
 def say_nothing(_: int) -> None: ...
@@ -182,7 +182,7 @@ class _Score:
         first, end = self._rows.first_violation, self._rows.length[:, None] - 1
         first[broken] = np.where(first < 0, end, first)[broken]
         worst = sorted(self._worst, key=lambda item: item[0], reverse=True)
-        return Played(self._rows, tuple(Kept(row, actions) for _, row, actions in worst))
+        return Played(self._rows, tuple(KeptEpisode(row, actions) for _, row, actions in worst))
 
     def _step(self, rollout: Rollout, t: int, taken: Float[np.ndarray, "env act"], changed: np.ndarray) -> None:
         now, cost = self._running, np.asarray(rollout.cost[t], float)

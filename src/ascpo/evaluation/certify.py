@@ -9,7 +9,7 @@ from itertools import combinations
 from pathlib import Path
 
 from ascpo.evaluation.certificate import BadCertificate, Certificate, certificate_of, read_certificate
-from ascpo.evaluation.looks import FILE, confirm_run, keep, refuse_look, refuse_other_plan, take
+from ascpo.evaluation.looks import FILE, confirm_run, record_look, refuse_look, refuse_other_plan, write_certificate
 from ascpo.evaluation.plan import SEEDING, CertificatePlan, Format
 from ascpo.evaluation.request import Request
 from ascpo.guard.model import SUBSTEPS, mjcf
@@ -80,12 +80,12 @@ def certify(
     for place, policy, plan in zip(places, policies, plans, strict=True):
         # If the plan is impossible for one run, it is refused before any run spends a look.
         refuse_look(place, policy, plan)
-    taken = [take(*one) for one in zip(places, policies, plans, strict=True)]
+    looks = [record_look(*one) for one in zip(places, policies, plans, strict=True)]
     certificates, found = [], []
-    for number, (place, policy, (plan, run)) in enumerate(zip(places, policies, taken, strict=True)):
+    for number, (place, policy, (plan, run)) in enumerate(zip(places, policies, looks, strict=True)):
         found.append(_episodes(policy, plan, opened, threads, after(report, number * plan.episodes)))
         certificates.append(certificate_of(plan, found[-1], run))
-        keep(place, policy, certificates[-1])
+        write_certificate(place, policy, certificates[-1])
     names = [str(run) for run in runs]
     return certificates, compare(names, found, [certificate.plan.error for certificate in certificates])
 

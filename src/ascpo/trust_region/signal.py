@@ -30,8 +30,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from ascpo.trust_region import conjugate_gradient
+from ascpo.trust_region.fisher import Vector
 
-Vector = Float[Array, " p"]
 _SMOOTHING = 0.9
 """Weight of earlier measurements in their mean."""
 

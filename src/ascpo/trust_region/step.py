@@ -9,12 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from ascpo.trust_region.fisher import gauss_newton
+from ascpo.trust_region.fisher import Vector, gauss_newton
 from ascpo.trust_region.line_search import Evaluation, LineSearchResult
 from ascpo.trust_region.settings import TrustRegion
 from ascpo.trust_region.signal import SubBatch, measure
 
-Vector = Float[Array, " p"]
 AnyArray = Array | np.ndarray
 
 

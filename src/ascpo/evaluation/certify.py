@@ -16,7 +16,7 @@ from ascpo.guard.model import SUBSTEPS, mjcf
 from ascpo.guard.suites import UnknownSuite, suite
 from ascpo.runs.directory import find
 from ascpo.runs.environment import Environment, is_suite, name_of, num_envs_for, open_engine
-from ascpo.runs.episodes import Episodes, Report, after, play, say_nothing
+from ascpo.runs.episodes import Episodes, OnProgress, counted_from, no_progress, play
 from ascpo.runs.machine import may_round_otherwise
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.trained_policy import PolicyFile, read_policy
@@ -70,7 +70,7 @@ def certify(
     env: Environment | None = None,
     trust_env: bool = False,
     threads: int = 0,
-    report: Report = say_nothing,
+    on_progress: OnProgress = no_progress,
 ) -> tuple[list[Certificate], list[Comparison]]:
     """Certify every policy, write the certificates beside them, and compare each pair on the same scenes."""
     policies = [read_policy(run) for run in runs]
@@ -83,7 +83,7 @@ def certify(
     looks = [record_look(*one) for one in zip(places, policies, plans, strict=True)]
     certificates, found = [], []
     for number, (place, policy, (plan, run)) in enumerate(zip(places, policies, looks, strict=True)):
-        found.append(_episodes(policy, plan, opened, threads, after(report, number * plan.episodes)))
+        found.append(_episodes(policy, plan, opened, threads, counted_from(on_progress, number * plan.episodes)))
         certificates.append(certificate_of(plan, found[-1], run))
         write_certificate(place, policy, certificates[-1])
     names = [str(run) for run in runs]
@@ -240,7 +240,7 @@ def world_of(env: str) -> str:
 
 
 def _episodes(
-    policy: PolicyFile, plan: CertificatePlan, env: Environment, threads: int, report: Report = say_nothing
+    policy: PolicyFile, plan: CertificatePlan, env: Environment, threads: int, on_progress: OnProgress = no_progress
 ) -> Episodes:
     mean = plan.actions == "mean"
     with closing(
@@ -248,4 +248,4 @@ def _episodes(
     ) as engine:
         actor, theta = policy.actor(), policy.theta
         held = {"limits": plan.limits, "limits_on": plan.limits_on}
-        return play(engine, actor, theta, plan.origins, **held, mean_action=mean, report=report).episodes
+        return play(engine, actor, theta, plan.origins, **held, mean_action=mean, on_progress=on_progress).episodes

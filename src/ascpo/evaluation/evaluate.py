@@ -18,7 +18,7 @@ from ascpo.evaluation.records import Record, records_content
 from ascpo.runs.callbacks.best import BEST
 from ascpo.runs.directory import RunDirectory, find
 from ascpo.runs.environment import Environment, num_envs_for, open_engine
-from ascpo.runs.episodes import Played, Report, play, say_nothing
+from ascpo.runs.episodes import OnProgress, Played, no_progress, play
 from ascpo.runs.files import BadFile, write_together
 from ascpo.runs.hosting import PLAIN, Hosting
 from ascpo.runs.machine import machine_kind
@@ -42,7 +42,7 @@ def evaluate_run(
     keep: int = 10,
     hosting: Hosting = PLAIN,
     max_episode_steps: int | None = None,
-    report: Report = say_nothing,
+    on_progress: OnProgress = no_progress,
 ) -> Figures:
     """Evaluate a run's policy. Returns figures for each kind of actions, which are also written to its directory.
 
@@ -65,7 +65,7 @@ def evaluate_run(
     with closing(open_engine(opened, num_envs, **host)) as engine:
         for kind in ("sampled", "mean") if actions == "both" else (actions,):
             how = {"limits": limits, "limits_on": limits_on, "mean_action": kind == "mean"}
-            played = play(engine, actor, policy.theta, origins, **how, keep=keep, report=report)
+            played = play(engine, actor, policy.theta, origins, **how, keep=keep, on_progress=on_progress)
             records = records_of(played, origins, env=policy.config.env, cost_names=policy.cost_names, **how)
             content[worst_file(kind)] = records_content(records, policy.digest)
             rows = table(played.episodes, policy.cost_names, origins)

@@ -177,7 +177,7 @@ def measure(args: argparse.Namespace) -> None:
     theta, units, _ = agent.actor.parts(theta)
     streams = {seed: _stream(args.out, seed) for seed in (1, 2)}
     streams = {
-        seed: each._replace(observation=np.asarray(agent.actor.seen(units, jnp.asarray(each.observation))))
+        seed: each._replace(observation=np.asarray(agent.actor.network_input(units, jnp.asarray(each.observation))))
         for seed, each in streams.items()
     }
     gradients: dict[int, dict[tuple[str, float], Numbers]] = {}

@@ -10,7 +10,7 @@ import ascpo
 from ascpo.cli import check
 from ascpo.engines.functional import FunctionalEngine
 from ascpo.evaluation.certify import check as check_certificate
-from ascpo.evaluation.kept import worst_file
+from ascpo.evaluation.evaluation_file import worst_file
 from ascpo.evaluation.records import read_records
 from ascpo.evaluation.retrace import retrace
 from ascpo.replay.frames import NoFrames, render_episode

@@ -40,8 +40,8 @@ def run(original, tmp_path):
 def drawn(monkeypatch):
     """Episodes are drawn instead of played, one in ten of them violating: enough to count looks."""
 
-    def draw(policy, plan, env, threads, report=lambda _: None):
-        report(0)
+    def draw(policy, plan, env, threads, on_progress=lambda _: None):
+        on_progress(0)
         return episodes((np.random.default_rng(plan.seed).random((plan.episodes, 1)) < 0.1).astype(float))
 
     monkeypatch.setattr("ascpo.evaluation.certify._episodes", draw)
@@ -172,7 +172,7 @@ def test_an_interrupted_look_counts(run, drawn):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        certify([run], SOME, report=stop)
+        certify([run], SOME, on_progress=stop)
     assert certify([run], replace(SOME, episodes=61))[0][0].plan.look == 2
     assert certify([run], SOME)[0][0].plan.look == 1, "the same episodes, at last played to their end"
 

@@ -6,7 +6,7 @@ import pytest
 
 from ascpo.engines.gymnasium.errors import Faulty
 from ascpo.evaluation.evaluate import evaluate_run
-from ascpo.evaluation.kept import check_kept
+from ascpo.evaluation.evaluation_file import check_belongs
 from ascpo.evaluation.records import read_records
 from ascpo.evaluation.retrace import retrace
 from ascpo.runs import files
@@ -116,8 +116,8 @@ def test_damaged_files_of_an_earlier_evaluation_are_not_kept(tmp_path):
     evaluate_run(run, 5, actions="both")
     (run / "episodes-sampled.csv").write_text("EpRet\n1\n")
     with pytest.raises(BadFile, match=r"episodes-sampled.csv is damaged, or belongs to another evaluation"):
-        check_kept(run, "episodes-sampled.csv")
-    check_kept(run, "episodes-mean.csv")
+        check_belongs(run, "episodes-sampled.csv")
+    check_belongs(run, "episodes-mean.csv")
     assert "sampled" not in evaluate_run(run, 5, actions="mean")
 
 

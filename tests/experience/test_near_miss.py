@@ -9,17 +9,17 @@ DONE = jnp.array([False, False, True, False])[:, None]
 
 def test_with_near_misses_costs_begin_earlier():
     begun = begin_near_miss(0.1, 0.1, epochs=5, num_envs=1, m=1)
-    assert_allclose(begun.seen(SIGNED)[:, 0, 0], [0.0, 0.06, 0.04, 0.3], rtol=1e-6)
+    assert_allclose(begun.extended_cost(SIGNED)[:, 0, 0], [0.0, 0.06, 0.04, 0.3], rtol=1e-6)
 
 
 def test_maxima_and_sums_use_the_near_miss_costs_and_continue_in_the_next_epoch():
     begun = begin_near_miss(0.1, 0.1, epochs=5, num_envs=1, m=1)
-    seen = begun.seen(SIGNED)
-    maxima, sums = begun.maxima(seen, DONE), begun.sums(seen, DONE)
+    extended = begun.extended_cost(SIGNED)
+    maxima, sums = begun.maxima(extended, DONE), begun.sums(extended, DONE)
     assert_allclose(maxima[1][:, 0, 0], [0.0, 0.06, 0.06, 0.3], rtol=1e-6)
     assert_allclose(sums[1][:, 0, 0], [0.0, 0.06, 0.1, 0.3], rtol=1e-6)
     after = begun.after(maxima[1][-1], sums[1][-1], DONE[-1])
-    again = after.maxima(after.seen(jnp.array([-0.05])[:, None, None]), jnp.zeros((1, 1), bool))
+    again = after.maxima(after.extended_cost(jnp.array([-0.05])[:, None, None]), jnp.zeros((1, 1), bool))
     assert_allclose([again[0][0, 0, 0], again[1][0, 0, 0]], [0.3, 0.3], rtol=1e-6)
 
 

@@ -190,7 +190,9 @@ def test_a_shields_interventions_are_counted():
 
 def test_progress_is_reported():
     told = []
-    play(FunctionalEngine(Corridor(), 5), ACTOR, jnp.array([0.2]), seeded(0, 12), limits=LIMITS, report=told.append)
+    play(
+        FunctionalEngine(Corridor(), 5), ACTOR, jnp.array([0.2]), seeded(0, 12), limits=LIMITS, on_progress=told.append
+    )
     assert told[0] == 0
     assert told[-1] == 12
 

@@ -10,8 +10,8 @@ import pytest
 
 import ascpo
 from ascpo.callbacks import EpochRecord, TrainingPlan
+from ascpo.runs.callbacks.logged_run import keep_id, read_id
 from ascpo.runs.callbacks.mlflow import MLflow, _key
-from ascpo.runs.callbacks.names import keep_name, read_name
 from ascpo.runs.callbacks.wandb import WeightsAndBiases
 from ascpo.runs.config import configure
 from ascpo.runs.directory import create
@@ -88,7 +88,7 @@ def test_weights_and_biases_gets_the_numbers_of_the_table(run, monkeypatch):
     assert [float(row["EpRet"]) for row in logged] == [0.0, 1.0]
     assert [int(row["_step"]) for row in logged] == [EPOCH, 2 * EPOCH]
     assert not any("Nu" in row for row in logged), "what is not a number is left out"
-    assert names == {read_name(run.path / "wandb-run.txt")}, "a run that continues is the same run there"
+    assert names == {read_id(run.path / "wandb-run.txt")}, "a run that continues is the same run there"
 
 
 @slow("MLflow makes a database")
@@ -100,7 +100,7 @@ def test_mlflow_gets_the_numbers_of_the_table(run, monkeypatch):
     statuses = []
     for first in (0, 1):
         log(MLflow, run, first, first + 1)
-        name = read_name(run.path / "mlflow-run.txt")
+        name = read_id(run.path / "mlflow-run.txt")
         statuses.append(client.get_run(name).info.status)
     assert statuses == ["KILLED", "FINISHED"]
     history = client.get_metric_history(name, "EpRet")
@@ -154,11 +154,11 @@ def test_weights_and_biases_that_cannot_start_says_what_to_do(run):
 
 def test_the_name_of_a_run_at_a_logger_is_checked(tmp_path):
     file = tmp_path / "name.txt"
-    assert read_name(file) is None
-    assert read_name(file) or keep_name(file, "ab12") == read_name(file) == "ab12"
+    assert read_id(file) is None
+    assert read_id(file) or keep_id(file, "ab12") == read_id(file) == "ab12"
     file.write_text("../../etc")
     with pytest.raises(BadFile, match="holds no name of a run"):
-        read_name(file)
+        read_id(file)
 
 
 def test_names_of_columns_have_characters_that_mlflow_accepts():

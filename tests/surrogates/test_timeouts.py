@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 
 from ascpo.surrogates.evidence import Evidence
 from ascpo.surrogates.maximum import MomentBound, ViolationProbability
-from ascpo.surrogates.timeouts import WithTimeouts, penalty_part
+from ascpo.surrogates.timeouts import WithTimeouts, charged_share
 from ascpo.surrogates.weights import Weights
 from tests.surrogates.helpers import statistics
 
@@ -32,8 +32,8 @@ def test_with_time_outs_a_bound_of_two_signals_gets_its_own_two():
 
 
 @pytest.mark.parametrize(
-    ("timeout_rate", "waiver", "part"),
+    ("timeout_rate", "waiver", "charged"),
     [(0.0, 1.0, 1.0), (0.01, 1.0, 1.0), (0.055, 1.0, 0.5), (0.1, 1.0, 0.0), (0.9, 0.6, 0.4), (0.9, 0.0, 1.0)],
 )
-def test_the_waiver_grows_with_the_share_of_time_outs(timeout_rate, waiver, part):
-    assert_allclose(penalty_part(jnp.array(timeout_rate), waiver), part, atol=1e-6)
+def test_the_waiver_grows_with_the_share_of_time_outs(timeout_rate, waiver, charged):
+    assert_allclose(charged_share(jnp.array(timeout_rate), waiver), charged, atol=1e-6)

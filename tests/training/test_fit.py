@@ -43,7 +43,7 @@ def test_cost_critics_see_earlier_epochs_with_the_current_normalisation():
     begun = replace(state, window=estimate(agent, agent.init(0), first).window)
     estimates = estimate(agent, begun, second)
     assert_array_equal(estimates.window.observation, np.concatenate([first.observation, second.observation]))
-    seen = agent.seen(state.normaliser, estimates.window.observation)
+    seen = agent.network_input(state.normaliser, estimates.window.observation)
     as_seen = replace(estimates, window=replace(estimates.window, observation=seen))
     found = fit_critics(agent, begun, estimates)[0].cost.params
     expected = fit_critics(plain, replace(begun, normaliser=None), as_seen)[0].cost.params

@@ -101,9 +101,9 @@ def test_the_gradients_of_the_two_halves_add_up_to_the_whole(mode):
     X = agent.algorithm.constraint.surrogate
     followed = jnp.array([True, False, True])
     first, others = jnp.where(followed, xi, 1.0), jnp.where(followed, 1.0, xi)
-    assert problem.part.share == pytest.approx(2 / 3)
-    assert_allclose(problem.part.constraints(theta), X(estimates.evidence, Weights(first)), rtol=1e-4, atol=1e-5)
-    rest = lambda point: problem.evaluate(point).constraints - problem.part.constraints(point)  # noqa: E731
+    assert problem.sub_batch.share == pytest.approx(2 / 3)
+    assert_allclose(problem.sub_batch.constraints(theta), X(estimates.evidence, Weights(first)), rtol=1e-4, atol=1e-5)
+    rest = lambda point: problem.evaluate(point).constraints - problem.sub_batch.constraints(point)  # noqa: E731
     if mode != "reference":  # Linear in the weights, so that the parts add up anywhere.
         nothing = X(estimates.evidence, Weights(jnp.ones_like(xi)))
         assert_allclose(rest(theta), X(estimates.evidence, Weights(others)) - nothing, rtol=1e-3, atol=1e-4)

@@ -12,7 +12,7 @@ from ascpo.trust_region.constrained import ConstrainedStep
 from ascpo.trust_region.line_search import Evaluation
 from ascpo.trust_region.projected import ProjectedStep
 from ascpo.trust_region.settings import TrustRegion
-from ascpo.trust_region.signal import Part, SignalTrend, measure, no_signal, ratio
+from ascpo.trust_region.signal import SignalTrend, SubBatch, measure, no_signal, ratio
 from ascpo.trust_region.step import Problem
 from tests.slow import always
 
@@ -29,8 +29,8 @@ def _signals(first, second, diagonal, share, iterations):
 
     def one(b1, b2):
         b = share * b1 + (1.0 - share) * b2
-        part = Part(lambda theta: share * (b1 @ theta)[None], share, jnp.array(True))
-        return measure(part, jnp.zeros(P), lambda v: diagonal * v, b[None], (b / diagonal)[None], iterations)[0]
+        sub_batch = SubBatch(lambda theta: share * (b1 @ theta)[None], share, jnp.array(True))
+        return measure(sub_batch, jnp.zeros(P), lambda v: diagonal * v, b[None], (b / diagonal)[None], iterations)[0]
 
     return jax.lax.map(lambda pair: one(*pair), (first, second))
 
@@ -96,8 +96,8 @@ def test_without_a_gradient_the_signal_is_nan():
 
 
 def test_a_part_without_a_finite_gradient_has_no_signal():
-    part = Part(lambda theta: jnp.sqrt(theta[:1]), 0.5, jnp.array(True))
-    assert_array_equal(measure(part, jnp.zeros(2), lambda v: v, jnp.ones((1, 2)), jnp.ones((1, 2)), 5), [0.0])
+    sub_batch = SubBatch(lambda theta: jnp.sqrt(theta[:1]), 0.5, jnp.array(True))
+    assert_array_equal(measure(sub_batch, jnp.zeros(2), lambda v: v, jnp.ones((1, 2)), jnp.ones((1, 2)), 5), [0.0])
 
 
 # --- in a step --------------------------------------------------------------------------------------
@@ -106,13 +106,15 @@ def test_a_part_without_a_finite_gradient_has_no_signal():
 @partial(jax.jit, static_argnames=("step", "measured"))
 def _take(step, due, measured):
     """Two constraints of which the part sees (1, 0) and (0, 1), and the rest (1, 2) and (0, −3); F = I."""
-    part = Part(lambda theta: 0.5 * theta[:2], 0.5, due) if measured else None
+    sub_batch = SubBatch(lambda theta: 0.5 * theta[:2], 0.5, due) if measured else None
     b = jnp.array([[1.0, 1.0, 0.0], [0.0, -1.0, 0.0]])
 
     def evaluate(theta):
         return Evaluation(-theta[2], b @ theta, theta @ theta / 2)
 
-    problem = Problem(jnp.zeros(3), evaluate, lambda theta: theta, lambda _, v: v, jnp.full(2, -0.1), part=part)
+    problem = Problem(
+        jnp.zeros(3), evaluate, lambda theta: theta, lambda _, v: v, jnp.full(2, -0.1), sub_batch=sub_batch
+    )
     theta, _, report = step.take(problem, TrustRegion(damping=0.0, delta=0.1), None)
     return theta, report
 
@@ -174,8 +176,8 @@ def test_in_a_batch_the_signal_is_measured_only_if_due_and_each_run_keeps_its_ow
 
     def one(b1, b2, due):
         b = 0.5 * (b1 + b2)
-        part = Part(lambda theta: 0.5 * (b1 @ theta)[None], 0.5, due)
-        return measure(part, jnp.zeros(P), lambda v: diagonal * v, b[None], (b / diagonal)[None], 10)[0]
+        sub_batch = SubBatch(lambda theta: 0.5 * (b1 @ theta)[None], 0.5, due)
+        return measure(sub_batch, jnp.zeros(P), lambda v: diagonal * v, b[None], (b / diagonal)[None], 10)[0]
 
     due, every = jnp.array([True, False, True]), jax.vmap(one)
     assert "cond[" in str(jax.make_jaxpr(every)(b1, b2, due))

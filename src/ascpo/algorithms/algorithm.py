@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from functools import partial
 
-from ascpo.algorithms.outline import Outline, outlined
+from ascpo.algorithms.outline import Outline, outline_of_parts
 from ascpo.choices import Head, LimitKind, Mechanism
 from ascpo.experience.augmentation import Augmentation, NoAugmentation
 from ascpo.experience.signals import Signal, excesses, expected_cost
@@ -82,7 +82,7 @@ class Algorithm:
 
     @property
     def outline(self) -> Outline:
-        return outlined(self)
+        return outline_of_parts(self)
 
     @property
     def mechanism(self) -> Mechanism:

@@ -44,28 +44,28 @@ class Outline:
 
 
 def outline_of(method: "Method", probability: float) -> Outline:
-    """The outline that an algorithm states, or that of its parts."""
+    """The outline that an algorithm states, or that of its parts, which imports JAX."""
     stated = getattr(method, "outline", None)
     return method.build(probability).outline if stated is None else stated(probability)
 
 
-def outlined(algorithm: "Algorithm") -> Outline:
-    """The outline of an algorithm's parts."""
+def outline_of_parts(algorithm: "Algorithm") -> Outline:
+    """The outline that follows from an algorithm's parts."""
     from ascpo.surrogates.target import Feedback
     from ascpo.trust_region.clipped import ClippedStep
     from ascpo.trust_region.projected import ProjectedStep
 
     kinds: dict[type, StepKind] = {ClippedStep: "clipped", ProjectedStep: "projected"}
     return Outline(
-        algorithm.name,
-        algorithm.description,
-        algorithm.limits_on,
-        algorithm.quantity,
-        algorithm.mechanism,
-        algorithm.cost_critics.head if algorithm.cost_critics else None,
-        kinds.get(type(algorithm.step), "constrained"),
-        algorithm.cvar is not None,
-        algorithm.counts_violations,
-        algorithm.target.half_signal if isinstance(algorithm.target, Feedback) else 0.0,
-        algorithm.constraint is not None and algorithm.penalty is not None,
+        name=algorithm.name,
+        description=algorithm.description,
+        limits_on=algorithm.limits_on,
+        quantity=algorithm.quantity,
+        mechanism=algorithm.mechanism,
+        critics=algorithm.cost_critics.head if algorithm.cost_critics else None,
+        step=kinds.get(type(algorithm.step), "constrained"),
+        cvar=algorithm.cvar is not None,
+        counts_violations=algorithm.counts_violations,
+        half_signal=algorithm.target.half_signal if isinstance(algorithm.target, Feedback) else 0.0,
+        also_penalises=algorithm.constraint is not None and algorithm.penalty is not None,
     )

@@ -89,11 +89,13 @@ def certify(
     counted = counting("episodes", episodes * len(runs), shown=progress)
     if any(map(is_foreign_policy, runs)):
         where = where_of(runs[0], env, trust_env=trust_env, actions=actions, threads=threads)
-        with counted as report:
-            made, compared = certify_foreign(runs, where, request, report)
+        with counted as on_progress:
+            made, compared = certify_foreign(runs, where, request, on_progress)
         directories, found = zip(*made, strict=True)
         return Certification(tuple(one.run.policy for one in found), directories, found, tuple(compared))
     paths = tuple(path_of(run) for run in runs if not callable(run))
-    with counted as report:
-        found, compared = certify_runs(paths, request, env=env, trust_env=trust_env, threads=threads, report=report)
+    with counted as on_progress:
+        found, compared = certify_runs(
+            paths, request, env=env, trust_env=trust_env, threads=threads, on_progress=on_progress
+        )
     return Certification(tuple(path.name for path in paths), paths, tuple(found), tuple(compared))

@@ -8,10 +8,10 @@ import numpy as np
 
 from ascpo.choices import Actions
 from ascpo.evaluation.evaluate import evaluate_run
+from ascpo.evaluation.evaluation_file import episodes_file
 from ascpo.evaluation.foreign import evaluate_foreign, where_of
 from ascpo.evaluation.foreign_policy import PolicyLike, is_foreign_policy, policy_name
 from ascpo.evaluation.intervals import LEVEL
-from ascpo.evaluation.kept import episodes_file
 from ascpo.evaluation.metrics import MEANINGS, Figures
 from ascpo.runs.callbacks.display import counting
 from ascpo.runs.compilation import set_up_compilation
@@ -93,11 +93,11 @@ def evaluate(
     host = {"threads": threads, "hosting": hosting, "max_episode_steps": max_episode_steps}
     if callable(run) or is_foreign_policy(run):
         where = where_of(run, env, trust_env=trust_env, actions=actions, **host)
-        with counting("episodes", episodes, shown=progress) as report:
-            directory, figures = evaluate_foreign(run, where, episodes, seed=seed, keep=keep, report=report)
+        with counting("episodes", episodes, shown=progress) as on_progress:
+            directory, figures = evaluate_foreign(run, where, episodes, seed=seed, keep=keep, on_progress=on_progress)
         return _evaluation(policy_name(run), directory, "mean", figures)
     path, actions = path_of(run), actions or "sampled"
-    with counting("episodes", episodes, shown=progress) as report:
+    with counting("episodes", episodes, shown=progress) as on_progress:
         found = evaluate_run(
             path,
             episodes,
@@ -106,7 +106,7 @@ def evaluate(
             seed=seed,
             actions=actions,
             keep=keep,
-            report=report,
+            on_progress=on_progress,
             **host,
         )
     directory = find(path).path

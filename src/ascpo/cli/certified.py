@@ -28,9 +28,9 @@ def certify_all(asked: Certify, words: list[str]) -> None:
         return _certify_foreign(asked, words)
     if asked.check:
         return _check_all(asked)
-    with counting("episodes", asked.request.episodes * len(asked.runs)) as report:
+    with counting("episodes", asked.request.episodes * len(asked.runs)) as on_progress:
         how = {"threads": asked.threads, **vars(asked.own_code)}
-        certificates, comparisons = certify(asked.runs, asked.request, report=report, **how)
+        certificates, comparisons = certify(asked.runs, asked.request, on_progress=on_progress, **how)
     for run, certificate in zip(asked.runs, certificates, strict=True):
         _show(run, certificate)
         _show_theory(certificate)
@@ -62,8 +62,8 @@ def _certify_foreign(asked: Certify, words: list[str]) -> None:
     """Certify policies that were not trained with this package."""
     actions = asked.request.actions if typed("--actions", words) else None
     where = where_of(asked.runs[0], **vars(asked.own_code), actions=actions, threads=asked.threads)
-    with counting("episodes", asked.request.episodes * len(asked.runs)) as report:
-        certificates, comparisons = certify_foreign(asked.runs, where, asked.request, report)
+    with counting("episodes", asked.request.episodes * len(asked.runs)) as on_progress:
+        certificates, comparisons = certify_foreign(asked.runs, where, asked.request, on_progress)
     for run, (directory, certificate) in zip(asked.runs, certificates, strict=True):
         _show(run, certificate)
         _show_theory(certificate)

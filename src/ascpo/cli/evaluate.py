@@ -55,9 +55,9 @@ def _evaluate_foreign(asked: Evaluate, words: list[str]) -> None:
         max_episode_steps=asked.max_episode_steps,
         hosting=asked.hosting,
     )
-    with counting("episodes", asked.episodes) as report:
+    with counting("episodes", asked.episodes) as on_progress:
         directory, figures = evaluate_foreign(
-            asked.run, where, asked.episodes, seed=asked.seed, keep=asked.keep, report=report
+            asked.run, where, asked.episodes, seed=asked.seed, keep=asked.keep, on_progress=on_progress
         )
     show_figures({"its": figures}, asked.episodes)
     print(f"Figures, episodes and the worst of them: {directory}")

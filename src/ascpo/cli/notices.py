@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ascpo.evaluation.kept import FILE, read_kept
+from ascpo.evaluation.evaluation_file import FILE, read_evaluation
 from ascpo.runs.config import Config
 from ascpo.runs.files import BadFile, NoRun
 from ascpo.runs.trained_policy import read_policy
@@ -24,7 +24,7 @@ def evaluated_episodes(run: Path) -> int:
     if not (run / FILE).exists():
         return 0
     try:
-        figures = read_kept(run).figures
+        figures = read_evaluation(run).figures
         same = figures.get("policy") == read_policy(run).digest
         return int(figures["sampled"]["Episodes"]) if same else 0
     except (BadFile, NoRun, KeyError, TypeError, ValueError):

@@ -23,8 +23,8 @@ _ROOM = 96
 
 def show_evaluation(run: Path, episodes: int, *, actions: EvaluatedActions = "sampled", **options: Any) -> None:
     """Evaluate a policy on fresh episodes, and print the figures. The options are those of `evaluate_run`."""
-    with counting("episodes", episodes) as report:
-        found = evaluate_run(run, episodes, actions=actions, report=report, **options)
+    with counting("episodes", episodes) as on_progress:
+        found = evaluate_run(run, episodes, actions=actions, on_progress=on_progress, **options)
     ways = {way: found[way] for way in ("sampled", "mean") if actions in (way, "both")}
     show_figures(ways, episodes)
     if not read_policy(run).verified:

@@ -1,6 +1,6 @@
 """Settings of the engines. This module does not import JAX."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Annotated
 
 from ascpo.errors import InertSetting
@@ -21,7 +21,7 @@ class ReplaySettings:
     """Number of violating scenes that are kept. New ones replace the oldest."""
 
     def __post_init__(self) -> None:
-        if not self.share and self.pool != fields(self)[1].default:
+        if not self.share and self.pool != ReplaySettings.pool:
             raise InertSetting("replay.pool", self.pool, "no scene is replayed while replay.share is 0")
 
 

@@ -9,14 +9,14 @@ from itertools import combinations
 from pathlib import Path
 
 from ascpo.evaluation.certificate import BadCertificate, Certificate, certificate_of, read_certificate
-from ascpo.evaluation.looks import FILE, confirm_run, keep, refuse_look, refuse_other_plan, take
+from ascpo.evaluation.looks import FILE, confirm_run, record_look, refuse_look, refuse_other_plan, write_certificate
 from ascpo.evaluation.plan import SEEDING, CertificatePlan, Format
 from ascpo.evaluation.request import Request
 from ascpo.guard.model import SUBSTEPS, mjcf
 from ascpo.guard.suites import UnknownSuite, suite
 from ascpo.runs.directory import find
-from ascpo.runs.environment import Environment, is_suite, name_of, open_engine, side_by_side
-from ascpo.runs.episodes import Episodes, Report, after, play, say_nothing
+from ascpo.runs.environment import Environment, is_suite, name_of, num_envs_for, open_engine
+from ascpo.runs.episodes import Episodes, OnProgress, counted_from, no_progress, play
 from ascpo.runs.machine import may_round_otherwise
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.trained_policy import PolicyFile, read_policy
@@ -70,7 +70,7 @@ def certify(
     env: Environment | None = None,
     trust_env: bool = False,
     threads: int = 0,
-    report: Report = say_nothing,
+    on_progress: OnProgress = no_progress,
 ) -> tuple[list[Certificate], list[Comparison]]:
     """Certify every policy, write the certificates beside them, and compare each pair on the same scenes."""
     policies = [read_policy(run) for run in runs]
@@ -80,12 +80,12 @@ def certify(
     for place, policy, plan in zip(places, policies, plans, strict=True):
         # If the plan is impossible for one run, it is refused before any run spends a look.
         refuse_look(place, policy, plan)
-    taken = [take(*one) for one in zip(places, policies, plans, strict=True)]
+    looks = [record_look(*one) for one in zip(places, policies, plans, strict=True)]
     certificates, found = [], []
-    for number, (place, policy, (plan, run)) in enumerate(zip(places, policies, taken, strict=True)):
-        found.append(_episodes(policy, plan, opened, threads, after(report, number * plan.episodes)))
+    for number, (place, policy, (plan, run)) in enumerate(zip(places, policies, looks, strict=True)):
+        found.append(_episodes(policy, plan, opened, threads, counted_from(on_progress, number * plan.episodes)))
         certificates.append(certificate_of(plan, found[-1], run))
-        keep(place, policy, certificates[-1])
+        write_certificate(place, policy, certificates[-1])
     names = [str(run) for run in runs]
     return certificates, compare(names, found, [certificate.plan.error for certificate in certificates])
 
@@ -132,7 +132,7 @@ def plan_for(
         probability=request.probability,
         confidence=request.confidence,
         episodes=request.episodes,
-        num_envs=side_by_side(env, request.episodes),
+        num_envs=num_envs_for(env, request.episodes),
         k=float(getattr(config.method, "k", PAPER_K)),
         limits_on=request.limits_on or ("state" if not any(limits) else config.algorithm().limits_on),
         seeding=seeding,
@@ -240,7 +240,7 @@ def world_of(env: str) -> str:
 
 
 def _episodes(
-    policy: PolicyFile, plan: CertificatePlan, env: Environment, threads: int, report: Report = say_nothing
+    policy: PolicyFile, plan: CertificatePlan, env: Environment, threads: int, on_progress: OnProgress = no_progress
 ) -> Episodes:
     mean = plan.actions == "mean"
     with closing(
@@ -248,4 +248,4 @@ def _episodes(
     ) as engine:
         actor, theta = policy.actor(), policy.theta
         held = {"limits": plan.limits, "limits_on": plan.limits_on}
-        return play(engine, actor, theta, plan.origins, **held, mean_action=mean, report=report).episodes
+        return play(engine, actor, theta, plan.origins, **held, mean_action=mean, on_progress=on_progress).episodes

@@ -12,14 +12,13 @@ from contextlib import closing
 from pathlib import Path
 
 from ascpo.choices import EvaluatedActions, LimitKind
-from ascpo.engines.contract import EpisodeId
-from ascpo.evaluation.kept import FILE, KINDS, episodes_file, kept_text, read_kept, worst_file
+from ascpo.evaluation.evaluation_file import FILE, KINDS, episodes_file, evaluation_text, read_evaluation, worst_file
 from ascpo.evaluation.metrics import Figures, measure, table
 from ascpo.evaluation.records import Record, records_content
 from ascpo.runs.callbacks.best import BEST
 from ascpo.runs.directory import RunDirectory, find
-from ascpo.runs.environment import Environment, open_engine, side_by_side
-from ascpo.runs.episodes import Played, Report, play, say_nothing
+from ascpo.runs.environment import Environment, num_envs_for, open_engine
+from ascpo.runs.episodes import OnProgress, Played, no_progress, play
 from ascpo.runs.files import BadFile, write_together
 from ascpo.runs.hosting import PLAIN, Hosting
 from ascpo.runs.machine import machine_kind
@@ -28,7 +27,7 @@ from ascpo.runs.serialization import BadSetting
 from ascpo.runs.tables import table_text
 from ascpo.runs.trained_policy import read_policy
 from ascpo.runs.trust import trusted
-from ascpo.seeding import SCHEMES, Scheme
+from ascpo.seeding import SCHEMES, EpisodeId, Scheme
 
 
 def evaluate_run(
@@ -43,7 +42,7 @@ def evaluate_run(
     keep: int = 10,
     hosting: Hosting = PLAIN,
     max_episode_steps: int | None = None,
-    report: Report = say_nothing,
+    on_progress: OnProgress = no_progress,
 ) -> Figures:
     """Evaluate a run's policy. Returns figures for each kind of actions, which are also written to its directory.
 
@@ -61,18 +60,18 @@ def evaluate_run(
     about |= {"max_episode_steps": cut} if cut is not None else {}
     found, files = _earlier(directory.path, about)
     content: dict[str, bytes] = {}
-    actor, num_envs = policy.actor(), side_by_side(policy.config.env, episodes)
+    actor, num_envs = policy.actor(), num_envs_for(policy.config.env, episodes)
     host = {"threads": threads, "hosting": hosting, "limits": limits, "max_episode_steps": cut}
     with closing(open_engine(opened, num_envs, **host)) as engine:
         for kind in ("sampled", "mean") if actions == "both" else (actions,):
             how = {"limits": limits, "limits_on": limits_on, "mean_action": kind == "mean"}
-            played = play(engine, actor, policy.theta, origins, **how, keep=keep, report=report)
+            played = play(engine, actor, policy.theta, origins, **how, keep=keep, on_progress=on_progress)
             records = records_of(played, origins, env=policy.config.env, cost_names=policy.cost_names, **how)
             content[worst_file(kind)] = records_content(records, policy.digest)
             rows = table(played.episodes, policy.cost_names, origins)
             content[episodes_file(kind)] = table_text(rows).encode()
             found[kind] = measure(played.episodes, policy.cost_names)
-    everything = {**content, FILE: kept_text(found, {**files, **content}, fingerprint_of(policy.plain_config))}
+    everything = {**content, FILE: evaluation_text(found, {**files, **content}, fingerprint_of(policy.plain_config))}
     write_together({directory.path / name: one for name, one in everything.items()})
     return found
 
@@ -107,7 +106,7 @@ def _earlier(directory: Path, about: Figures) -> tuple[Figures, dict[str, str]]:
     Sampled and mean actions may be evaluated in separate calls. Damaged files are dropped.
     """
     try:
-        before = read_kept(directory)
+        before = read_evaluation(directory)
         if {name: before.figures.get(name) for name in (*about, "max_episode_steps")} != {
             "max_episode_steps": None
         } | about:

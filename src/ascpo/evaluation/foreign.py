@@ -21,6 +21,8 @@ from ascpo.evaluation.binding import RunBinding, look_of
 from ascpo.evaluation.certificate import Certificate, certificate_of
 from ascpo.evaluation.certify import Comparison, Request, compare, world_of
 from ascpo.evaluation.evaluate import fresh_episodes, records_of
+from ascpo.evaluation.evaluation_file import FILE as EVALUATION
+from ascpo.evaluation.evaluation_file import episodes_file, evaluation_text, worst_file
 from ascpo.evaluation.foreign_name import refuse_options
 from ascpo.evaluation.foreign_policy import (
     ForeignPolicy,
@@ -31,15 +33,13 @@ from ascpo.evaluation.foreign_policy import (
     read_foreign,
     try_out,
 )
-from ascpo.evaluation.kept import FILE as EVALUATION
-from ascpo.evaluation.kept import episodes_file, kept_text, worst_file
 from ascpo.evaluation.ledger import Ledger, locked, new_ledger, read_ledger, take_look, write_result
 from ascpo.evaluation.looks import replace_certificate
 from ascpo.evaluation.metrics import Figures, measure, table
 from ascpo.evaluation.plan import CertificatePlan
 from ascpo.evaluation.records import records_content
-from ascpo.runs.environment import Environment, name_of, open_engine, side_by_side
-from ascpo.runs.episodes import Episodes, Report, after, play, say_nothing
+from ascpo.runs.environment import Environment, name_of, num_envs_for, open_engine
+from ascpo.runs.episodes import Episodes, OnProgress, counted_from, no_progress, play
 from ascpo.runs.files import write_together
 from ascpo.runs.hosting import PLAIN, Hosting
 from ascpo.runs.machine import machine_kind
@@ -123,7 +123,7 @@ def _candidate(policy: ForeignPolicy, where: Where) -> _Candidate:
 
 
 def certify_foreign(
-    policies: Sequence[PolicyLike], where: Where, request: Request, report: Report = say_nothing
+    policies: Sequence[PolicyLike], where: Where, request: Request, on_progress: OnProgress = no_progress
 ) -> tuple[list[tuple[Path, Certificate]], list[Comparison]]:
     """Certify policies on the same scenes. Returns their directories, certificates and comparisons."""
     candidates = [_candidate(read_foreign(policy), where) for policy in policies]
@@ -138,7 +138,7 @@ def certify_foreign(
             plan = replace(first, look=ledger.number_for(look_of(first)))
             ledger = take_look(ledger, look_of(plan))
         entry = ledger.entry(plan.look)
-        found.append(_episodes(candidate, plan, after(report, len(found) * plan.episodes)))
+        found.append(_episodes(candidate, plan, counted_from(on_progress, len(found) * plan.episodes)))
         chain = entry.chain if entry else ""
         machine = machine_kind()
         run = RunBinding(ledger.run, earlier=ledger.earlier, chain=chain, policy=candidate.policy.name, machine=machine)
@@ -152,16 +152,24 @@ def certify_foreign(
 
 
 def evaluate_foreign(
-    policy: PolicyLike, where: Where, episodes: int, *, seed: int = 0, keep: int = 10, report: Report = say_nothing
+    policy: PolicyLike,
+    where: Where,
+    episodes: int,
+    *,
+    seed: int = 0,
+    keep: int = 10,
+    on_progress: OnProgress = no_progress,
 ) -> tuple[Path, Figures]:
     """Evaluate a policy on held-out episodes, with limits of zero. Returns the directory and the figures."""
     origins = fresh_episodes(SCHEMES[LATEST], episodes, seed, keep)
     candidate = _candidate(read_foreign(policy), where)
     names = candidate.cost_names
     limits = (0.0,) * len(names)
-    with closing(where.opened(side_by_side(where.name, episodes))) as engine, failures_of(candidate.policy):
+    with closing(where.opened(num_envs_for(where.name, episodes))) as engine, failures_of(candidate.policy):
         actor = actor_for(candidate.policy, engine)
-        played = play(engine, actor, np.zeros(1, np.float32), origins, limits=limits, keep=keep, report=report)
+        played = play(
+            engine, actor, np.zeros(1, np.float32), origins, limits=limits, keep=keep, on_progress=on_progress
+        )
     figures = measure(played.episodes, names)
     about = {"policy": candidate.digest, "cost_names": list(names), "limits": list(limits), "seed": seed}
     records = records_of(played, origins, env=where.name, cost_names=names, limits=limits, mean_action=True)
@@ -171,7 +179,7 @@ def evaluate_foreign(
     }
     directory = candidate.directory
     directory.mkdir(parents=True, exist_ok=True)
-    text = kept_text({**about, "mean": figures}, files, candidate.fingerprint)
+    text = evaluation_text({**about, "mean": figures}, files, candidate.fingerprint)
     write_together({directory / name: one for name, one in {**files, EVALUATION: text.encode()}.items()})
     return directory, figures
 
@@ -200,15 +208,15 @@ def _plan(candidate: _Candidate, request: Request, family: Sequence[str]) -> Cer
         probability=request.probability,
         confidence=request.confidence,
         episodes=request.episodes,
-        num_envs=side_by_side(env, request.episodes),
+        num_envs=num_envs_for(env, request.episodes),
         limits_on=request.limits_on or "state",
     )
 
 
-def _episodes(candidate: _Candidate, plan: CertificatePlan, report: Report) -> Episodes:
+def _episodes(candidate: _Candidate, plan: CertificatePlan, on_progress: OnProgress) -> Episodes:
     held = {"limits": plan.limits, "limits_on": plan.limits_on}
     with closing(candidate.where.opened(plan.num_envs)) as engine, failures_of(candidate.policy):
         actor = actor_for(candidate.policy, engine)
         return play(
-            engine, actor, np.zeros(1, np.float32), plan.origins, **held, mean_action=True, report=report
+            engine, actor, np.zeros(1, np.float32), plan.origins, **held, mean_action=True, on_progress=on_progress
         ).episodes

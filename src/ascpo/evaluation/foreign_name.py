@@ -37,7 +37,7 @@ def refuse_mistakes(
 
 
 def _refuse_missing(name: str) -> None:
-    """Refuse the name of no policy, or of one whose library is not installed."""
+    """Refuse a name that leads to no policy, or to one whose library is not installed."""
     kind, rest = kind_and_rest(name)
     if kind == "python":
         foreign_function(rest)
@@ -49,7 +49,7 @@ def _refuse_missing(name: str) -> None:
 
 
 def refuse_options(name: str, env: object, *, trust_env: bool, actions: EvaluatedActions | None) -> None:
-    """Refuse options that a foreign policy cannot have, and the lack of the one that it needs."""
+    """Refuse options that a foreign policy cannot have, and a call without the environment that it needs."""
     if env is None:
         raise BadSetting(
             f"{name} does not say its environment. Name it: --env Point-8-Hazard (in Python: "
@@ -89,7 +89,7 @@ def foreign_function(text: str) -> PolicyFunction:
 
 
 def sb3_classes(path: Path) -> tuple[str, ...]:
-    """The classes of Stable-Baselines3 that a file may be of."""
+    """The classes of Stable-Baselines3 that may have written a file."""
     try:
         with zipfile.ZipFile(path) as file:
             kind = str(json.loads(file.read("data"))["policy_class"].get("__module__", ""))

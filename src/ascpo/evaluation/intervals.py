@@ -28,12 +28,12 @@ class Interval:
         return Interval(change(self.value), low, high)
 
 
-def of_mean(x: ArrayLike, level: float = LEVEL) -> Interval | None:
+def of_mean(x: ArrayLike) -> Interval | None:
     """Student's interval of a mean. None if there are fewer than two numbers."""
     x = np.asarray(x, float)
     if len(x) < 2:
         return None
-    return _student(float(x.mean()), float(x.std(ddof=1) / np.sqrt(len(x))), len(x) - 1, level)
+    return _student(float(x.mean()), float(x.std(ddof=1) / np.sqrt(len(x))), len(x) - 1, LEVEL)
 
 
 def of_difference(x: ArrayLike, y: ArrayLike, level: float = LEVEL) -> Interval | None:

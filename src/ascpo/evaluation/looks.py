@@ -27,7 +27,9 @@ def refuse_look(directory: RunDirectory, policy: PolicyFile, plan: CertificatePl
     bind(directory, policy, ledger, _numbered(plan, ledger).look)
 
 
-def take(directory: RunDirectory, policy: PolicyFile, plan: CertificatePlan) -> tuple[CertificatePlan, RunBinding]:
+def record_look(
+    directory: RunDirectory, policy: PolicyFile, plan: CertificatePlan
+) -> tuple[CertificatePlan, RunBinding]:
     """Record a look before its first episode, so that it counts even if it is interrupted."""
     with locked(directory.path):
         ledger = _ledger(directory, policy)
@@ -40,7 +42,7 @@ def _numbered(plan: CertificatePlan, ledger: Ledger) -> CertificatePlan:
     return replace(plan, look=ledger.number_for(look_of(plan)))
 
 
-def keep(directory: RunDirectory, policy: PolicyFile, certificate: Certificate) -> None:
+def write_certificate(directory: RunDirectory, policy: PolicyFile, certificate: Certificate) -> None:
     """Write the certificate of a look. The certificate of an earlier look is renamed."""
     with locked(directory.path):
         write_result(_ledger(directory, policy), certificate.plan.look, certificate.counts)

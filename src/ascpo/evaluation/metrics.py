@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from ascpo.engines.contract import EpisodeId
 from ascpo.evaluation.intervals import LEVEL
 from ascpo.runs.episodes import Episodes
 from ascpo.runs.serialization import Plain
 from ascpo.runs.tables import Row
+from ascpo.seeding import EpisodeId
 
 _RESAMPLES = 1000
 

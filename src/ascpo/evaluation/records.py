@@ -12,10 +12,10 @@ import numpy as np
 from jaxtyping import Float
 
 from ascpo.choices import LimitKind
-from ascpo.engines.contract import EpisodeId
 from ascpo.runs.files import BadFile, NoRun, reading
 from ascpo.runs.sealed import read_arrays, sealed_arrays
 from ascpo.runs.serialization import Plain
+from ascpo.seeding import EpisodeId
 
 _FORMAT = "ascpo episodes 1"
 

@@ -31,11 +31,11 @@ class Path3D:
 
     task: Task
     qpos: Float[np.ndarray, "states nq"]
-    """Of the robot, in the frame of its start."""
+    """Positions of the robot's joints, in the frame of its start."""
     mocap_pos: Float[np.ndarray, "states pillars 3"]
-    """Of the pillars, in the same frame."""
+    """Positions of the pillars, in the same frame."""
     layouts: tuple[Layout, ...]
-    """In the world's frame: the robot's start, the goal and the obstacles, of which ghosts move."""
+    """The robot's start, the goal and the obstacles, in the world's frame. Ghosts are obstacles that move."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Trajectory:
     path: Path3D | None
     """None for your own environments."""
     note: str = ""
-    """How it differs from its record, if it does."""
+    """How the episode differs from its record. Empty if it does not."""
 
 
 def retrace(record: Record, env: Environment | None = None, *, trust_env: bool = False) -> Trajectory:

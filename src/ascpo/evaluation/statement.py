@@ -1,4 +1,4 @@
-"""A certificate in words: what was done, what it shows, what it means, and what it does not.
+"""A certificate in words: what was done, what that shows, what it means, and what it does not mean.
 
 The words are part of a certificate's file. Those of format 1 stay as they were.
 """
@@ -16,7 +16,7 @@ EARLIER_FORMAT = (
 
 
 class Counted(Protocol):
-    """What a certificate says of one constraint."""
+    """What a certificate says about one constraint."""
 
     @property
     def name(self) -> str: ...
@@ -50,7 +50,7 @@ def findings(
 
 
 def _together(plan: CertificatePlan, run: RunBinding) -> list[str]:
-    """Of which statements the confidence is that of all."""
+    """Which statements hold together with this confidence."""
     of, about = (f"at {run.policy}", "it") if run.policy else ("of this run", "the run")
     lines = [
         f"This was look {plan.look} {of}. All statements about {about} that ask for this confidence or more, however "
@@ -72,7 +72,7 @@ def _together(plan: CertificatePlan, run: RunBinding) -> list[str]:
 
 
 def _foreign_policy(policy: str) -> list[str]:
-    """How a certificate is repeated whose policy is no run's."""
+    """How to repeat the certificate of a policy that no run of this package has trained."""
     if not policy:
         return []
     same = "a file with the same content"
@@ -85,6 +85,7 @@ def _foreign_policy(policy: str) -> list[str]:
 
 
 def _together_1(plan: CertificatePlan) -> list[str]:
+    """The same in format 1."""
     if len(plan.family) <= 1 and plan.look == 1:
         return []
     return [

@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ascpo.choices import LimitKind
 from ascpo.engines.contract import Rollout
+from ascpo.experience.axes import aligned
 from ascpo.experience.scans import accumulate
 from ascpo.guard.layout import AnyArray
 
@@ -100,22 +101,24 @@ def episode_statistics(
     kind: LimitKind = "state",
     fresh: Bool[Array, "time env"] | None = None,
 ) -> EpisodeStatistics:
-    """The statistics, without episodes in replayed scenes. `fresh` is None if no scene is replayed."""
-    standing_in, instead = jnp.ones(done.shape[1], bool), done.shape[1]
+    """The statistics, without episodes in replayed scenes. `fresh` is None if no scene is replayed.
+
+    If no episode finished, the running ones stand in for them.
+    """
+    stand_ins, stand_in_count = jnp.ones(done.shape[1], bool), done.shape[1]
     if fresh is not None:
         done, truncated = done & fresh, truncated & fresh
-        standing_in = fresh[-1] | ~jnp.any(fresh[-1])
-        instead = jnp.sum(standing_in)
+        stand_ins = fresh[-1] | ~jnp.any(fresh[-1])
+        stand_in_count = jnp.sum(stand_ins)
     finished = jnp.sum(done)
     some = finished > 0
-    count = jnp.where(some, finished, instead).astype(jnp.float32)
+    count = jnp.where(some, finished, stand_in_count).astype(jnp.float32)
 
     def mean(of_step: Float[Array, "time env *m"], of_running: Float[Array, "env *m"]) -> Float[Array, "*m"]:
-        mask = done.reshape(done.shape + (1,) * (of_step.ndim - 2))
         if fresh is not None:
-            of_running = jnp.where(standing_in.reshape(-1, *(1,) * (of_running.ndim - 1)), of_running, 0.0)
-        total = jnp.where(some, jnp.sum(jnp.where(mask, of_step, 0.0), axis=(0, 1)), jnp.sum(of_running, axis=0))
-        return total / count
+            of_running = jnp.where(aligned(stand_ins, of_running), of_running, 0.0)
+        of_finished = jnp.where(aligned(done, of_step), of_step, 0.0)
+        return jnp.where(some, jnp.sum(of_finished, axis=(0, 1)), jnp.sum(of_running, axis=0)) / count
 
     over, running_over = (over_limit(each.limited(kind), limits) for each in (totals, running))
 
@@ -136,7 +139,7 @@ def episode_statistics(
         quantiles=jnp.where(
             some,
             _quantiles(totals.max_cost, done, finished),
-            _quantiles(running.max_cost[None], standing_in[None], instead),
+            _quantiles(running.max_cost[None], stand_ins[None], stand_in_count),
         ),
     )
 

@@ -5,9 +5,9 @@ near its costs are (`Rollout.signed_cost`, C̃), learning can use
 
     Cₜ' = max(C̃ₜ + h, 0)
 
-instead of the cost, as if every forbidden region reached h further. Everything that is learned from costs uses C',
-including the running maxima. Everything that is measured, logged, controlled by feedback and certified uses the real
-cost. h shrinks linearly from its first value to its last one during the training.
+instead of the cost: the extended cost, as if every forbidden region reached h further. Everything that is learned from
+costs uses C', including the running maxima. Everything that is measured, logged, controlled by feedback and certified
+uses the real cost. h shrinks linearly from its first value to its last one during the training.
 
 An episode during which h shrinks keeps its maxima and sums.
 """
@@ -36,19 +36,21 @@ class NearMiss:
     cost: Float[Array, "env m"]
     """Their sums of C'."""
 
-    def seen(self, signed_cost: Float[Array, "time env m"]) -> Float[Array, "time env m"]:
-        """C'."""
+    def extended_cost(self, signed_cost: Float[Array, "time env m"]) -> Float[Array, "time env m"]:
+        """C' of every step."""
         return jnp.maximum(signed_cost + self.h, 0.0)
 
     def maxima(
-        self, seen: Float[Array, "time env m"], done: Bool[Array, "time env"]
+        self, extended: Float[Array, "time env m"], done: Bool[Array, "time env"]
     ) -> tuple[Float[Array, "time env m"], Float[Array, "time env m"]]:
-        return running_maximum(seen, done, self.max_cost)
+        """The largest C' of the episode, before and after every step."""
+        return running_maximum(extended, done, self.max_cost)
 
     def sums(
-        self, seen: Float[Array, "time env m"], done: Bool[Array, "time env"]
+        self, extended: Float[Array, "time env m"], done: Bool[Array, "time env"]
     ) -> tuple[Float[Array, "time env m"], Float[Array, "time env m"]]:
-        return running_sum(seen, done, self.cost)
+        """The sum of C' over the episode, before and after every step."""
+        return running_sum(extended, done, self.cost)
 
     def after(
         self, max_cost: Float[Array, "env m"], cost: Float[Array, "env m"], done: Bool[Array, " env"]

@@ -11,7 +11,9 @@ from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Shaped
+from jaxtyping import Array, Bool, Float
+
+from ascpo.experience.axes import aligned
 
 Steps = TypeVar("Steps")
 """A tree of arrays. Those of all steps begin with the axes time and env, those of one step with env."""
@@ -115,9 +117,4 @@ def _anew(ended: Bool[Array, "*axes"], x: Steps) -> Steps:
 
 
 def _where(which: Bool[Array, "*axes"], x: Steps, y: Steps) -> Steps:
-    return jax.tree.map(lambda x, y: jnp.where(_over(which, x), x, y), x, y)
-
-
-def _over(which: Bool[Array, "*axes"], x: Shaped[Array, "*axes_of_x"]) -> Bool[Array, "*more"]:
-    """Add axes of length 1 until it broadcasts with x."""
-    return which.reshape(which.shape + (1,) * (x.ndim - which.ndim))
+    return jax.tree.map(lambda x, y: jnp.where(aligned(which, x), x, y), x, y)

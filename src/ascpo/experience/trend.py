@@ -19,6 +19,7 @@ from jaxtyping import Array, Float, Shaped
 
 from ascpo.choices import LimitKind
 from ascpo.engines.contract import Rollout
+from ascpo.experience.axes import aligned
 from ascpo.experience.episodes import EpisodeTotals
 from ascpo.experience.signals import Costs, excesses, moments, passes
 
@@ -89,7 +90,7 @@ def episode_sums(costs: Costs, rollout: Rollout, kind: LimitKind) -> EpisodeSums
 
     def total(x: Shaped[Array, "time env *m"]) -> Float[Array, "*m"]:
         if fresh is not None:
-            x = jnp.where(fresh.reshape(fresh.shape + (1,) * (x.ndim - 2)), x, jnp.zeros_like(x))
+            x = jnp.where(aligned(fresh, x), x, jnp.zeros_like(x))
         return jnp.sum(x, axis=(0, 1), dtype=jnp.float32)
 
     first, second = jnp.split(moments(costs), 2, axis=-1)

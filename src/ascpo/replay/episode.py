@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, UInt8
 
 from ascpo.choices import Actions
-from ascpo.evaluation.kept import check_kept, worst_file
+from ascpo.evaluation.evaluation_file import check_belongs, worst_file
 from ascpo.evaluation.records import Record, read_records
 from ascpo.evaluation.retrace import retrace
 from ascpo.experience.episodes import over_limit
@@ -126,7 +126,7 @@ def worst_records(run: Path, actions: Actions) -> list[Record]:
     """The worst episodes that a run's last evaluation kept, the worst first."""
     directory = find(run).path
     records = read_records(directory / worst_file(actions))
-    check_kept(directory, worst_file(actions))
+    check_belongs(directory, worst_file(actions))
     if not records:
         raise NoRun(f"The last evaluation kept no episodes. `ascpo evaluate {directory}` keeps the worst.")
     return records

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ascpo.choices import LimitKind
-from ascpo.evaluation.kept import episodes_file
+from ascpo.evaluation.evaluation_file import episodes_file
 from ascpo.report.policies import POLICY, SELECTION, PolicyData
 from ascpo.report.verification import CONFIG, METRICS, TIMING, read_contents
 from ascpo.runs import description

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from ascpo.evaluation import ledger
-from ascpo.evaluation.kept import FILE as EVALUATION
-from ascpo.evaluation.kept import KINDS, Kept, episodes_file, read_kept, worst_file
+from ascpo.evaluation.evaluation_file import FILE as EVALUATION
+from ascpo.evaluation.evaluation_file import KINDS, EvaluationFile, episodes_file, read_evaluation, worst_file
 from ascpo.report.policies import POLICY, SELECTION, PolicyData, doubts_about_others, read_policy_data, read_selection
 from ascpo.runs import description
 from ascpo.runs.files import BadFile, read_json, reading
@@ -121,14 +121,14 @@ def _log(found: Contents, name: str, run: str) -> None:
 
 def _evaluation(found: Contents, digest: str) -> None:
     """Read the figures and episodes of the evaluation, and compare them with the policy."""
-    path, kept = found.path, None
+    path, evaluation = found.path, None
     try:
-        kept = read_kept(path) if (path / EVALUATION).exists() else None
+        evaluation = read_evaluation(path) if (path / EVALUATION).exists() else None
         with reading(path / EVALUATION):
-            found.figures = _checked_figures(kept.figures) if kept else {}
+            found.figures = _checked_figures(evaluation.figures) if evaluation else {}
     except BadFile as error:
         found.doubt(EVALUATION, error)
-    if kept and not kept.verified:
+    if evaluation and not evaluation.verified:
         found.unverified.append(EVALUATION)
     if found.figures and not digest:
         found.doubt(EVALUATION, f"{path / EVALUATION} cannot be compared with the policy: there is no good {POLICY}.")
@@ -136,21 +136,21 @@ def _evaluation(found: Contents, digest: str) -> None:
         found.doubt(EVALUATION, f"{path / EVALUATION} is stale: it evaluated another policy than {POLICY}.")
     for kind in KINDS:
         for name in (episodes_file(kind), worst_file(kind)):
-            _evaluated_file(found, kept, kind, name)
+            _evaluated_file(found, evaluation, kind, name)
 
 
-def _evaluated_file(found: Contents, kept: Kept | None, kind: str, name: str) -> None:
+def _evaluated_file(found: Contents, evaluation: EvaluationFile | None, kind: str, name: str) -> None:
     file = found.path / name
-    trouble, figures = kept.trouble(found.path, name) if kept else "", found.figures.get(kind)
+    trouble, figures = evaluation.trouble(found.path, name) if evaluation else "", found.figures.get(kind)
     if trouble:
         return found.doubt(name, trouble)
     if not file.exists():
         if figures and name == episodes_file(kind):
             found.doubt(name, f"{file} is missing, but {EVALUATION} has its figures.")
         return None
-    if kept is None:
+    if evaluation is None:
         return found.doubt(name, f"{file} cannot be checked: there is no good {EVALUATION} that belongs to it.")
-    if not kept.verified:
+    if not evaluation.verified:
         found.unverified.append(name)
     if name != episodes_file(kind):
         return None

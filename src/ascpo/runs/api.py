@@ -20,7 +20,7 @@ from ascpo.runs.compilation import set_up_compilation
 from ascpo.runs.config import VALIDATION_EPISODES, Config, configure, configure_each
 from ascpo.runs.device_memory import check_memory
 from ascpo.runs.directory import create, find, free_directories
-from ascpo.runs.environment import Environment, engine_name, name_of, open_engine, open_mjx, side_by_side
+from ascpo.runs.environment import Environment, engine_name, name_of, num_envs_for, open_engine, open_mjx
 from ascpo.runs.host_memory import check_host_memory
 from ascpo.runs.keywords import OptionKeywords, TrainKeywords
 from ascpo.runs.options import Options
@@ -169,30 +169,24 @@ def _say_end(runs: Sequence[Run], *, finished: bool) -> None:
 def _engine_for(runs: int, env: Environment, config: Config, options: Options) -> AbstractContextManager[Engine]:
     num_envs = config.settings.num_envs
     if config.engine == "native":
-        engine: Engine = open_engine(
-            env,
-            num_envs * runs,
-            threads=options.threads,
-            hosting=options,
-            limits=config.settings.limits,
-            max_episode_steps=config.max_episode_steps,
-        )
-    else:
-        engine = open_mjx(env, num_envs, config.engine, options.devices)
-    return closing(engine)
+        return closing(_open_on_host(env, num_envs * runs, config, options))
+    return closing(open_mjx(env, num_envs, config.engine, options.devices))
 
 
 def _player_for(env: Environment, options: Options, config: Config) -> AbstractContextManager[EpisodePlayer]:
     """Environments on the host for an evaluation, which do not depend on the engine of the training."""
-    player = open_engine(
+    return closing(_open_on_host(env, num_envs_for(config.env, config.validation_episodes), config, options))
+
+
+def _open_on_host(env: Environment, num_envs: int, config: Config, options: Options) -> EpisodePlayer:
+    return open_engine(
         env,
-        side_by_side(config.env, config.validation_episodes),
+        num_envs,
         threads=options.threads,
         hosting=options,
         limits=config.settings.limits,
         max_episode_steps=config.max_episode_steps,
     )
-    return closing(player)
 
 
 def _with_engine(chosen: Plain, env: Environment) -> Plain:

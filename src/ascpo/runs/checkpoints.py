@@ -24,7 +24,7 @@ from ascpo.training.state import TrainingState
 
 _KEPT = 2
 _FAILING = 1.0
-"""Seconds."""
+"""Seconds in which the threads that write a checkpoint fail after the first of them."""
 RENAMED: dict[str, str] = {
     "state": "learner",
     **{f"learner/{name}": f"learner/policy/{name}" for name in ("theta", "multiplier", "nu")},
@@ -209,9 +209,9 @@ def _rebuilt(arrays: dict[str, np.ndarray], example: TrainingState) -> TrainingS
 
 @contextlib.contextmanager
 def _quiet_threads() -> Iterator[None]:
-    """Where one file fails, the threads at work on the others complain, a traceback each, also when all is over.
+    """Silence the threads that write the other files of a checkpoint once one file has failed.
 
-    So after a failure they stay quiet.
+    Each of them would print a traceback, even after the error was handled. So after a failure the hook stays in place.
     """
     hook, sys.unraisablehook = sys.unraisablehook, _without_closed_loops
     yield

@@ -145,9 +145,8 @@ class Config:
             for name, hint in hints.items()
             if get_origin(hint) is Literal and getattr(self.method, name) != getattr(usual, name)
         ]
-        env = "".join(letter if letter.isalnum() or letter in "-+._" else "-" for letter in self.env)
         preset = [self.preset] if self.preset else []
-        return "-".join([env.strip("-"), self.algo, *preset, *modes, f"seed{self.seed}"])
+        return "-".join([for_file_name(self.env).strip("-"), self.algo, *preset, *modes, f"seed{self.seed}"])
 
     def plain(self) -> Plain:
         """Plain data for JSON. Fields with the value in `_BEFORE` are left out, to keep fingerprints of old runs."""
@@ -167,6 +166,11 @@ class Config:
         method = _method(method_class(plain.pop("algo", "ascpo")), plain.pop("method"))
         settings = from_plain(Settings, plain.pop("settings"))
         return changed(Config("", settings=settings, method=method), plain)
+
+
+def for_file_name(text: str) -> str:
+    """The text with a dash for every character that is not fit for the name of a directory."""
+    return "".join(letter if letter.isalnum() or letter in "-+._" else "-" for letter in text)
 
 
 def _method(kind: type[Method], stored: Mapping[str, object]) -> Method:

@@ -116,7 +116,7 @@ def _open_own(
     )
 
 
-def side_by_side(env: str, episodes: int) -> int:
+def num_envs_for(env: str, episodes: int) -> int:
     """The number of environments that play so many episodes.
 
     With more, many would be idle during the last episodes. With fewer, cores would be idle. Users' environments may be

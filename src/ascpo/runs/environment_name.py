@@ -41,7 +41,7 @@ def name_of(env: Environment) -> str:
 
 
 def _of_safety_gymnasium(env: str) -> str:
-    """Its package pins versions that this one cannot have, so it has to run in another Python."""
+    """The answer to a name of Safety-Gymnasium, whose package pins versions that this one cannot have."""
     return (
         f"{env} is an environment of Safety-Gymnasium, whose package does not import beside this one. Run it in a "
         f"process of another Python: docs/how-to/other-environments.md shows how, with examples/other_python.py."

@@ -12,14 +12,15 @@ from jaxtyping import Bool, Float, Int
 
 from ascpo.choices import LimitKind
 from ascpo.engines.actor import Actor
-from ascpo.engines.contract import EpisodeId, EpisodePlayer, Rollout
+from ascpo.engines.contract import EpisodePlayer, Rollout
 from ascpo.engines.divergence import Divergence, Simulating
 from ascpo.engines.playlist import Playlist
 from ascpo.experience.episodes import over_limit
 from ascpo.guard.layout import AnyArray
 from ascpo.networks.shield import CHANGED, moved_by
+from ascpo.seeding import EpisodeId
 
-Report = Callable[[int], object]
+OnProgress = Callable[[int], object]
 """Called with the number of finished episodes."""
 EXPLAIN_AFTER = 30.0
 """Seconds without a finished episode after which a warning is logged, repeatedly."""
@@ -58,7 +59,7 @@ class Episodes:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptEpisode:
     """An episode whose actions are kept for a replay."""
 
     row: int
@@ -72,15 +73,15 @@ class Played:
     """Episodes, and the kept ones, the worst first."""
 
     episodes: Episodes
-    worst: tuple[Kept, ...]
+    worst: tuple[KeptEpisode, ...]
 
 
-def say_nothing(_: int) -> None: ...
+def no_progress(_: int) -> None: ...
 
 
-def after(report: Report, before: int) -> Report:
-    """A report that adds a number of earlier episodes."""
-    return lambda done: report(before + done)
+def counted_from(on_progress: OnProgress, before: int) -> OnProgress:
+    """The same function, called with the earlier episodes included."""
+    return lambda done: on_progress(before + done)
 
 
 def play(
@@ -93,7 +94,7 @@ def play(
     limits_on: LimitKind = "state",
     mean_action: bool = False,
     keep: int = 0,
-    report: Report = say_nothing,
+    on_progress: OnProgress = no_progress,
 ) -> Played:
     """Play a list of episodes, and keep the actions of the worst ones.
 
@@ -106,13 +107,13 @@ def play(
     rng, chunk = np.random.default_rng(origins[0][0]), 25
     waiting = _StallWarning()
     while (finished := score.finished) < len(origins):
-        report(finished)
+        on_progress(finished)
         waiting.see(score, len(origins))
         noise = rng.standard_normal((chunk, engine.envs_per_run, engine.action_size)).astype(np.float32)
         (rollout,) = engine.collect([parameters], [(np.zeros_like(noise) if mean_action else noise)[None]])
         score.add(jax.tree.map(lambda x: np.asarray(x)[0], rollout))
         broken |= {(one.seed, one.episode) for one in _divergences(engine) if not any(one is e for e in earlier)}
-    report(len(origins))
+    on_progress(len(origins))
     return score.played([row for row, origin in enumerate(origins) if origin in broken])
 
 
@@ -181,7 +182,7 @@ class _Score:
         first, end = self._rows.first_violation, self._rows.length[:, None] - 1
         first[broken] = np.where(first < 0, end, first)[broken]
         worst = sorted(self._worst, key=lambda item: item[0], reverse=True)
-        return Played(self._rows, tuple(Kept(row, actions) for _, row, actions in worst))
+        return Played(self._rows, tuple(KeptEpisode(row, actions) for _, row, actions in worst))
 
     def _step(self, rollout: Rollout, t: int, taken: Float[np.ndarray, "env act"], changed: np.ndarray) -> None:
         now, cost = self._running, np.asarray(rollout.cost[t], float)

@@ -23,7 +23,7 @@ from ascpo.runs.callbacks.display import counting
 from ascpo.runs.candidates import Candidate, candidates_of
 from ascpo.runs.config import Config
 from ascpo.runs.environment import is_suite
-from ascpo.runs.episodes import Episodes, after, play
+from ascpo.runs.episodes import Episodes, counted_from, play
 from ascpo.runs.files import BadFile, write_together
 from ascpo.runs.source import Source
 from ascpo.runs.stopping import Stopped, Stopping
@@ -121,10 +121,10 @@ class Selection:
         how = {"limits": agent.limits, "limits_on": agent.algorithm.limits_on}
         what = f"{run.directory.path.name}: validation episodes of {len(candidates)} policies"
         total = len(candidates) * len(origins)
-        with self.open_player(config) as engine, counting(what, total, shown=self.progress) as report:
+        with self.open_player(config) as engine, counting(what, total, shown=self.progress) as on_progress:
             for number, one in enumerate(candidates):
-                so_far = after(report, number * len(origins))
-                played = play(engine, agent.actor, one.theta, origins, **how, report=so_far)
+                so_far = counted_from(on_progress, number * len(origins))
+                played = play(engine, agent.actor, one.theta, origins, **how, on_progress=so_far)
                 outcomes.append(outcome_of(played.episodes, timeouts_fail=is_suite(config.env)))
         best = best_of(outcomes)
         return [

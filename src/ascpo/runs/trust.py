@@ -44,7 +44,10 @@ def trusted(named: str, env: Environment | None = None, *, trust_env: bool = Fal
 
 
 def _from_main(named: str, env: str | None) -> str:
-    """The error for an environment that was defined in a script or notebook, which other programs cannot import."""
+    """The environment that the user names for one from a script or notebook, which other programs cannot import.
+
+    It must have the same function name in a module. Anything else is an error.
+    """
     if env is not None and env.rpartition(":")[2] == named.rpartition(":")[2] and not env.startswith("__main__:"):
         return env
     function = _shown(named.rpartition(":")[2])

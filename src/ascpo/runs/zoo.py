@@ -11,7 +11,7 @@ import json
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -129,15 +129,14 @@ def packed(run: Path) -> bytes:
     return content.getvalue()
 
 
-def zoo_policies(directory: Path | None = None) -> list[ZooPolicy]:
+def zoo_policies() -> list[ZooPolicy]:
     """All policies, by suite and algorithm."""
-    found = (directory or Path(__file__).parents[1] / "zoo").glob("*.zip")
-    return [ZooPolicy(file) for file in sorted(found)]
+    return [ZooPolicy(file) for file in sorted((Path(__file__).parents[1] / "zoo").glob("*.zip"))]
 
 
-def zoo_policy(name: str, policies: Sequence[ZooPolicy] | None = None) -> ZooPolicy:
+def zoo_policy(name: str) -> ZooPolicy:
     """The policy of a name such as zoo:Point-1-Hazard, or Point-1-Hazard/ascpo."""
-    known = {one.name: one for one in (zoo_policies() if policies is None else policies)}
+    known = {one.name: one for one in zoo_policies()}
     wanted = name.removeprefix(PREFIX)
     wanted = wanted if "/" in wanted else f"{wanted}/{_DEFAULT}"
     if wanted not in known:

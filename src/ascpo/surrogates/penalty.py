@@ -52,12 +52,12 @@ class Penalty:
         weights: Weights,
         lam: Float[Array, "*axes m"] | None,
         limits: Float[Array, " m"],
-        part: Float[Array, ""] | float = 1.0,
+        charged: Float[Array, ""] | float = 1.0,
     ) -> Float[Array, ""]:
-        """The loss plus the penalty. `part` is the part of the penalty that is not waived."""
+        """The loss plus the penalty. `charged` is the share of the penalty that is not waived."""
         lam = jnp.zeros_like(limits) if lam is None else lam
-        whole = loss + part * self.term(evidence, weights, lam, limits)
-        return whole / jnp.mean(1.0 + part * jnp.sum(lam, axis=-1)) if self.rescaled else whole
+        whole = loss + charged * self.term(evidence, weights, lam, limits)
+        return whole / jnp.mean(1.0 + charged * jnp.sum(lam, axis=-1)) if self.rescaled else whole
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Settings of the targets. This module does not import JAX."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from ascpo.errors import BadSetting, InertSetting
@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 
 SMOOTHING = 0.7
 """Default weight of earlier epochs in the episode statistics."""
+_OF_RADIUS = ("share", "timeout_relief", "timeout_share", "timeout_limit", "smoothing")
+"""Settings of the share of the trust region that the constraints get."""
+_OF_FEEDBACK = ("gain", "episodes", "half_signal")
+"""Settings of the controller."""
 
 
 def worst_episodes(alpha: float) -> str:
@@ -46,9 +50,9 @@ class TargetSettings:
     last measurements) it asks for half. 0 ignores the signal."""
 
     def __post_init__(self) -> None:
-        inert = fields(self)[1:] if self.kind == "own" else fields(self)[-3:] if self.kind == "capped" else ()
-        for name, default in ((field.name, field.default) for field in inert):
-            if getattr(self, name) != default:
+        unused = {"own": (*_OF_RADIUS, *_OF_FEEDBACK), "capped": _OF_FEEDBACK, "feedback": ()}
+        for name in unused.get(self.kind, ()):
+            if getattr(self, name) != getattr(TargetSettings, name):
                 why = f"the target `{self.kind}` aims at the bound and has no feedback"
                 raise InertSetting(name, getattr(self, name), why)
         if self.timeout_limit is not None and self.timeout_limit >= self.timeout_share:

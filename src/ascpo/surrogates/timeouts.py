@@ -24,8 +24,8 @@ def timeout_ramp(timeout_rate: Float[Array, ""], few: float, many: float) -> Flo
     return jnp.clip((timeout_rate - few) / (many - few), 0.0, 1.0)
 
 
-def penalty_part(timeout_rate: Float[Array, ""], waiver: float) -> Float[Array, ""]:
-    """The part of the penalty that is not waived, from 1 − waiver to 1."""
+def charged_share(timeout_rate: Float[Array, ""], waiver: float) -> Float[Array, ""]:
+    """The share of the penalty that is charged, which is what is not waived: from 1 − waiver to 1."""
     return 1.0 - waiver * timeout_ramp(timeout_rate, _FEW, _MANY)
 
 
@@ -38,9 +38,9 @@ class WithTimeouts:
 
     def surrogate(self, evidence: Evidence, weights: Weights) -> Float[Array, " m_and_1"]:
         own = self.constraint.surrogate(without_timeouts(evidence), weights)
-        counts = evidence.step_weights
         # Replayed scenes were chosen for their violations of limits, and say nothing about time-outs.
-        fresh = weights if counts is None else replace(weights, scale=counts.reward)
+        step_weights = evidence.step_weights
+        fresh = weights if step_weights is None else replace(weights, scale=step_weights.reward)
         return jnp.append(own, evidence.per_episode(fresh.times(evidence.cost_advantage[..., -1:])))
 
     def offset(self, evidence: Evidence, limits: Float[Array, " m"]) -> Float[Array, " m_and_1"]:

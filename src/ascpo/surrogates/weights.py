@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ascpo.experience.axes import aligned
+
 
 @dataclass(frozen=True)
 class RatioClip:
@@ -35,7 +37,7 @@ class Weights:
     def times(self, z: Float[Array, "time env *k"]) -> Float[Array, "time env *k"]:
         """ξz."""
         z = self._scaled(z)
-        xi = self._beside(z, self.ratio)
+        xi = aligned(self.ratio, z)
         if self.clip is None:
             return xi * z
         chosen = jnp.minimum if self.optimistic else jnp.maximum
@@ -45,10 +47,7 @@ class Weights:
         """ξz − z."""
         if self.scale is not None:
             return Weights(self.ratio, self.clip, self.optimistic).change(self._scaled(z))
-        return (self._beside(z, self.ratio) - 1.0) * z if self.clip is None else self.times(z) - z
+        return (aligned(self.ratio, z) - 1.0) * z if self.clip is None else self.times(z) - z
 
     def _scaled(self, z: Float[Array, "time env *k"]) -> Float[Array, "time env *k"]:
-        return z if self.scale is None else self._beside(z, self.scale) * z
-
-    def _beside(self, z: Float[Array, "time env *k"], ratio: Float[Array, "time env"]) -> Float[Array, "time env *one"]:
-        return ratio.reshape(ratio.shape + (1,) * (z.ndim - ratio.ndim))
+        return z if self.scale is None else aligned(self.scale, z) * z

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ascpo.evaluation.kept import check_kept
+from ascpo.evaluation.evaluation_file import check_belongs
 from ascpo.runs.directory import RunDirectory
 from ascpo.runs.files import BadFile
 from ascpo.runs.sealed import read_sealed, write_sealed
@@ -49,7 +49,7 @@ class HeldOutEpisodes:
         """The number of kept episodes, and the digest of their policy. Damaged files count as none."""
         try:
             about = _read(run.path / "evaluation.json")
-            check_kept(run.path, self.file)
+            check_belongs(run.path, self.file)
         except BadFile:
             return 0, None
         mine = about.get("seed", 0) == self.seed and (run.path / self.file).exists()
@@ -142,7 +142,7 @@ def episode_costs(run: RunDirectory) -> np.ndarray | None:
     file = run.path / HeldOutEpisodes.file
     if not file.exists():
         return None
-    check_kept(run.path, file.name)
+    check_belongs(run.path, file.name)
     return np.sum([column for name, column in read_table(file).items() if name.split("_")[0] == "EpCost"], axis=0)
 
 

@@ -12,7 +12,7 @@ import tyro
 from ascpo.algorithms.presets import PresetName
 from ascpo.ranges import Range
 from ascpo.runs.composition import acting_settings, refuse_unknown
-from ascpo.runs.config import Config, configure
+from ascpo.runs.config import Config, configure, for_file_name
 from ascpo.runs.directory import check_name
 from ascpo.runs.environment import engine_name, name_of
 from ascpo.runs.files import reading
@@ -76,7 +76,7 @@ class Grid:
                 own: Plain = {"preset": preset, "seed": seed, "total_steps": self.total_steps, "engine": engine}
                 config = configure(env, algo, **own, **chosen)
                 stem = config.name().removesuffix(f"-seed{seed}")
-                yield "-".join([stem, *map(_letters, labels), f"seed{seed}"]), config
+                yield "-".join([stem, *map(for_file_name, labels), f"seed{seed}"]), config
 
     def _refuse_unused(self, found: Mapping[str, Config]) -> None:
         """Raise an error for a setting that no algorithm uses."""
@@ -142,7 +142,3 @@ def _axis(words: tuple[str, ...]) -> tuple[str, ...]:
 def _acts(name: str, algo: str, acting: Mapping[str, object]) -> bool:
     plain = next(iter(read_overrides([f"{name}=0"])))
     return plain.removeprefix(f"{algo}.") in acting
-
-
-def _letters(label: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "-+._" else "-" for letter in label)

@@ -70,8 +70,8 @@ class SweepStatus:
         return Group(*parts, *_rest(len(self.failed), "failed"))
 
 
-def status_of(jobs: Sequence[Job], estimate: Estimate, slots: int = 1) -> SweepStatus:
-    """The status of a sweep, from the files of its runs."""
+def status_of(jobs: Sequence[Job], estimate: Estimate) -> SweepStatus:
+    """The status of a sweep, from the files of its runs. Its remaining time is that of one run after the other."""
     left = [job for job in jobs if not job.is_done()]
     claims = {job: claim.host for job in left if (claim := Claim.of(job.directory)) is not None}
     failed = {
@@ -80,8 +80,8 @@ def status_of(jobs: Sequence[Job], estimate: Estimate, slots: int = 1) -> SweepS
         if job not in claims and failure_file(job.run).exists()
     }
     running = [Row((job,), host) for job, host in claims.items()]
-    seconds = sum(estimate.seconds(job.config, job.epochs_left) for job in left if job.name not in failed)
-    return SweepStatus(len(jobs), len(jobs) - len(left), failed, running, seconds / max(1, slots))
+    seconds = sum((estimate.seconds(job.config, job.epochs_left) for job in left if job.name not in failed), 0.0)
+    return SweepStatus(len(jobs), len(jobs) - len(left), failed, running, seconds)
 
 
 class LiveProgress:

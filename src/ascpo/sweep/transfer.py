@@ -21,7 +21,7 @@ LARGEST = 60 * 2**20
 """Bytes of a file, unless a single run is larger."""
 _FORMAT = "ascpo runs 1"
 _LEVEL = 3
-"""Of compression. Most of a checkpoint is numbers, which hardly get smaller."""
+"""The level of compression. It is low, because checkpoints are mostly numbers, which hardly get smaller."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class _PackedRun:
 
 
 Change = Literal["new", "further", "kept"]
-"""What unpacking did with a run: it is new, it replaced one with fewer epochs, or the existing one was kept."""
+"""What unpacking did: the run is new, it replaced one with fewer epochs (`further`), or the existing one was kept."""
 
 
 def pack_runs(directory: Path, out: Path, largest: int = LARGEST) -> list[tuple[Path, int]]:

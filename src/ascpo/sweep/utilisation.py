@@ -7,7 +7,6 @@ host and on the GPU together: grids with `engine = "native"` and `engine = "mjx"
 import csv
 import itertools
 import os
-import subprocess
 import threading
 import time
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from ascpo.sweep.estimate import duration
+from ascpo.sweep.nvidia import reported_by_gpus
 
 FILE = "utilisation.csv"
 _EVERY = 5.0
@@ -117,11 +117,6 @@ def _share(before: tuple[float, float], now: tuple[float, float]) -> float:
 
 
 def _gpus() -> float | None:
-    """The utilisation of the GPUs, as reported by their driver."""
-    asked = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
-    try:
-        said = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=20).stdout
-        shares = [float(word) / 100.0 for word in said.split()]
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return None
+    """The mean utilisation of the GPUs, as reported by their driver. None without one."""
+    shares = [percent / 100.0 for percent in reported_by_gpus("utilization.gpu")]
     return sum(shares) / len(shares) if shares else None

@@ -88,7 +88,10 @@ def _write_peaks(directory: Path) -> None:
 
 
 def _peak_memory() -> int:
-    """Bytes. On Linux VmHWM counts this program alone; `getrusage` begins with the size of the parent process."""
+    """The peak memory of this process in bytes.
+
+    On Linux, VmHWM counts this program alone, while `getrusage` begins with the size of the parent process.
+    """
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
         return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))

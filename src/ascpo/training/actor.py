@@ -71,19 +71,20 @@ class AgentActor:
     ) -> Decision:
         """The action that the policy draws, and the one that the shield lets through. `Agent.acting` makes θ."""
         parts = self.parts(theta)
-        seen = self.seen(parts.units, observation)
-        drawn = self.policy(parts.policy).act(seen, noise)
+        inputs = self.network_input(parts.units, observation)
+        drawn = self.policy(parts.policy).act(inputs, noise)
         if self.shield is None:
             return Decision(drawn, drawn)
         network, acts = self.shield_network(self.networks.unravel_shield(parts.shield[:-1])), parts.shield[-1] > 0
-        return Decision(drawn, shielded(self.shield, network, acts, seen, drawn, self.learning_limits))
+        return Decision(drawn, shielded(self.shield, network, acts, inputs, drawn, self.learning_limits))
 
     def parts(self, theta: Float[Array, " q"]) -> ActingParts:
+        """The vector of `Agent.acting`, split again."""
         raw = self.raw_size if self.normalised else 0
         policy, mean, std, shield = jnp.split(theta, self.networks.policy_size + np.arange(3) * raw)
         return ActingParts(policy, Units(mean, std) if raw else None, shield)
 
-    def seen(self, units: Units | None, observation: Float[Array, "*axes obs"]) -> Float[Array, "*axes obs"]:
+    def network_input(self, units: Units | None, observation: Float[Array, "*axes obs"]) -> Float[Array, "*axes obs"]:
         """The input of the networks: the normalised observation, then the augmentation, which is not normalised."""
         if units is None:
             return observation
@@ -108,7 +109,7 @@ class AgentActor:
 
 @lru_cache
 def _networks(actor: AgentActor) -> Structure:
-    """Once for all that are equal."""
+    """The networks of all actors that are equal."""
     sizes, key = (actor.observation_size, actor.action_size), jax.random.key(0)
     shield = actor.shield.network(*sizes, actor.costs, actor.hidden, key) if actor.shield else None
     return structure_of(Policy(*sizes, actor.hidden, key=key), shield)

@@ -166,9 +166,11 @@ class Agent:
     def shield_network(self, params: PyTree) -> CostModel:
         return self.actor.shield_network(params)
 
-    def seen(self, normaliser: Normaliser | None, observation: Float[Array, "*axes obs"]) -> Float[Array, "*axes obs"]:
+    def network_input(
+        self, normaliser: Normaliser | None, observation: Float[Array, "*axes obs"]
+    ) -> Float[Array, "*axes obs"]:
         """The input of the networks, from augmented observations."""
-        return self.actor.seen(None if normaliser is None else normaliser.units, observation)
+        return self.actor.network_input(None if normaliser is None else normaliser.units, observation)
 
     def acting(self, state: LearnerState) -> Float[Array, " q"]:
         """The numbers that decide how the actor acts, as one vector: see `ActingParts`."""

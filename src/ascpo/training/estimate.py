@@ -34,8 +34,8 @@ Part = TypeVar("Part")
 @precise
 def estimate(agent: Agent, state: LearnerState, rollout: Rollout) -> Estimates:
     """All estimates of an epoch."""
-    raw, seen = rollout.observation, partial(agent.seen, state.normaliser)
-    rollout = replace(rollout, observation=seen(raw), next_observation=seen(rollout.next_observation))
+    raw, network_input = rollout.observation, partial(agent.network_input, state.normaliser)
+    rollout = replace(rollout, observation=network_input(raw), next_observation=network_input(rollout.next_observation))
     running, totals = accumulate_totals(state.running, rollout)
     estimates = _reward_estimates(agent, state, rollout, totals, running)
     shield, critics = agent.algorithm.shield, agent.algorithm.cost_critics
@@ -111,9 +111,9 @@ def _with_replay(agent: Agent, pool: ReplayPool, rollout: Rollout, costs: Costs,
 
 
 def _costs(agent: Agent, state: LearnerState, rollout: Rollout, nu: Float[Array, "time env m"]) -> Costs:
-    maxima = running_maximum(rollout.cost, rollout.done, state.running.max_cost)
-    sums = running_sum(rollout.cost, rollout.done, state.running.cost)
-    return Costs(rollout.cost, *maxima, agent.learning_limits, *sums, nu)
+    M, M_next = running_maximum(rollout.cost, rollout.done, state.running.max_cost)
+    Z, Z_next = running_sum(rollout.cost, rollout.done, state.running.cost)
+    return Costs(rollout.cost, M, M_next, agent.learning_limits, Z, Z_next, nu)
 
 
 def _near_miss_costs(
@@ -122,10 +122,10 @@ def _near_miss_costs(
     """The costs that include near misses, and the state of the near misses after the epoch."""
     if rollout.signed_cost is None:
         raise ValueError("The rollout does not say how near its costs are. Give the engine's margins.")
-    seen = near_miss.seen(rollout.signed_cost)
-    maxima, sums = near_miss.maxima(seen, rollout.done), near_miss.sums(seen, rollout.done)
-    costs = Costs(seen, *maxima, agent.learning_limits, *sums, nu, near_miss.h)
-    return costs, near_miss.after(maxima[1][-1], sums[1][-1], rollout.done[-1])
+    extended, done = near_miss.extended_cost(rollout.signed_cost), rollout.done
+    (M, M_next), (Z, Z_next) = near_miss.maxima(extended, done), near_miss.sums(extended, done)
+    costs = Costs(extended, M, M_next, agent.learning_limits, Z, Z_next, nu, near_miss.h)
+    return costs, near_miss.after(M_next[-1], Z_next[-1], done[-1])
 
 
 def _nu_of_steps(
@@ -143,7 +143,7 @@ def _with_costs(
     state: LearnerState,
     rollout: Rollout,
     raw: Float[Array, "time env obs"],
-    accrued: Costs,
+    costs: Costs,
     estimates: Estimates,
 ) -> Estimates:
     """Add the advantages of the cost signals, and the window that their critics are fitted to.
@@ -151,26 +151,27 @@ def _with_costs(
     The window keeps raw observations, because their units change after every epoch.
     """
     done, cvar, fresh = rollout.done, agent.algorithm.cvar, rollout.fresh
-    counts = estimates.evidence.step_weights
-    critic, signal = agent.cost_critic(_required(state.cost).params), critics.signal(accrued)
+    step_weights = estimates.evidence.step_weights
+    critic, signal = agent.cost_critic(_required(state.cost).params), critics.signal(costs)
     if agent.bounds_timeouts:
         signal = jnp.append(signal, rollout.truncated[..., None].astype(jnp.float32), axis=-1)
     W = critic(rollout.observation)
-    costs = _cost_advantages(agent, rollout, signal, W, critic(rollout.next_observation))
-    newest = Window(raw, signal, costs.next_value, done, _in_fresh_scenes(fresh, jnp.ones_like(done)))
+    advantages = _cost_advantages(agent, rollout, signal, W, critic(rollout.next_observation))
+    newest = Window(raw, signal, advantages.next_value, done, _in_fresh_scenes(fresh, jnp.ones_like(done)))
+    measures_signal = isinstance(agent.algorithm.constraint, ChernoffBound)
     evidence = replace(
         estimates.evidence,
-        cost_advantage=centred(costs.advantage, counts and counts.cost),
-        cost_td_error=costs.td_error,
-        cost_signal=_measured_signal(signal, counts) if isinstance(agent.algorithm.constraint, ChernoffBound) else None,
-        cost_to_go=costs.target if agent.multiplier is not None and agent.multiplier.state_dependent else None,
-        cost_tail=cost_tail(accrued.Z_next, _in_fresh_scenes(fresh, done), accrued.nu, cvar.alpha) if cvar else None,
+        cost_advantage=centred(advantages.advantage, step_weights and step_weights.cost),
+        cost_td_error=advantages.td_error,
+        cost_signal=_measured_signal(signal, step_weights) if measures_signal else None,
+        cost_to_go=advantages.target if agent.multiplier is not None and agent.multiplier.state_dependent else None,
+        cost_tail=cost_tail(costs.Z_next, _in_fresh_scenes(fresh, done), costs.nu, cvar.alpha) if cvar else None,
     )
     known = _in_fresh_scenes(fresh, ends_within(done))
     quality = replace(
         estimates.quality,
-        cost=jax.vmap(explained_variance, in_axes=(-1, -1, None))(W, costs.target, known),
-        cost_bias=relative_bias(W, costs.target, known),
+        cost=jax.vmap(explained_variance, in_axes=(-1, -1, None))(W, advantages.target, known),
+        cost_bias=relative_bias(W, advantages.target, known),
     )
     return replace(estimates, evidence=evidence, window=_required(state.window).push(newest), quality=quality)
 
@@ -216,9 +217,9 @@ def _with_shield(agent: Agent, shield: Shield, state: ShieldState, rollout: Roll
     )
 
 
-def _measured_signal(signal: Float[Array, "time env k"], counts: StepWeights | None) -> Float[Array, "time env k"]:
+def _measured_signal(signal: Float[Array, "time env k"], weights: StepWeights | None) -> Float[Array, "time env k"]:
     """The signals, where steps of replayed scenes count 0 and those of fresh scenes make up for them."""
-    return signal if counts is None else signal * counts.reward[..., None]
+    return signal if weights is None else signal * weights.reward[..., None]
 
 
 def _in_fresh_scenes(fresh: Bool[Array, "time env"] | None, which: Bool[Array, "time env"]) -> Bool[Array, "time env"]:

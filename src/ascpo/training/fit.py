@@ -1,4 +1,4 @@
-"""Fitting the critics and the shield of an agent, each to its own batch."""
+"""Fitting: the critics and the shield of an agent learn from an epoch, each from its own batch."""
 
 from dataclasses import replace
 from functools import partial
@@ -19,27 +19,30 @@ Losses = dict[str, Float[Array, ""]]
 
 
 def fit_critics(agent: Agent, state: LearnerState, estimates: Estimates) -> tuple[LearnerState, Losses]:
-    """The state with fitted critics, and their last losses."""
+    """The state after the epoch, with fitted critics, and their last losses."""
     key, value_key, cost_key = jax.random.split(state.key, 3)
     value, value_loss = _fit_value(agent, state.value, estimates.value_batch, value_key)
-    state = replace(
-        state,
-        key=key,
-        value=value,
-        running=estimates.running,
-        trend=estimates.evidence.trend,
-        episode_nu=estimates.episode_nu,
-        near_miss=estimates.near_miss,
-        pool=estimates.pool,
-    )
-    losses = {"value": value_loss}
-    if state.cost is not None and estimates.window is not None:
-        cost, losses["cost"] = _fit_cost(agent, state.cost, state.normaliser, estimates.window, cost_key)
-        state = replace(state, cost=cost, window=estimates.window)
+    state, losses = replace(_carried_over(state, estimates), key=key, value=value), {"value": value_loss}
+    if state.cost is not None and state.window is not None:
+        cost, losses["cost"] = _fit_cost(agent, state.cost, state.normaliser, state.window, cost_key)
+        state = replace(state, cost=cost)
     if state.shield is not None and estimates.shield_batch is not None:
         fitted, losses["shield"] = _fit_shield(agent, state.shield.critic, estimates.shield_batch, cost_key)
         state = replace(state, shield=replace(state.shield, critic=fitted, epochs=state.shield.epochs + 1))
     return state, losses
+
+
+def _carried_over(state: LearnerState, estimates: Estimates) -> LearnerState:
+    """The state with what the estimates of an epoch pass on to the next one."""
+    return replace(
+        state,
+        running=estimates.running,
+        trend=estimates.evidence.trend,
+        episode_nu=estimates.episode_nu,
+        window=estimates.window,
+        near_miss=estimates.near_miss,
+        pool=estimates.pool,
+    )
 
 
 @partial(jax.jit, static_argnums=0)
@@ -56,7 +59,7 @@ def _fit_cost(
     agent: Agent, cost: CriticState, normaliser: Normaliser | None, window: Window, key: Key[Array, ""]
 ) -> tuple[CriticState, Float[Array, ""]]:
     targets = window.targets([critics.discount for critics in agent.critics_by_signal])
-    observation = agent.seen(normaliser, window.observation)
+    observation = agent.network_input(normaliser, window.observation)
     batch = FitBatch(observation, targets, window.happened(), window.done, window.known)
     return _fitted(agent.cost_critic(cost.params), cost, batch, key, agent.settings.cost_fit)
 

@@ -1,6 +1,7 @@
 """Metrics: a row of numbers for each epoch, and the meaning of every column."""
 
 from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -78,42 +79,6 @@ TIMES: dict[str, str] = {
 """The columns of `timing.csv`."""
 
 
-@partial(jax.jit, static_argnums=0)
-@precise
-def _measure(
-    agent: Agent,
-    theta: Float[Array, " p"],
-    cost: Float[Array, "time env m"],
-    multiplier: PyTree,
-    observation: Float[Array, "time env obs"] | None,
-    tail: CostTail | None,
-    interventions: Float[Array, "2"] | None,
-    fresh: Bool[Array, "time env"] | None = None,
-    pool: ReplayPool | None = None,
-) -> tuple[tuple[Array, Array, Array, Array], dict[str, Float[Array, ""]]]:
-    paid, worst = jnp.sum(cost), jnp.max(cost)
-    if fresh is not None:
-        # As if all steps had been in fresh scenes.
-        paid = jnp.sum(jnp.where(fresh[..., None], cost, 0.0)) / jnp.maximum(jnp.mean(fresh), 1e-6)
-        worst = jnp.max(jnp.where(fresh[..., None], cost, -jnp.inf))
-    totals = (jnp.mean(agent.policy(theta).log_std), paid, worst, jnp.all(jnp.isfinite(theta)))
-    extras: dict[str, Float[Array, ""]] = {}
-    if agent.multiplier is not None and observation is not None:
-        lam = agent.multiplier.value(multiplier, observation)
-        extras["Multiplier"] = jnp.max(jnp.mean(lam.reshape(-1, agent.sizes.m), axis=0))
-    if interventions is not None:
-        extras |= {"ShieldRate": interventions[0], "ShieldShift": interventions[1]}
-    if agent.algorithm.cvar and tail is not None:
-        extras |= {"VaR": jnp.max(tail.nu), "CVaR": jnp.max(tail.cvar(agent.algorithm.cvar.alpha))}
-    if pool is not None and fresh is not None:
-        extras |= {
-            "ReplayShare": jnp.mean(~fresh),
-            "ReplayViolations": pool.again.violated / pool.again.ended,
-            "ReplayScenes": jnp.sum(pool.live, dtype=jnp.float32),
-        }
-    return totals, extras
-
-
 def measure(
     agent: Agent,
     before: LearnerState,
@@ -126,7 +91,7 @@ def measure(
 ) -> EpochMetrics:
     """The metrics of an epoch, from the states before and after it."""
     observation = estimates.value_batch.observation if agent.multiplier is not None else None
-    (log_std, total_cost, worst_cost, finite), extras = _measure(
+    summary, extras = _measure(
         agent,
         after.policy.theta,
         rollout.cost,
@@ -143,12 +108,54 @@ def measure(
         cap=cap,
         losses=losses,
         quality=estimates.quality,
-        log_std=log_std,
-        total_cost=total_cost,
-        worst_cost=worst_cost,
-        finite=finite,
         extras=extras,
+        **summary._asdict(),
     )
+
+
+class _Summary(NamedTuple):
+    """The fields of `EpochMetrics` that are computed from the policy's parameters and the costs of all steps."""
+
+    log_std: Float[Array, ""]
+    total_cost: Float[Array, ""]
+    worst_cost: Float[Array, ""]
+    finite: Bool[Array, ""]
+
+
+@partial(jax.jit, static_argnums=0)
+@precise
+def _measure(
+    agent: Agent,
+    theta: Float[Array, " p"],
+    cost: Float[Array, "time env m"],
+    multiplier: PyTree,
+    observation: Float[Array, "time env obs"] | None,
+    tail: CostTail | None,
+    interventions: Float[Array, "2"] | None,
+    fresh: Bool[Array, "time env"] | None,
+    pool: ReplayPool | None,
+) -> tuple[_Summary, dict[str, Float[Array, ""]]]:
+    total, worst = jnp.sum(cost), jnp.max(cost)
+    if fresh is not None:
+        # As if all steps had been in fresh scenes.
+        total = jnp.sum(jnp.where(fresh[..., None], cost, 0.0)) / jnp.maximum(jnp.mean(fresh), 1e-6)
+        worst = jnp.max(jnp.where(fresh[..., None], cost, -jnp.inf))
+    summary = _Summary(jnp.mean(agent.policy(theta).log_std), total, worst, jnp.all(jnp.isfinite(theta)))
+    extras: dict[str, Float[Array, ""]] = {}
+    if agent.multiplier is not None and observation is not None:
+        lam = agent.multiplier.value(multiplier, observation)
+        extras["Multiplier"] = jnp.max(jnp.mean(lam.reshape(-1, agent.sizes.m), axis=0))
+    if interventions is not None:
+        extras |= {"ShieldRate": interventions[0], "ShieldShift": interventions[1]}
+    if agent.algorithm.cvar and tail is not None:
+        extras |= {"VaR": jnp.max(tail.nu), "CVaR": jnp.max(tail.cvar(agent.algorithm.cvar.alpha))}
+    if pool is not None and fresh is not None:
+        extras |= {
+            "ReplayShare": jnp.mean(~fresh),
+            "ReplayViolations": pool.again.violated / pool.again.ended,
+            "ReplayScenes": jnp.sum(pool.live, dtype=jnp.float32),
+        }
+    return summary, extras
 
 
 def row_of(metrics: EpochMetrics, names: tuple[str, ...]) -> Row:

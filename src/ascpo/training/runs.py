@@ -184,18 +184,18 @@ class RunGroup:
         if not isinstance(self._map, VectorMap):
             return []
         before, rollouts = self._states, self._rollout_shapes()
-        by_name = {f: vectorised(f, self.agent) for f in (estimate, update, fit_critics, _update_normaliser, measure)}
-        estimates = jax.eval_shape(by_name[estimate], before, rollouts)
-        state, step, cap = jax.eval_shape(by_name[update], before, rollouts, estimates)
-        after, losses = jax.eval_shape(by_name[fit_critics], state, estimates)
+        programs = {f: vectorised(f, self.agent) for f in (estimate, update, fit_critics, _update_normaliser, measure)}
+        estimates = jax.eval_shape(programs[estimate], before, rollouts)
+        state, step, cap = jax.eval_shape(programs[update], before, rollouts, estimates)
+        after, losses = jax.eval_shape(programs[fit_critics], state, estimates)
         called: list[Program] = [
-            (by_name[update], (before, rollouts, estimates)),
-            (by_name[estimate], (before, rollouts)),
-            (by_name[fit_critics], (state, estimates)),
-            (by_name[measure], (before, after, rollouts, estimates, step, cap, losses)),
+            (programs[update], (before, rollouts, estimates)),
+            (programs[estimate], (before, rollouts)),
+            (programs[fit_critics], (state, estimates)),
+            (programs[measure], (before, after, rollouts, estimates, step, cap, losses)),
         ]
         if self.agent.settings.normalise_observations:
-            called.append((by_name[_update_normaliser], (after, rollouts)))
+            called.append((programs[_update_normaliser], (after, rollouts)))
         return called
 
     def _rollout_shapes(self) -> Rollout:

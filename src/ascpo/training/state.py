@@ -1,4 +1,4 @@
-"""The state of a training between epochs, and the results of an epoch. All of it is arrays."""
+"""The state of a training between epochs and the results of an epoch, as trees of arrays; sizes of an environment."""
 
 from dataclasses import dataclass
 

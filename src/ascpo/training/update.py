@@ -14,13 +14,13 @@ from ascpo.networks.normaliser import Normaliser
 from ascpo.surrogates.evidence import Constraint, Evidence
 from ascpo.surrogates.reward import reward_loss
 from ascpo.surrogates.target import Demand, Measured
-from ascpo.surrogates.timeouts import penalty_part
+from ascpo.surrogates.timeouts import charged_share
 from ascpo.surrogates.weights import Weights
 from ascpo.training.agent import Agent
 from ascpo.training.recent import remember
 from ascpo.training.state import Estimates, LearnerState, PolicyState
 from ascpo.trust_region.line_search import Evaluation
-from ascpo.trust_region.signal import Part, SignalTrend
+from ascpo.trust_region.signal import SignalTrend, SubBatch
 from ascpo.trust_region.step import Problem, StepReport
 
 
@@ -44,7 +44,7 @@ def _update(
     action: Float[Array, "time env act"],
     evidence: Evidence,
 ) -> tuple[PolicyState, StepReport, Float[Array, ""]]:
-    observation = agent.seen(normaliser, observation)
+    observation = agent.network_input(normaliser, observation)
     algorithm, region, limits = agent.algorithm, agent.settings.trust_region, agent.learning_limits
     demand, target = Demand(jnp.zeros(0)), None
     constraint = agent.constraint
@@ -80,19 +80,21 @@ def _problem(
     demand: Demand,
 ) -> Problem:
     algorithm, constraint, clip = agent.algorithm, agent.constraint, agent.algorithm.clip
-    counts = evidence.step_weights
+    step_weights = evidence.step_weights
+    of_rewards, of_costs = (step_weights.reward, step_weights.cost) if step_weights else (None, None)
     old = agent.policy(state.theta)(observation)
     old_log_prob = old.log_prob(action)
     lam = None if agent.multiplier is None else agent.multiplier.value(state.multiplier, observation)
-    some = observation[:: agent.settings.trust_region.fisher_stride]
-    part = _penalty_part(agent, evidence)
+    of_fisher = observation[:: agent.settings.trust_region.fisher_stride]
+    charged = _charged_share(agent, evidence)
 
     def surrogates(ratio: Float[Array, "time env"]) -> tuple[Float[Array, ""], Float[Array, " m"]]:
-        loss = reward_loss(evidence, Weights(ratio, clip.reward if clip else None, scale=counts and counts.reward))
-        weights = Weights(ratio, clip.cost, clip.optimistic_costs) if clip else Weights(ratio)
-        weights = replace(weights, scale=counts and counts.cost)
+        loss = reward_loss(evidence, Weights(ratio, clip.reward if clip else None, scale=of_rewards))
+        weights = Weights(ratio, scale=of_costs)
+        if clip:
+            weights = replace(weights, clip=clip.cost, optimistic=clip.optimistic_costs)
         if algorithm.penalty:
-            loss = algorithm.penalty.added_to(loss, evidence, weights, lam, agent.learning_limits, part)
+            loss = algorithm.penalty.added_to(loss, evidence, weights, lam, agent.learning_limits, charged)
         return loss, constraint.surrogate(evidence, weights) if constraint else jnp.zeros(0)
 
     def evaluate(theta: Float[Array, " p"]) -> Evaluation:
@@ -108,23 +110,23 @@ def _problem(
     return Problem(
         state.theta,
         evaluate,
-        outputs=lambda theta: agent.policy(theta)(some),
+        outputs=lambda theta: agent.policy(theta)(of_fisher),
         metric=lambda at, tangent: at.metric(tangent),
         offset=demand.offset,
         fraction=demand.fraction,
         cap=demand.cap,
-        part=_half_batch(agent, state.signal, constraints_of_half),
+        sub_batch=_half_batch(agent, state.signal, constraints_of_half),
     )
 
 
 def _half_batch(
     agent: Agent, trend: SignalTrend | None, constraints: Callable[[Float[Array, " p"]], Float[Array, " m"]]
-) -> Part | None:
+) -> SubBatch | None:
     """Every second environment, if the signal is measured. Its episodes differ from the others', so does its noise."""
     n = agent.sizes.num_envs
     if trend is None or n < 2:
         return None
-    return Part(constraints, (n + 1) // 2 / n, trend.due(agent.settings.trust_region.signal_every))
+    return SubBatch(constraints, (n + 1) // 2 / n, trend.due(agent.settings.trust_region.signal_every))
 
 
 def _multiplier(
@@ -135,19 +137,20 @@ def _multiplier(
     if penalty is None or penalty.multiplier is None:
         return multiplier
     # From the last epochs, since with short horizons only the quickest episodes finish within one epoch.
-    violation = penalty.violation(evidence.of_last_epochs(), limits) if penalty.violation else limits
-    cost_to_go = None if evidence.cost_to_go is None else evidence.cost_to_go - limits
-    if cost_to_go is not None and evidence.step_weights is not None:
-        cost_to_go = cost_to_go * evidence.step_weights.reward[..., None]
-    part = _penalty_part(agent, evidence)
-    cost_to_go = None if cost_to_go is None else part * cost_to_go
-    return penalty.multiplier.ascend(multiplier, observation, part * violation, cost_to_go)
+    violation = penalty.violation(evidence.of_last_epochs(), limits) if penalty.violation else jnp.zeros_like(limits)
+    charged, cost_to_go = _charged_share(agent, evidence), evidence.cost_to_go
+    if cost_to_go is not None:
+        cost_to_go = cost_to_go - limits
+        if evidence.step_weights is not None:
+            cost_to_go = cost_to_go * evidence.step_weights.reward[..., None]
+        cost_to_go = charged * cost_to_go
+    return penalty.multiplier.ascend(multiplier, observation, charged * violation, cost_to_go)
 
 
-def _penalty_part(agent: Agent, evidence: Evidence) -> Float[Array, ""] | float:
-    """The part of the penalty that is left after the waiver for time-outs."""
+def _charged_share(agent: Agent, evidence: Evidence) -> Float[Array, ""] | float:
+    """The share of the penalty that is charged, after the waiver for time-outs."""
     waiver = agent.settings.timeout_waiver
-    return penalty_part(jnp.asarray(evidence.of_last_epochs().episodes.timeout_rate), waiver) if waiver else 1.0
+    return charged_share(jnp.asarray(evidence.of_last_epochs().episodes.timeout_rate), waiver) if waiver else 1.0
 
 
 def _value_at_risk(nu: Float[Array, " m"] | None, evidence: Evidence) -> Float[Array, " m"] | None:

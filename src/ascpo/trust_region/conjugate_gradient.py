@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ascpo.trust_region.fisher import Vector
+
 _SMALL = 1e-30
 
 
@@ -21,7 +23,7 @@ class Solved:
 
 
 def solve(
-    product: Callable[[Float[Array, " p"]], Float[Array, " p"]],
+    product: Callable[[Vector], Vector],
     b: Float[Array, "n p"],
     *,
     iterations: int,
@@ -33,7 +35,7 @@ def solve(
     nothing = norm <= _SMALL
     unit = jnp.where(nothing, 0.0, b / jnp.where(nothing, 1.0, norm))
 
-    def one(row: Float[Array, " p"]) -> tuple[Float[Array, " p"], Float[Array, ""]]:
+    def one(row: Vector) -> tuple[Vector, Float[Array, ""]]:
         x, _ = jax.scipy.sparse.linalg.cg(product, row, maxiter=iterations, tol=tolerance)
         return x, jnp.linalg.norm(row - product(x))
 

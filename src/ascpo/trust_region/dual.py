@@ -30,6 +30,7 @@ _SMALL = 1e-20
 _PARALLEL = 1e-6
 """The objective is in the span of the active constraints if less than this share of ‖g‖² is outside of it."""
 _SLACK = 1e-5
+"""How far rounding may break an inequality."""
 
 
 class Case(IntEnum):
@@ -88,13 +89,13 @@ def solve(
     _check_number(len(c))
     g_norm, radius = jnp.sqrt(jnp.maximum(q, 0.0)), np.sqrt(2 * delta)
     b_norm = jnp.sqrt(jnp.maximum(jnp.diagonal(S), 0.0))
-    known, works = g_norm > _SMALL, b_norm > _SMALL
-    g_unit = jnp.where(known, 1.0 / jnp.where(known, g_norm, 1.0), 0.0)
-    b_unit = jnp.where(works, 1.0 / jnp.where(works, b_norm, 1.0), 0.0)
+    has_g, has_b = g_norm > _SMALL, b_norm > _SMALL
+    g_unit = jnp.where(has_g, 1.0 / jnp.where(has_g, g_norm, 1.0), 0.0)
+    b_unit = jnp.where(has_b, 1.0 / jnp.where(has_b, b_norm, 1.0), 0.0)
     r = jnp.clip(r * b_unit * g_unit, -1.0, 1.0)
     S = jnp.clip(S * b_unit[:, None] * b_unit, -1.0, 1.0)
     # No demand on a constraint that no step changes.
-    c = jnp.where(works, c * b_unit / radius, -jnp.inf)
+    c = jnp.where(has_b, c * b_unit / radius, -jnp.inf)
 
     nearest, need, reachable = _nearest(S, c)
     fits = reachable & (need <= 1.0)
@@ -103,22 +104,23 @@ def solve(
         scale = jnp.where(need > cap, cap / jnp.maximum(need, _SMALL), 1.0)
         asked = jnp.where(c > 0, c * scale, c)
         fits = reachable
-    along, against, solved = _best(known, r, S, asked)
+    along, against, solved = _best(has_g, r, S, asked)
     recovery = jnp.where(reachable, nearest / jnp.maximum(need, _SMALL), _towards_all(S, c))
 
-    feasible = jnp.all(c <= 0)
+    satisfied = jnp.all(c <= 0)
     case = jnp.select(
-        [~jnp.any(works), ~(fits & solved), ~feasible, jnp.any(c > -1.0)],
+        [~jnp.any(has_b), ~(fits & solved), ~satisfied, jnp.any(c > -1.0)],
         [Case.NO_GRADIENT, Case.INFEASIBLE, Case.RECOVERING, Case.BOUNDED],
         Case.FREE,
     )
-    lost = case == Case.INFEASIBLE
-    back = jnp.where(works, b_norm * radius, 1.0)
+    infeasible = case == Case.INFEASIBLE
+    # Back to the units of the arguments.
+    c_unit = jnp.where(has_b, b_norm * radius, 1.0)
     return Dual(
         case=case,
-        along=jnp.where(lost, 0.0, along) * g_unit * radius,
-        against=jnp.where(lost, recovery, against) * b_unit * radius,
-        asked=jnp.where(works, jnp.where(lost, c, asked) * back, 0.0),
+        along=jnp.where(infeasible, 0.0, along) * g_unit * radius,
+        against=jnp.where(infeasible, recovery, against) * b_unit * radius,
+        asked=jnp.where(has_b, jnp.where(infeasible, c, asked) * c_unit, 0.0),
     )
 
 
@@ -153,12 +155,16 @@ def _nearest(
     def candidate(mask: Float[Array, " m"]) -> tuple[Array, Array, Array]:
         n = _active(S, mask, c)
         holds = jnp.all((mask > 0) | (c - S @ n <= _SLACK))
-        works = jnp.all(jnp.where(mask > 0, jnp.isfinite(c), True))
-        return n, _length(S, n), jnp.all(n >= -_SLACK) & holds & works & _exact(S, mask, c, n)
+        return n, _length(S, n), jnp.all(n >= -_SLACK) & holds & _have_gradients(mask, c) & _exact(S, mask, c, n)
 
     weights, distances, valid = jax.vmap(candidate)(jnp.asarray(_subsets(m)))
     best = jnp.argmin(jnp.where(valid, distances, jnp.inf))
     return jnp.maximum(weights[best], 0.0), distances[best], valid[best]
+
+
+def _have_gradients(mask: Float[Array, " m"], c: Float[Array, " m"]) -> Bool[Array, ""]:
+    """Whether all constraints of a set have gradients. c is −∞ for those without."""
+    return jnp.all(jnp.where(mask > 0, jnp.isfinite(c), True))
 
 
 def _exact(
@@ -171,11 +177,11 @@ def _exact(
 
 
 def _best(
-    known: Bool[Array, ""], r: Float[Array, " m"], S: Float[Array, "m m"], c: Float[Array, " m"]
+    has_g: Bool[Array, ""], r: Float[Array, " m"], S: Float[Array, "m m"], c: Float[Array, " m"]
 ) -> tuple[Float[Array, ""], Float[Array, " m"], Bool[Array, ""]]:
     """The best point of the ball: the weights of g and of the constraints, and whether it was found."""
     m = len(c)
-    gg = jnp.where(known, 1.0, 0.0)
+    gg = jnp.where(has_g, 1.0, 0.0)
     if m == 0:
         return gg, jnp.zeros(0), jnp.ones((), bool)
 
@@ -189,8 +195,8 @@ def _best(
         along = jnp.where(A > _PARALLEL, along, jnp.minimum(along, least))
         against = n - along * p
         others = (mask > 0) | (c - along * r - S @ against <= _SLACK)
-        works = jnp.all(jnp.where(mask > 0, jnp.isfinite(c), True)) & _exact(S, mask, c, n)
-        valid = (B >= -_SLACK) & jnp.all(against >= -_SLACK) & jnp.all(others) & works
+        active = _have_gradients(mask, c) & _exact(S, mask, c, n)
+        valid = (B >= -_SLACK) & jnp.all(against >= -_SLACK) & jnp.all(others) & active
         return along, jnp.maximum(against, 0.0), -(along * gg + r @ against), valid
 
     along, against, objective, valid = jax.vmap(candidate)(jnp.asarray(_subsets(m)))

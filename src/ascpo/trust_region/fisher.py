@@ -10,6 +10,7 @@ import jax
 from jaxtyping import Array, Float, PyTree
 
 Vector = Float[Array, " p"]
+"""A point or a direction in the space of the parameters."""
 
 
 def gauss_newton(

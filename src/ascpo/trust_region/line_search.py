@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from ascpo.trust_region.fisher import Vector
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -24,22 +26,22 @@ class Evaluation:
 class LineSearchResult:
     """The result of a line search: the centre itself if no step was accepted."""
 
-    theta: Float[Array, " p"]
+    theta: Vector
     at: Evaluation
     exponent: Int[Array, ""]
     """The step is ρ^exponent times the proposed one."""
     accepted: Bool[Array, ""]
 
-    def step(self, x: Float[Array, " p"], factor: float) -> Float[Array, " p"]:
+    def step(self, x: Vector, factor: float) -> Vector:
         """The accepted step, from the proposed step x. 0 if none was accepted."""
         return jnp.where(self.accepted, factor**self.exponent * x, 0.0)
 
 
 def backtrack(
-    evaluate: Callable[[Float[Array, " p"]], Evaluation],
+    evaluate: Callable[[Vector], Evaluation],
     accept: Callable[[Evaluation], Bool[Array, ""]],
-    theta: Float[Array, " p"],
-    x: Float[Array, " p"],
+    theta: Vector,
+    x: Vector,
     start: Evaluation,
     factor: float,
     trials: int,

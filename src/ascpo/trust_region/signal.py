@@ -30,26 +30,26 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from ascpo.trust_region import conjugate_gradient
+from ascpo.trust_region.fisher import Vector
 
-Vector = Float[Array, " p"]
 _SMOOTHING = 0.9
 """Weight of earlier measurements in their mean."""
 
 
 @dataclass(frozen=True)
-class Part:
+class SubBatch:
     """A part of a batch whose noise is independent of the rest's."""
 
     constraints: Callable[[Vector], Float[Array, " m"]]
-    """The constraints as a function of the point for this part's samples, with the other samples at θ."""
+    """The constraints as a function of the point for these samples, with the other samples at θ."""
     share: float
-    """w₁: its share of the batch."""
+    """w₁: the share of the batch in this part."""
     due: Bool[Array, ""]
     """Whether this step measures the signal."""
 
 
 def measure(
-    part: Part | None,
+    sub_batch: SubBatch | None,
     theta: Vector,
     product: Callable[[Vector], Vector],
     b: Float[Array, "m p"],
@@ -58,21 +58,21 @@ def measure(
 ) -> Float[Array, " m"]:
     """The signal of each constraint's gradient b. NaN if it is not measured."""
     unknown = jnp.full(len(b), jnp.nan)
-    if part is None or not len(b):
+    if sub_batch is None or not len(b):
         return unknown
 
     def measured() -> Float[Array, " m"]:
-        of_part = jax.jacrev(part.constraints)(theta)
-        of_part = jnp.where(jnp.all(jnp.isfinite(of_part), axis=1, keepdims=True), of_part, 0.0)
-        rest = b - of_part
-        x = conjugate_gradient.solve(product, rest, iterations=iterations).x
-        # of_part is w₁b₁, and rest is w₂b₂.
-        agreeing = jnp.sum(of_part * x, axis=1) / (part.share * (1.0 - part.share))
+        w1_b1 = jax.jacrev(sub_batch.constraints)(theta)
+        w1_b1 = jnp.where(jnp.all(jnp.isfinite(w1_b1), axis=1, keepdims=True), w1_b1, 0.0)
+        w2_b2 = b - w1_b1
+        w2_Finv_b2 = conjugate_gradient.solve(product, w2_b2, iterations=iterations).x
+        w1, w2 = sub_batch.share, 1.0 - sub_batch.share
+        agreeing = jnp.sum(w1_b1 * w2_Finv_b2, axis=1) / (w1 * w2)
         return ratio(agreeing, jnp.sum(b * Finv_b, axis=1))
 
     # Under `vmap`, a condition that differs between runs would compute both branches in every epoch.
-    found = jax.lax.cond(_of_any_run(part.due), measured, lambda: unknown)
-    return jnp.where(part.due, found, unknown)
+    found = jax.lax.cond(_of_any_run(sub_batch.due), measured, lambda: unknown)
+    return jnp.where(sub_batch.due, found, unknown)
 
 
 @jax.custom_batching.custom_vmap

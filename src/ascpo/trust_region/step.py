@@ -9,12 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from ascpo.trust_region.fisher import gauss_newton
+from ascpo.trust_region.fisher import Vector, gauss_newton
 from ascpo.trust_region.line_search import Evaluation, LineSearchResult
 from ascpo.trust_region.settings import TrustRegion
-from ascpo.trust_region.signal import Part, measure
+from ascpo.trust_region.signal import SubBatch, measure
 
-Vector = Float[Array, " p"]
 AnyArray = Array | np.ndarray
 
 
@@ -35,7 +34,7 @@ class Problem:
     """If given, it replaces c: each constraint is lowered by this fraction of what the region allows."""
     cap: Float[Array, ""] | None = None
     """The share of the region's radius that the constraints may take together. None for all of it."""
-    part: Part | None = None
+    sub_batch: SubBatch | None = None
     """The part of the batch with which the signal of the constraints' gradients is measured."""
 
     @property
@@ -58,7 +57,7 @@ class Problem:
         region: TrustRegion,
     ) -> Float[Array, " m"]:
         """The signal of the constraints' gradients on this batch. NaN if this step does not measure it."""
-        return measure(self.part, self.theta, product, gradients[1:], solved[1:], region.cg_iterations)
+        return measure(self.sub_batch, self.theta, product, gradients[1:], solved[1:], region.cg_iterations)
 
     def gradients(self) -> Float[Array, "rows p"]:
         """The gradients at θ: of the loss, then of each constraint."""

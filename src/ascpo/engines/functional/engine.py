@@ -17,7 +17,7 @@ from ascpo.engines.contract import Bounds, Noises, Rollout, RunBatch, Snapshot, 
 from ascpo.engines.divergence import Divergence, Divergences
 from ascpo.engines.functional.episodes import ListedEpisodes, SeedEpisodes, episode_id
 from ascpo.engines.functional.inspection import inspect_world
-from ascpo.engines.functional.program import Course, Programs, Rules, Running, Trace, programs
+from ascpo.engines.functional.program import EnvStates, Programs, Rules, RunState, Trace, programs
 from ascpo.engines.functional.world import World
 from ascpo.guard.layout import AnyArray
 from ascpo.seeding import EpisodeId
@@ -58,7 +58,7 @@ class FunctionalEngine:
         self._rules = Rules(world, found.low, found.high, found.time_limit, limits)
         self._programs: list[Programs] = []
         """By batch."""
-        self._batches: list[list[Running]] = []
+        self._batches: list[list[RunState]] = []
 
     def start(self, batches: Sequence[RunBatch]) -> None:
         n, runs = self.num_envs, sum(map(len, batches))
@@ -80,7 +80,7 @@ class FunctionalEngine:
     def cut(self) -> None:
         for program, runs in zip(self._programs, self._batches, strict=True):
             everywhere = jnp.ones(self._width, bool)
-            runs[:] = [program.begin(run.course.episodes.end(everywhere)) for run in runs]
+            runs[:] = [program.begin(run.envs.episodes.end(everywhere)) for run in runs]
 
     def collect(self, thetas: Thetas, noises: Noises) -> list[Rollout]:
         rollouts, traces = [], []
@@ -108,10 +108,10 @@ class FunctionalEngine:
         """Nothing to release."""
 
     def _collect(
-        self, program: Programs, run: Running, theta: AnyArray, noise: AnyArray
-    ) -> tuple[Running, Rollout, Trace]:
+        self, program: Programs, run: RunState, theta: AnyArray, noise: AnyArray
+    ) -> tuple[RunState, Rollout, Trace]:
         """Collect the rollout of one run."""
-        if isinstance(run.course.episodes, SeedEpisodes):
+        if isinstance(run.envs.episodes, SeedEpisodes):
             return program.collect(jnp.asarray(theta), run, jnp.asarray(noise))
         idle = self._width - self.envs_per_run
         run, *found = program.play(jnp.asarray(theta), run, np.pad(noise, ((0, 0), (0, idle), (0, 0))))
@@ -130,30 +130,30 @@ def _stacked(found: list[Rollout]) -> Rollout:
     return jax.tree.map(lambda *parts: jnp.stack(parts), *found)
 
 
-def _snapshot(runs: Sequence[Running], number: int) -> Snapshot:
-    course = runs[number].course
-    if not isinstance(course.episodes, SeedEpisodes):
+def _snapshot(runs: Sequence[RunState], number: int) -> Snapshot:
+    envs = runs[number].envs
+    if not isinstance(envs.episodes, SeedEpisodes):
         raise ValueError("A list of episodes has no snapshot. Start it again from its beginning.")
-    arrays = {f"state{i}": _plain(leaf) for i, leaf in enumerate(jax.tree.leaves(course.state))} | {
-        "episodes": course.episodes.numbers,
-        "steps": course.steps,
-        "observation": course.observation,
+    arrays = {f"state{i}": _plain(leaf) for i, leaf in enumerate(jax.tree.leaves(envs.state))} | {
+        "episodes": envs.episodes.numbers,
+        "steps": envs.steps,
+        "observation": envs.observation,
         "memory": runs[number].augmentation,
     }
     return {name: np.array(array) for name, array in arrays.items()}
 
 
-def _restored(run: Running, snapshot: Snapshot) -> Running:
-    course = run.course
-    assert isinstance(course.episodes, SeedEpisodes)
-    leaves, structure = jax.tree.flatten(course.state)
-    restored = Course(
-        SeedEpisodes(course.episodes.seeds, jnp.asarray(snapshot["episodes"])),
+def _restored(run: RunState, snapshot: Snapshot) -> RunState:
+    envs = run.envs
+    assert isinstance(envs.episodes, SeedEpisodes)
+    leaves, structure = jax.tree.flatten(envs.state)
+    restored = EnvStates(
+        SeedEpisodes(envs.episodes.seeds, jnp.asarray(snapshot["episodes"])),
         jnp.asarray(snapshot["steps"]),
         jax.tree.unflatten(structure, [_like(leaf, snapshot[f"state{i}"]) for i, leaf in enumerate(leaves)]),
         jnp.asarray(snapshot["observation"]),
     )
-    return Running(restored, jnp.asarray(snapshot["memory"]))
+    return RunState(restored, jnp.asarray(snapshot["memory"]))
 
 
 def _plain(leaf: Array) -> Array:

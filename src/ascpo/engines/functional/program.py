@@ -38,7 +38,7 @@ class Rules:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Course:
+class EnvStates:
     """The state of the environments within their episodes."""
 
     episodes: Episodes
@@ -50,10 +50,10 @@ class Course:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Running:
+class RunState:
     """The state of a run's environments, and the augmentation of its policy."""
 
-    course: Course
+    envs: EnvStates
     augmentation: Float[Array, "env augmentation"]
 
 
@@ -73,15 +73,15 @@ class Trace(NamedTuple):
 
 
 Collect: TypeAlias = Callable[
-    [Theta, Running, Float[AnyArray, "_time _env _act"]],
-    tuple[Running, Rollout, Trace],
+    [Theta, RunState, Float[AnyArray, "_time _env _act"]],
+    tuple[RunState, Rollout, Trace],
 ]
 
 
 class Programs(NamedTuple):
     """Programs that start episodes, and let a policy act for as many steps as the noise has: in a scan, or stepwise."""
 
-    begin: Callable[[Episodes], Running]
+    begin: Callable[[Episodes], RunState]
     collect: Collect
     play: Collect
 
@@ -93,23 +93,25 @@ def programs(rules: Rules, actor: Actor) -> Programs:
     acting = jax.jit(precise(jax.vmap(functools.partial(act, actor), in_axes=(None, 0, 0, 0))))
     settling = jax.jit(precise(functools.partial(_settle, actor)))
 
-    def begin(episodes: Episodes) -> Running:
-        return Running(world.begin(episodes), jnp.tile(actor.initial(), (len(episodes.ids), 1)))
+    def begin(episodes: Episodes) -> RunState:
+        return RunState(world.begin(episodes), jnp.tile(actor.initial(), (len(episodes.ids), 1)))
 
-    def step(theta: Theta, now: Running, noise: Float[AnyArray, "env act"]) -> tuple[Running, tuple[Rollout, Trace]]:
-        acted = acting(theta, now.course.observation, now.augmentation, noise)
-        course, moved, trace = world.advance(now.course, acted.executed)
+    def step(theta: Theta, now: RunState, noise: Float[AnyArray, "env act"]) -> tuple[RunState, tuple[Rollout, Trace]]:
+        acted = acting(theta, now.envs.observation, now.augmentation, noise)
+        envs, moved, trace = world.advance(now.envs, acted.executed)
         augmentation, rollout = settling(now.augmentation, acted, moved)
-        return Running(course, augmentation), (rollout, trace)
+        return RunState(envs, augmentation), (rollout, trace)
 
     @jax.jit
-    def collect(theta: Theta, running: Running, noise: Float[Array, "time env act"]) -> tuple[Running, Rollout, Trace]:
+    def collect(
+        theta: Theta, running: RunState, noise: Float[Array, "time env act"]
+    ) -> tuple[RunState, Rollout, Trace]:
         running, (rollout, trace) = jax.lax.scan(functools.partial(step, theta), running, noise)
         return running, rollout, trace
 
     def play(
-        theta: Theta, running: Running, noise: Float[np.ndarray, "time env act"]
-    ) -> tuple[Running, Rollout, Trace]:
+        theta: Theta, running: RunState, noise: Float[np.ndarray, "time env act"]
+    ) -> tuple[RunState, Rollout, Trace]:
         found = []
         for each in noise:
             running, now = step(theta, running, each)
@@ -123,8 +125,8 @@ def programs(rules: Rules, actor: Actor) -> Programs:
 class WorldPrograms(NamedTuple):
     """Programs that start episodes, and take a step of all environments, with resets after it."""
 
-    begin: Callable[[Episodes], Course]
-    advance: Callable[[Course, Float[Array, "_env _act"]], tuple[Course, Moved, Trace]]
+    begin: Callable[[Episodes], EnvStates]
+    advance: Callable[[EnvStates, Float[Array, "_env _act"]], tuple[EnvStates, Moved, Trace]]
 
 
 @functools.lru_cache(maxsize=8)
@@ -136,28 +138,28 @@ def world_programs(rules: Rules) -> WorldPrograms:
     )
 
 
-def _begin(world: World, episodes: Episodes) -> Course:
+def _begin(world: World, episodes: Episodes) -> EnvStates:
     steps = jnp.zeros(len(episodes.ids), jnp.int32)
     state = _strong(jax.vmap(world.begin)(step_keys(episodes.ids, steps)))
-    return Course(episodes, steps, state, jax.vmap(world.observe)(state))
+    return EnvStates(episodes, steps, state, jax.vmap(world.observe)(state))
 
 
-def _advance(rules: Rules, now: Course, drawn: Float[Array, "env act"]) -> tuple[Course, Moved, Trace]:
+def _advance(rules: Rules, now: EnvStates, drawn: Float[Array, "env act"]) -> tuple[EnvStates, Moved, Trace]:
     ids, steps = now.episodes.ids, now.steps + 1
     move = jax.vmap(functools.partial(_move, rules))
     moved, broken = move(now.state, now.observation, steps, drawn, step_keys(ids, steps))
     done = moved.result.terminated | moved.result.truncated
     episodes = now.episodes.end(done)
-    on = Course(episodes, steps, _strong(moved.result.state), moved.observation)
+    on = EnvStates(episodes, steps, _strong(moved.result.state), moved.observation)
     # Starting an episode may take longer than a step, and few steps end one.
-    course = jax.lax.cond(
+    envs = jax.lax.cond(
         jnp.any(done),
         lambda: jax.tree.map(functools.partial(_where, done), _begin(rules.world, episodes), on),
         lambda: on,
     )
     # The state is large, and the policy does not need it.
     moved = Moved(replace(moved.result, state=None), moved.observation)
-    return replace(course, episodes=episodes), moved, Trace(broken, ids, steps)
+    return replace(envs, episodes=episodes), moved, Trace(broken, ids, steps)
 
 
 def _strong(state: State) -> State:

@@ -18,7 +18,6 @@ from jaxtyping import Bool, Float, Int
 
 from ascpo.engines.actor import Acted, Actor, augment
 from ascpo.engines.contract import (
-    EpisodeId,
     Noises,
     Rollout,
     RunBatch,
@@ -41,6 +40,7 @@ from ascpo.engines.gymnasium.vectorization import Copies, SyncCopies
 from ascpo.engines.inspection import refuse_limit
 from ascpo.engines.replay import Scene, SceneChoice, ScenePool
 from ascpo.engines.settings import STEP_TIMEOUT
+from ascpo.seeding import EpisodeId
 
 _log = logging.getLogger(__name__)
 PerEnv: TypeAlias = Int[np.ndarray, " env"]
@@ -182,7 +182,7 @@ class GymnasiumEngine:
             # An exception that is being raised is more important.
             _log.warning("%s", faulty)
 
-    def _step(self, drawn: Float[np.ndarray, "env act"]) -> "Moved":
+    def _step(self, drawn: Float[np.ndarray, "env act"]) -> Moved:
         if self._lengths.max() == len(self._actions):
             self._actions = np.concatenate([self._actions, np.zeros_like(self._actions)])
         self._actions[self._lengths, self._all] = drawn

@@ -3,7 +3,7 @@
 Both kinds have
     end        the episodes of these environments, in rising order, have ended
     seed_of    the seed of an environment's running episode, which has this number
-    choice     which scenes are played again, if any are
+    choice     the choice of the scenes that are replayed. None without replay
 """
 
 from collections.abc import Sequence

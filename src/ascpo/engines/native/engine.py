@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Int, Integer
 
 from ascpo.engines.actor import Actor
-from ascpo.engines.contract import EpisodeId, Noises, Rollout, RunBatch, Snapshot, Thetas, check_snapshots
+from ascpo.engines.contract import Noises, Rollout, RunBatch, Snapshot, Thetas, check_snapshots
 from ascpo.engines.divergence import Divergences
 from ascpo.engines.native.host import on_host
 from ascpo.engines.native.lane import Lane
@@ -27,7 +27,7 @@ from ascpo.engines.replay import Scene, SceneChoice, ScenePool
 from ascpo.engines.task_sizes import TaskSizes
 from ascpo.guard.suites import consecutive
 from ascpo.guard.task import Memory, Task
-from ascpo.seeding import EnvSeeds
+from ascpo.seeding import EnvSeeds, EpisodeId
 
 
 class NativeEngine(TaskSizes):

@@ -48,11 +48,10 @@ class Lane:
 
     @property
     def scenes(self) -> Int[np.ndarray, "3 env"]:
-        """The fields of the running episodes' `Scene` with replay. None otherwise."""
-        schedule = self.schedule
-        return (
-            schedule.choice.scenes if isinstance(schedule, ReplaySchedule) else np.zeros((3, self.num_envs), np.int32)
-        )
+        """The fields of the running episodes' `Scene`. Zeros without replay."""
+        if isinstance(self.schedule, ReplaySchedule):
+            return self.schedule.choice.scenes
+        return np.zeros((3, self.num_envs), np.int32)
 
     def next_episode(self, which: Bool[np.ndarray, " env"]) -> None:
         """Start the next episode in the given environments. The policy's augmentations are not reset."""

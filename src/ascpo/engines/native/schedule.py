@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Integer
 
-from ascpo.engines.contract import EpisodeId, Snapshot
+from ascpo.engines.contract import Snapshot
 from ascpo.engines.native.programs import begin
 from ascpo.engines.playlist import Playlist
 from ascpo.engines.replay import SceneChoice
@@ -22,6 +22,7 @@ from ascpo.engines.task_step import Beginnings
 from ascpo.guard.draws import keys_for
 from ascpo.guard.layout import AnyArray, draw_many
 from ascpo.guard.task import Task
+from ascpo.seeding import EpisodeId
 
 PerEnv: TypeAlias = Integer[np.ndarray, " env"]
 

@@ -15,12 +15,12 @@ from typing import Any
 
 from ascpo.errors import to_install
 from ascpo.runs.callbacks.callback import EpochRecord, TrainingPlan
-from ascpo.runs.callbacks.names import keep_name, read_name
+from ascpo.runs.callbacks.logged_run import keep_id, read_id
 from ascpo.runs.directory import RunDirectory
 from ascpo.runs.links import refuse_links
 from ascpo.runs.serialization import flat
 
-_NAME = "mlflow-run.txt"
+_ID_FILE = "mlflow-run.txt"
 _LONGEST = 500
 """Number of characters of a setting that MLflow keeps."""
 _AT_ONCE = 100
@@ -47,15 +47,15 @@ class MLflow:
         uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{store}"
         self._client = self._mlflow.MlflowClient(tracking_uri=uri)
         self._epochs_left = plan.config.epochs - plan.epochs_done
-        known = read_name(self._directory / _NAME)
+        known = read_id(self._directory / _ID_FILE)
         if known is None:
-            self._run = keep_name(self._directory / _NAME, self._new_run())
+            self._run = keep_id(self._directory / _ID_FILE, self._new_run())
         else:
             self._run = known
             self._client.update_run(known, status="RUNNING")
 
     def _new_run(self) -> str:
-        """Make a run with all settings. Returns its name there."""
+        """Make a run with all settings. Returns its id there."""
         client, entities = self._client, self._mlflow.entities
         experiment = os.environ.get("MLFLOW_EXPERIMENT_NAME", "ascpo")
         found = client.get_experiment_by_name(experiment)

@@ -14,12 +14,12 @@ from typing import Any
 
 from ascpo.errors import to_install
 from ascpo.runs.callbacks.callback import EpochRecord, TrainingPlan
-from ascpo.runs.callbacks.names import keep_name, read_name
+from ascpo.runs.callbacks.logged_run import keep_id, read_id
 from ascpo.runs.directory import RunDirectory
 from ascpo.runs.links import refuse_links
 from ascpo.runs.serialization import flat
 
-_NAME = "wandb-run.txt"
+_ID_FILE = "wandb-run.txt"
 
 
 class WeightsAndBiases:
@@ -35,12 +35,12 @@ class WeightsAndBiases:
 
     def on_training_start(self, plan: TrainingPlan) -> None:
         refuse_links(self._directory / "wandb")
-        name = read_name(self._directory / _NAME) or keep_name(self._directory / _NAME, secrets.token_hex(4))
+        run_id = read_id(self._directory / _ID_FILE) or keep_id(self._directory / _ID_FILE, secrets.token_hex(4))
         wandb = self._wandb
         try:
             self._run = wandb.init(
                 project=os.environ.get("WANDB_PROJECT", "ascpo"),
-                id=name,
+                id=run_id,
                 name=self._directory.name,
                 dir=str(self._directory),
                 config=flat(RunDirectory(self._directory).config().plain()),

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ascpo.sweep.executors.contract import UNLIMITED
 from ascpo.sweep.jobs import Job, learned_steps
+from ascpo.sweep.nvidia import reported_by_gpus
 
 MEMORY_SHARED = 0.9
 """Part of a GPU's memory that its batches share. The rest is for CUDA's own needs in every process."""
@@ -63,12 +64,8 @@ def count_gpus() -> int:
 
 def gpu_memory() -> int:
     """Bytes of memory of the smallest GPU of this machine, as reported by its driver."""
-    try:
-        asked = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
-        said = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=20).stdout
-        return min(int(line) for line in said.split()) * 2**20
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return _UNKNOWN_MEMORY
+    megabytes = reported_by_gpus("memory.total")
+    return int(min(megabytes)) * 2**20 if megabytes else _UNKNOWN_MEMORY
 
 
 def leave_gpu_to_workers() -> None:

@@ -18,7 +18,7 @@ KINDS = ("sampled", "mean")
 
 
 @dataclass(frozen=True)
-class Kept:
+class EvaluationFile:
     """The content of evaluation.json."""
 
     figures: Plain
@@ -55,7 +55,7 @@ def worst_file(kind: str) -> str:
     return f"worst-{kind}.safetensors"
 
 
-def read_kept(directory: Path) -> Kept:
+def read_evaluation(directory: Path) -> EvaluationFile:
     """Read evaluation.json. A damaged file is an error."""
     found = read_sealed(directory / FILE, "evaluation")
     with reading(directory / FILE):
@@ -64,22 +64,22 @@ def read_kept(directory: Path) -> Kept:
         wrong = [kind for kind in KINDS if not isinstance(figures.get(kind, {}), dict)]
         if wrong or not isinstance(files, dict):
             raise ValueError(f"{(wrong or ['files'])[0]} is not a dictionary")
-        return Kept(figures, files, found.verified, found.run)
+        return EvaluationFile(figures, files, found.verified, found.run)
 
 
-def kept_text(figures: Plain, files: Mapping[str, bytes | str], run: str) -> str:
+def evaluation_text(figures: Plain, files: Mapping[str, bytes | str], run: str) -> str:
     """The text of evaluation.json for these files, given by their content or their checksums."""
     sums = {name: one if isinstance(one, str) else checksum(one) for name, one in sorted(files.items())}
     return sealed_json("evaluation", {**figures, "files": sums}, run)
 
 
-def check_kept(directory: Path, name: str) -> None:
+def check_belongs(directory: Path, name: str) -> None:
     """Raise an error for a file that does not belong to the evaluation of this run."""
     if not (directory / FILE).exists():
         return
-    kept = read_kept(directory)
-    if trouble := kept.trouble(directory, name):
+    evaluation = read_evaluation(directory)
+    if trouble := evaluation.trouble(directory, name):
         raise BadFile(trouble)
     config = read_sealed(directory / "config.json", "config").content
-    if kept.verified and kept.run != fingerprint_of(config):
+    if evaluation.verified and evaluation.run != fingerprint_of(config):
         raise BadFile(f"{directory / FILE} belongs to another run: its fingerprint is not that of config.json.")

@@ -12,6 +12,7 @@ from ascpo.report.figures import draw
 from ascpo.report.groups import groups_of
 from ascpo.report.largest_cost import bound_plots, check_bounds, quantile_at, quantile_plots
 from ascpo.report.style import MissingPlot, Plot, chip, colour, look, panel, save
+from ascpo.report.wording import percent
 from ascpo.runs.description import Description, write
 from tests.report.made import NO_CONSTRAINTS, QUANTILES, evaluated, made, several
 
@@ -162,7 +163,7 @@ def test_episodes_of_all_seeds_are_pooled(tmp_path):
     with look():
         histogram = episode_plots(groups)[1]
     assert histogram.caption.startswith(
-        "4 of 8 episodes violate the limit of 0 (50 %). The largest cost of the worst is 0.4."
+        f"4 of 8 episodes violate the limit of 0 ({percent(0.5)}). The largest cost of the worst is 0.4."
     )
 
 
@@ -177,7 +178,7 @@ def test_limits_on_sums_of_costs_are_drawn_where_sums_are(tmp_path):
     with look():
         found = [*learning_curves(groups), *quantile_plots(groups), *episode_plots(groups)]
     plots = {plot.name: plot for plot in found}
-    assert plots["sum-sampled"].caption.startswith("2 of 4 episodes violate the limit of 2.5 (50 %).")
+    assert plots["sum-sampled"].caption.startswith(f"2 of 4 episodes violate the limit of 2.5 ({percent(0.5)}).")
     assert "largest-sampled" not in plots
     assert limits_in(plots["epcost-steps"]) == [2.5]
     assert limits_in(plots["epmaxcost-steps"]) == limits_in(plots["fan"]) == []

@@ -24,7 +24,7 @@ from ascpo.report.style import (
     same_scale,
     titled,
 )
-from ascpo.report.wording import command, train_again
+from ascpo.report.wording import command, percent, train_again
 
 _BINS = 40
 _LIMITED: dict[LimitKind, tuple[str, str, str]] = {
@@ -119,7 +119,7 @@ def _histograms(groups: Sequence[Group], kind: LimitKind, actions: str, constrai
         over = int(np.sum(first >= 0 if len(first) else values > limit))
         name = "-".join(filter(None, (short, actions, group.slug, file_name(constraint))))
         caption = (
-            f"{over} of {len(values)} episodes violate the limit of {limit:g} ({100 * over / len(values):.2g} %). "
+            f"{over} of {len(values)} episodes violate the limit of {limit:g} ({percent(over / len(values))}). "
             f"The {quantity.lower()} of the worst is {values.max():.3g}. The vertical scale is logarithmic."
         )
         out.append(Plot(name, title, caption, figure))

@@ -21,7 +21,7 @@ from ascpo.report.style import (
     same_scale,
     titled,
 )
-from ascpo.report.wording import train_again
+from ascpo.report.wording import percent, train_again
 from ascpo.theory.cantelli import confidence_of_variance, kappa_for
 
 _NO_QUANTILES = (
@@ -173,7 +173,7 @@ def _bound_caption(checks: Sequence[BoundCheck], k: float) -> str:
     return (
         f"The bounds come from the mean E and the variance V of one epoch, the quantile from the next epoch. "
         f"Cantelli's bound held in {cantelli[0]} of {cantelli[1]} epochs. The paper's bound E + {k:g}·V held in "
-        f"{paper[0]} of {paper[1]} epochs; with these variances it guarantees {100 * confidence:.2g} % (median).{seeds}"
+        f"{paper[0]} of {paper[1]} epochs; with these variances it guarantees {percent(confidence)} (median).{seeds}"
     )
 
 

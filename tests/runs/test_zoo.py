@@ -81,6 +81,17 @@ def test_a_damaged_file_is_named(policy, tmp_path):
         policy.unpack(tmp_path / "zoo")
 
 
+@pytest.mark.parametrize("member", ["metrics.csv", "policy.safetensors"])
+def test_damage_inside_of_a_file_is_found(policy, member, tmp_path):
+    content = bytearray(policy.file.read_bytes())
+    with zipfile.ZipFile(policy.file) as archive:
+        begin = archive.getinfo(member).header_offset + 200
+    content[begin : begin + 50] = bytes(50)
+    policy.file.write_bytes(content)
+    with pytest.raises(BadFile, match=r"policy\.zip is damaged"):
+        policy.unpack(tmp_path / "zoo")
+
+
 def test_a_suite_name_means_its_ascpo_policy_and_mistyped_names_get_a_suggestion():
     assert zoo_policy("zoo:Point-1-Hazard").algo == "ascpo"
     with pytest.raises(NoRun, match=r"The zoo has no Point-1-Hazzard/ascpo\. Did you mean Point-1-Hazard/ascpo"):

@@ -67,7 +67,7 @@ def episode(suite: str, policy: TrainedPolicy, seed: int, *, render: bool) -> li
         rng = np.random.default_rng(seed)
         frames: list[np.ndarray] = []
         while True:
-            frames.append(env.render() if render else np.zeros(0))  # pyright: ignore[reportArgumentType]
+            frames.append(np.asarray(env.render()) if render else np.zeros(0))
             observation, _, terminated, truncated, info = env.step(policy.act(observation, info, rng=rng))
             if info["cost"] > 0.0 or truncated:
                 return None

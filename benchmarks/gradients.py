@@ -79,8 +79,8 @@ def collect(args: argparse.Namespace) -> None:
         file = args.out / f"{args.seed}-{i:03}.npz"
         ends = np.asarray(rollout.terminated[0] | rollout.truncated[0])
         arrays = (rollout.observation[0], rollout.action[0], rollout.signed_cost[0, ..., 0])
-        names = ("observation", "action", "signed_cost")
-        np.savez(file, done=ends, **dict(zip(names, map(np.asarray, arrays), strict=True)))
+        observation, action, signed_cost = map(np.asarray, arrays)
+        np.savez(file, done=ends, observation=observation, action=action, signed_cost=signed_cost)
         print(f"\r{i + 1} of {args.batches}", end="", flush=True)
     engine.close()
 

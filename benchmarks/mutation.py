@@ -46,8 +46,8 @@ _NO_NUMBER = ("@dataclass(frozen=", "strict=", "maxsize=", '"""')
 
 def make(sample: int, out: Path, seed: int) -> None:
     """Draw so many mutants of each package."""
-    from cosmic_ray import plugins  # pyright: ignore[reportMissingImports]
-    from cosmic_ray.mutating import mutate_code  # pyright: ignore[reportMissingImports]
+    from cosmic_ray import plugins  # pyrefly: ignore[missing-import]
+    from cosmic_ray.mutating import mutate_code  # pyrefly: ignore[missing-import]
 
     chosen: list[Mutant] = []
     for package in PACKAGES:

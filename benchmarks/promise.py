@@ -77,7 +77,7 @@ EARLIER: dict[str, Mapping[str, Any]] = {
     "trpo": {"normalise_observations": False},
 }
 """The defaults before suites had their own. All variants except `default` ones start from them."""
-RAW: Mapping[str, Any] = {"normalise_observations": False, "cost_gae_lambda": 0.8, "cost_fit.learning_rate": 1e-3}
+RAW: dict[str, Any] = {"normalise_observations": False, "cost_gae_lambda": 0.8, "cost_fit.learning_rate": 1e-3}
 NORMALISED = RAW | {"normalise_observations": True}
 DEFAULTS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "default": ("ascpo", {}),

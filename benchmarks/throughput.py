@@ -57,7 +57,7 @@ def main() -> None:
 def measure(name: str, num_envs: int, threads: int) -> tuple[float, float]:
     """Environment steps per second of the engine and of the bare loop."""
     envs, actions = _environments(name, num_envs, threads)
-    simulator = envs._simulator  # pyright: ignore[reportPrivateUsage]
+    simulator = envs._simulator
     bare = Batch(envs.task.model, num_envs, threads)
     bare.bind("sensordata")
 

@@ -76,7 +76,7 @@ def docstrings(kind: type) -> dict[str, str]:
     out: dict[str, str] = {}
     for base in kind.__bases__:
         out |= docstrings(base) if "__dataclass_fields__" in vars(base) else {}
-    body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # pyright: ignore[reportAttributeAccessIssue]
+    body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body
     for node, after in zip(body, [*body[1:], None], strict=True):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             text = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""

@@ -79,8 +79,8 @@ def _written(field: Declared, groups: dict[str, type]) -> list[str]:
     hint: Any = field.hint
     none = ["None"] if field.optional else []
     if dataclasses.is_dataclass(hint):
-        name = hint.__name__  # pyright: ignore[reportAttributeAccessIssue]
-        groups[name] = hint  # pyright: ignore[reportArgumentType]
+        name = hint.__name__
+        groups[name] = hint
         return [name, f"{name}Dict", *none]
     if get_origin(hint) is tuple:
         return [{float: "Numbers", int: "Counts"}[get_args(hint)[0]], *none]

@@ -184,7 +184,7 @@ def test_an_episode_whose_simulation_broke_down_violates_every_limit(limits_on):
 
 def test_a_shields_interventions_are_counted():
     """It changes the action of every second step."""
-    found = play(Scripted(), ACTOR, jnp.zeros(1), seeded(0, 3), limits=(0.0,), mean_action=True).episodes  # pyright: ignore[reportArgumentType]
+    found = play(Scripted(), ACTOR, jnp.zeros(1), seeded(0, 3), limits=(0.0,), mean_action=True).episodes  # pyrefly: ignore[bad-argument-type]
     assert_array_equal(found.interventions, [0, 1, 1])
 
 

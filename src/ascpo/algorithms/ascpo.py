@@ -80,7 +80,7 @@ class ASCPO:
         return Algorithm(
             *outline.words,
             augmentation=RunningMaximum(),
-            cost_critics=replace(critics, head=outline.critics),
+            cost_critics=replace(critics, head=outline.critics or critics.head),
             constraint=self._bound(probability),
             target=self.target.build(probability),
         )

@@ -29,8 +29,11 @@ def certify_all(asked: Certify, words: list[str]) -> None:
     if asked.check:
         return _check_all(asked)
     with counting("episodes", asked.request.episodes * len(asked.runs)) as on_progress:
-        how = {"threads": asked.threads, **vars(asked.own_code)}
-        certificates, comparisons = certify(asked.runs, asked.request, on_progress=on_progress, **how)
+        own_code = asked.own_code
+        certificates, comparisons = certify(
+            asked.runs, asked.request,
+            env=own_code.env, trust_env=own_code.trust_env, threads=asked.threads, on_progress=on_progress,
+        )  # fmt: skip
     for run, certificate in zip(asked.runs, certificates, strict=True):
         _show(run, certificate)
         _show_theory(certificate)

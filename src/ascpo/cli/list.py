@@ -108,7 +108,8 @@ def _row(run: "RunDirectory") -> tuple[str, str, str, str, str]:
     from ascpo.runs.sealed import fingerprint_of
     from ascpo.runs.tables import check_table, columns_of, sums_of
 
-    planned, last = "?", ("", "", "")
+    planned: str = "?"
+    last: tuple[str, str, str] = ("", "", "")
     try:
         planned, sealed = str(run.config().epochs), stored_config(run.config_file)
         if not run.metrics.exists():

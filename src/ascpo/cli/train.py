@@ -117,9 +117,11 @@ class Train(Generic[M]):
             raise BadSetting(f"evaluate={self.evaluate}: seeding={self.seeding} has {most} episodes for evaluations.")
         steps, env = whole("total_steps", self.total_steps), name_of(self.env)
         engine = engine_name(self.engine, env)
-        own = {"preset": self.preset, "seeding": self.seeding, "max_episode_steps": self.max_episode_steps}
-        own |= {"final_policy": self.final_policy, "validation_episodes": self.validation_episodes}
-        first = Config(env, self.seed, steps, engine, self.settings, self.method, **own)
+        first = Config(
+            env, self.seed, steps, engine, self.settings, self.method,
+            preset=self.preset, seeding=self.seeding, max_episode_steps=self.max_episode_steps,
+            final_policy=self.final_policy, validation_episodes=self.validation_episodes,
+        )  # fmt: skip
         return [dataclasses.replace(first, seed=seed) for seed in seeds_of(self.seeds)] if self.seeds else [first]
 
     def names(self, configs: Sequence[Config]) -> list[str]:
@@ -191,7 +193,7 @@ def parse(words: list[str]) -> tuple[Train[Method], list[RunDirectory]]:
         final_policy=base.final_policy,
         validation_episodes=kept,
     )
-    asked = parsed(Train[type(base.method)], words, "ascpo train", default)
+    asked = parsed(Train[type(base.method)], words, "ascpo train", default)  # pyrefly: ignore[invalid-annotation]
     if not directories and not given.config and asked.trust_env:
         raise BadSetting("--trust-env is for --resume and --config. The environment of --env is imported anyway.")
     if directories or given.env is None:
@@ -225,9 +227,11 @@ def _refuse_changes(base: Config, asked: Train[Method]) -> None:
     if asked.seeds:
         raise BadSetting("--seeds is for new runs. To continue several runs, name their directories after --resume.")
     engine = engine_name(asked.engine, base.env)
-    own = {"preset": asked.preset, "seeding": asked.seeding, "max_episode_steps": asked.max_episode_steps}
-    own |= {name: getattr(base, name) for name in CHANGEABLE}
-    now = Config(asked.env, asked.seed, engine=engine, settings=asked.settings, method=asked.method, **own)
+    now = Config(
+        asked.env, asked.seed, engine=engine, settings=asked.settings, method=asked.method,
+        preset=asked.preset, seeding=asked.seeding, max_episode_steps=asked.max_episode_steps,
+    )  # fmt: skip
+    now = dataclasses.replace(now, **{name: getattr(base, name) for name in CHANGEABLE})
     changed = {"algo": (base.algo, asked.algo)} if asked.algo != base.algo else differences(base, now)
     for name, (before, after) in changed.items():
         raise BadSetting(

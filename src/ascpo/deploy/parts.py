@@ -7,6 +7,7 @@ taken    the shield's correction of it
 action   scaled to the environment's bounds
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -26,7 +27,12 @@ from ascpo.runs.serialization import BadSetting, Plain
 from ascpo.runs.trained_policy import PolicyFile, read_policy
 from ascpo.training.actor import AgentActor
 
-_AUGMENTATIONS = {NoAugmentation: "none", RunningMaximum: "maximum", RunningSum: "sum", LastCost: "last"}
+_AUGMENTATIONS: Mapping[type, str] = {
+    NoAugmentation: "none",
+    RunningMaximum: "maximum",
+    RunningSum: "sum",
+    LastCost: "last",
+}
 
 
 @dataclass(frozen=True)

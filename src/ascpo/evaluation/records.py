@@ -75,8 +75,8 @@ def read_records(path: Path) -> list[Record]:
 
 
 def _record(data: Plain, actions: np.ndarray) -> Record:
-    lists = {name: tuple(value) for name, value in data.items() if isinstance(value, list)}
-    record = Record(**{**data, **lists, "actions": actions})
+    lists: Plain = {name: tuple(value) for name, value in data.items() if isinstance(value, list)}
+    record = Record(**(data | lists | {"actions": actions}))
     _check(record)
     return record
 

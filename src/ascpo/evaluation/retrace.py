@@ -60,7 +60,10 @@ def retrace(record: Record, env: Environment | None = None, *, trust_env: bool =
     rollout = _play(engine, record, camera)
     engine.close()
     trajectory = Trajectory(
-        record, np.asarray(rollout.reward[:, 0], float), np.asarray(rollout.cost[:, 0], float), camera and camera.path
+        record,
+        np.asarray(rollout.reward[:, 0], float),
+        np.asarray(rollout.cost[:, 0], float),
+        camera.path if camera else None,
     )
     return _checked(trajectory, np.asarray(rollout.done[:, 0]))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -141,7 +142,7 @@ def _histogram(page: Page, experiment: Experiment, store: PaperStore, samples: B
 
 def _resources(page: Page, experiment: Experiment, store: PaperStore, samples: ByColumn) -> None:
     for column, found in samples.items():
-        table, bars = _relative(experiment, found, lambda title, column=column: _titled(title, column, samples))
+        table, bars = _relative(experiment, found, partial(_titled, column=column, samples=samples))
         page.tables.append(table)
         if bars:
             page.pictures += draw_bars(_picture(store, experiment, column), bars, 1.01)

@@ -67,11 +67,11 @@ class Access:
             self._guards = True
             return before(*args, process_request=self._guarded(process_request), **options)
 
-        server.serve = serve  # pyright: ignore[reportAttributeAccessIssue]
+        server.serve = serve  # pyrefly: ignore[bad-assignment]
         try:
             yield
         finally:
-            server.serve = before  # pyright: ignore[reportPrivateImportUsage]
+            server.serve = before
         if not self._guards:
             raise RuntimeError("This version of viser opens its server in another way, so the page cannot be guarded.")
 

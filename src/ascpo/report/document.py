@@ -35,6 +35,7 @@ from ascpo.report.verification import CERTIFICATE, EVALUATION, METRICS
 from ascpo.report.wording import command, listed, number, overview, percent, plural, setting_percent
 from ascpo.runs.files import write_whole, writing
 from ascpo.runs.links import refuse_links
+from ascpo.runs.serialization import Plain
 
 
 def write_report(paths: Sequence[Path], out: Path | None = None, now: datetime | None = None) -> Path:
@@ -74,9 +75,11 @@ def _template() -> Template:
     )  # fmt: skip
     scripts = [Markup(script) for script in (library()[0], program())]
     hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts)
-    engine.globals |= {"chip": chip, "command": command, "palette": variables, "typeset": typeset}
-    engine.globals |= {"scripts": scripts, "script_hashes": Markup(hashes), "chart_style": Markup(library()[1])}
-    engine.tests["missing"] = lambda plot: isinstance(plot, MissingPlot)
+    names: Plain = engine.globals
+    names |= {"chip": chip, "command": command, "palette": variables, "typeset": typeset}
+    names |= {"scripts": scripts, "script_hashes": Markup(hashes), "chart_style": Markup(library()[1])}
+    tests: Plain = engine.tests
+    tests["missing"] = lambda plot: isinstance(plot, MissingPlot)
     return engine.get_template("report.html")
 
 

@@ -146,7 +146,7 @@ def _step(row: Epochs, about: Description) -> str:
     delta = row.run.settings.get("trust_region.delta")
     radius = f"; the limit is {number(float(delta))}" if delta is not None else ""
     out.append(f"The policy moved by a mean KL of {number(row('KL'))}{radius}.")
-    return " ".join(filter(None, [*out, _search(row, about)]))
+    return " ".join(part for part in (*out, _search(row, about)) if part)
 
 
 def _search(row: Epochs, about: Description) -> str:

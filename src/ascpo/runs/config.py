@@ -43,7 +43,7 @@ EngineName = Literal["native", "mjx-jax", "mjx-warp"]
 FINAL_POLICY: PolicyKind = "average"
 """The final policy of new runs. Runs with a preset keep the last one, as the paper does."""
 VALIDATION_EPISODES = 1000
-_BEFORE = {
+_BEFORE: Plain = {
     "engine": "native",
     "preset": None,
     "seeding": 1,
@@ -150,7 +150,7 @@ class Config:
 
     def plain(self) -> Plain:
         """Plain data for JSON. Fields with the value in `_BEFORE` are left out, to keep fingerprints of old runs."""
-        plain = {"env": self.env, "algo": self.algo, "preset": self.preset, **to_plain(self)}
+        plain: Plain = {"env": self.env, "algo": self.algo, "preset": self.preset, **to_plain(self)}
         shared = plain["settings"].items()
         plain["settings"] = {name: value for name, value in shared if (name, value) not in _SETTINGS_BEFORE.items()}
         return {name: value for name, value in plain.items() if (name, value) not in _BEFORE.items()}

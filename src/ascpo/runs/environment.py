@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def engine_name(wanted: str, env: Environment) -> EngineName:
     """The name of the engine in a config. `mjx` becomes the implementation that suits the suite and the machine."""
     if wanted != "mjx":
-        return wanted  # pyright: ignore[reportReturnType] (Config refuses other names)
+        return wanted  # pyrefly: ignore[bad-return] (Config refuses other names)
     task = _task(env)
     from ascpo.engines.mjx.physics import best_implementation
 
@@ -106,7 +106,7 @@ def _open_own(
     if isinstance(first, World):
         return FunctionalEngine(first, num_envs, limits=limits, max_episode_steps=max_episode_steps)
     return GymnasiumEngine(
-        env,  # pyright: ignore[reportArgumentType] (what makes no environment is refused)
+        env,  # pyrefly: ignore[bad-argument-type] (what makes no environment is refused)
         num_envs,
         processes=hosting.processes,
         step_timeout=hosting.seconds_per_step,

@@ -38,7 +38,7 @@ def changed(settings: T, changes: Mapping[str, object], name: str = "") -> T:
         if key not in fields:
             raise BadSetting(f"There is no setting {shown(prefix + str(key))[1:-1]}. {nearest(str(key), fields)}")
         fitted[key] = _fit(fields[key], value, getattr(settings, key), prefix + key)
-    return dataclasses.replace(settings, **fitted)  # pyright: ignore[reportArgumentType]
+    return dataclasses.replace(settings, **fitted)  # pyrefly: ignore[bad-specialization] (only dataclasses have fields)
 
 
 def flat(plain: Mapping[str, object], prefix: str = "") -> dict[str, object]:
@@ -80,7 +80,7 @@ def _fit(field: Declared, value: object, now: object, name: str) -> object:
     check_value(field, value, name)
     number = get_args(hint)[0] if get_origin(hint) is tuple else hint
     if number is float and value is not None:
-        return tuple(map(float, value)) if isinstance(value, tuple) else float(value)  # pyright: ignore[reportArgumentType]
+        return tuple(map(float, value)) if isinstance(value, tuple) else float(value)  # pyrefly: ignore[bad-argument-type]
     return value
 
 

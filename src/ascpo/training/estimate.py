@@ -161,7 +161,7 @@ def _with_costs(
     measures_signal = isinstance(agent.algorithm.constraint, ChernoffBound)
     evidence = replace(
         estimates.evidence,
-        cost_advantage=centred(advantages.advantage, step_weights and step_weights.cost),
+        cost_advantage=centred(advantages.advantage, step_weights.cost if step_weights else None),
         cost_td_error=advantages.td_error,
         cost_signal=_measured_signal(signal, step_weights) if measures_signal else None,
         cost_to_go=advantages.target if agent.multiplier is not None and agent.multiplier.state_dependent else None,

@@ -22,7 +22,8 @@ def fit_critics(agent: Agent, state: LearnerState, estimates: Estimates) -> tupl
     """The state after the epoch, with fitted critics, and their last losses."""
     key, value_key, cost_key = jax.random.split(state.key, 3)
     value, value_loss = _fit_value(agent, state.value, estimates.value_batch, value_key)
-    state, losses = replace(_carried_over(state, estimates), key=key, value=value), {"value": value_loss}
+    state = replace(_carried_over(state, estimates), key=key, value=value)
+    losses: Losses = {"value": value_loss}
     if state.cost is not None and state.window is not None:
         cost, losses["cost"] = _fit_cost(agent, state.cost, state.normaliser, state.window, cost_key)
         state = replace(state, cost=cost)

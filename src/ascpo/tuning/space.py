@@ -54,7 +54,7 @@ def _axis(text: str) -> Axis:
         raise BadSetting(
             f"{shown(text)}: a search needs at least two values. Write name=low..high, or name=value,value."
         )
-    return Axis(name, values=tuple(found))  # pyright: ignore[reportArgumentType] (checked above)
+    return Axis(name, values=tuple(found))  # pyrefly: ignore[bad-argument-type] (checked above)
 
 
 def _range(name: str, first: str, last: str, *, log: bool) -> Axis:

@@ -152,7 +152,7 @@ def _time_limit(env: AnyEnv) -> int | None:
     layer, found = env, [env.spec.max_episode_steps if env.spec is not None else None]
     while isinstance(layer, gymnasium.Wrapper):
         if isinstance(layer, gymnasium.wrappers.TimeLimit):
-            found.append(layer._max_episode_steps)  # pyright: ignore[reportPrivateUsage] (it has no other name)
+            found.append(layer._max_episode_steps)  # It has no other name.
         layer = layer.env
     return min((steps for steps in found if steps is not None), default=None)
 

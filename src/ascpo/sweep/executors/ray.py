@@ -86,7 +86,8 @@ class OnRay:
         self._train: Remote = self._ray.remote(train)
         self._tasks: dict[int, tuple[Remote, Path]] = {}
         self._nodes: dict[int, str] = {}
-        self._count, self._asked, self._pending_mail = 0, 0.0, None
+        self._count, self._asked = 0, 0.0
+        self._pending_mail: Remote = None
 
     @property
     def side_by_side(self) -> int:

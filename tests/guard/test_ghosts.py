@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from ascpo.guard import ghosts
 from ascpo.guard.kinds import GHOST, GHOST3D
-from tests.slow import slow
+from tests.slow import always, slow
 
 SUBSTEP = 1e-4
 drift = jax.jit(ghosts.drift, static_argnums=2)
@@ -77,7 +77,7 @@ def test_a_ghost_on_the_ground_ignores_the_height_of_the_robot():
     assert_allclose(low, high, atol=0)
 
 
-@pytest.mark.parametrize("kind", [GHOST, GHOST3D])
+@pytest.mark.parametrize("kind", always([GHOST, GHOST3D], GHOST3D))
 def test_several_ghosts_and_a_moving_robot_follow_the_formula(kind):
     rng = np.random.default_rng(7)
     scenes, count, substeps = 200, 5, 30

@@ -54,7 +54,7 @@ class Signal:
         pass
 
 
-@pytest.fixture(scope="module", params=[CART, POINT])
+@pytest.fixture(scope="module", params=always([CART, POINT], CART))
 def whole(request, tmp_path_factory):
     """A run that was never stopped."""
     return request.param, train(request.param, tmp_path_factory.mktemp("whole")).directory

@@ -190,6 +190,7 @@ def test_an_address_at_which_nothing_listens_is_refused_at_once(kind):
         connected(f"{kind}localhost:{free_port()}")
 
 
+@slow("a cluster that loses a node and a worker always trains")
 @needs_ray
 def test_gpu_batches_take_turns_while_host_batches_train_beside_them(cluster, tmp_path):
     from ascpo.sweep.executors.ray import OnRay

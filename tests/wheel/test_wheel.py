@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.slow import slow
+
 ROOT = Path(__file__).parents[2]
 SMALL = ["--num-envs", "2", "--horizon", "40", "--total-steps", "160", "--evaluate", "2"]
 CHECKS = """
 import sys, ascpo, gymnasium
 assert sys.argv[1] not in ascpo.__file__, ascpo.__file__
-policy = ascpo.load("runs/Point-1-Hazard-ascpo-seed0")
+policy = ascpo.load(sys.argv[2])
 env = gymnasium.make("ascpo/Point-1-Hazard-v0")
 observation, info = env.reset(seed=0)
 policy.start()
@@ -57,11 +59,16 @@ def test_the_wheel_holds_every_file_of_the_package(wheel):
     assert {name for name in held if ".dist-info/" not in name and not name.startswith("ascpo/")} == set()
 
 
+def test_a_policy_of_the_wheels_zoo_acts(python, tmp_path):
+    assert call(python.parent / "ascpo", "--version", cwd=tmp_path).strip() == "0.1.0"
+    call(python, "-c", CHECKS, ROOT, "zoo:Point-1-Hazard", cwd=tmp_path)
+
+
+@slow("the tests of the command line train from the checkout")
 def test_the_wheel_trains_and_its_policy_acts(python, tmp_path):
     program = python.parent / "ascpo"
-    assert call(program, "--version", cwd=tmp_path).strip() == "0.1.0"
     call(program, "train", "--env", "Point-1-Hazard", *SMALL, "--out", "runs", cwd=tmp_path)
     call(program, "new-env", "puddle", cwd=tmp_path)
     call(program, "check", "puddle:make", cwd=tmp_path)
     assert (tmp_path / "runs/Point-1-Hazard-ascpo-seed0/report/index.html").stat().st_size > 10_000
-    call(python, "-c", CHECKS, ROOT, cwd=tmp_path)
+    call(python, "-c", CHECKS, ROOT, "runs/Point-1-Hazard-ascpo-seed0", cwd=tmp_path)

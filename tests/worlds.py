@@ -41,6 +41,13 @@ class Breaking(Slope):
         return replace(moved, state={**moved.state, "x": x}, costs=jnp.zeros(1), terminated=jnp.zeros((), bool))
 
 
+class Earning(Breaking):
+    """Every step has a negative cost until the simulation breaks down."""
+
+    def step(self, state, action, key):
+        return replace(super().step(state, action, key), costs=-jnp.ones(1))
+
+
 class WithoutNames(Slope):
     cost_names = ()
 

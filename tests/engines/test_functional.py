@@ -138,6 +138,29 @@ def test_a_simulation_that_breaks_down_ends_its_episode_and_violates_every_limit
     assert "a number of the world is NaN or infinite" in caplog.text
 
 
+def test_a_breakdown_exceeds_the_limit_of_the_sum_whatever_was_earned_before():
+    engine = FunctionalEngine(worlds.Earning(), 4, limits=(3.0,))
+    engine.start([RunBatch(ACTOR, (0,))])
+    sums, lost = np.zeros(4), []
+    rollout = collect(engine, noise(4))
+    for cost, terminated, truncated in zip(rollout.cost[..., 0], rollout.terminated, rollout.truncated, strict=True):
+        sums += cost
+        lost += list(sums[terminated])
+        sums[terminated | truncated] = 0.0
+    assert len(lost) == len(engine.divergences) > 0
+    assert min(lost) == pytest.approx(4.0, rel=1e-5)
+    assert max(lost) == pytest.approx(4.0, rel=1e-5)
+
+
+def test_a_snapshot_of_an_earlier_version_has_no_sums_and_is_restored():
+    engine = FunctionalEngine(worlds.Slope(), 4)
+    engine.start([RunBatch(ACTOR, (0,))])
+    snapshot = engine.snapshots()(0)
+    del snapshot["cost"]
+    engine.restore([snapshot])
+    assert np.isfinite(collect(engine, noise(4)).cost).all()
+
+
 def test_an_episode_that_broke_down_is_never_safe_however_high_the_limits_are():
     engine = FunctionalEngine(worlds.Breaking(), 4)
     found = play(engine, ACTOR, THETA, EPISODES, limits=(1e6,)).episodes

@@ -215,6 +215,17 @@ def check_snapshots(snapshots: Sequence[Snapshot], runs: int, envs: int) -> None
         raise ValueError(f"The snapshot has {found} environments, but a run has {envs} here. Use {found}.")
 
 
+def over_every_limit(limits: Float[AnyArray, " m"], sums: Float[AnyArray, " m"]) -> Float[AnyArray, " m"]:
+    """The costs of a step whose episode was lost. They exceed every limit, of a state and of the episode's sum.
+
+    `sums` are the episode's costs before the step. Costs may be negative. So each cost is one more than both the limit
+    and the difference between limit and sum, and more than a rounding error beyond them if they are large.
+    """
+    array = limits.__array_namespace__()
+    reach = array.maximum(limits, 0.0) - array.minimum(sums, 0.0)
+    return reach + array.maximum(1.0, 1e-5 * reach)
+
+
 def scaled(action: Float[AnyArray, "*axes act"], low: Bound, high: Bound) -> Float[AnyArray, "*axes act"]:
     """The policy's action in the environment's units: it is clipped to [-1, 1] and scaled to [low, high].
 

@@ -55,7 +55,8 @@ class FunctionalEngine:
         self.notes = found.notes
         self.action_bounds: Bounds = np.array(found.low, np.float32), np.array(found.high, np.float32)
         self.divergences = Divergences()
-        self._rules = Rules(world, found.low, found.high, found.time_limit, limits)
+        each = tuple(np.resize(limits, len(found.cost_names)).tolist())
+        self._rules = Rules(world, found.low, found.high, found.time_limit, each)
         self._programs: list[Programs] = []
         """By batch."""
         self._batches: list[list[RunState]] = []
@@ -138,6 +139,7 @@ def _snapshot(runs: Sequence[RunState], number: int) -> Snapshot:
         "episodes": envs.episodes.numbers,
         "steps": envs.steps,
         "observation": envs.observation,
+        "cost": envs.cost,
         "memory": runs[number].augmentation,
     }
     return {name: np.array(array) for name, array in arrays.items()}
@@ -152,6 +154,8 @@ def _restored(run: RunState, snapshot: Snapshot) -> RunState:
         jnp.asarray(snapshot["steps"]),
         jax.tree.unflatten(structure, [_like(leaf, snapshot[f"state{i}"]) for i, leaf in enumerate(leaves)]),
         jnp.asarray(snapshot["observation"]),
+        # Snapshots of earlier versions have none.
+        jnp.asarray(snapshot["cost"]) if "cost" in snapshot else jnp.zeros_like(envs.cost),
     )
     return RunState(restored, jnp.asarray(snapshot["memory"]))
 

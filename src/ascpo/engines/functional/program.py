@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from ascpo.engines.actor import Acted, Actor, Theta, act, augment, remember
-from ascpo.engines.contract import Rollout, scaled
+from ascpo.engines.contract import Rollout, over_every_limit, scaled
 from ascpo.engines.functional.episodes import Episodes, step_keys
 from ascpo.engines.functional.world import RandomKey, State, Transition, World
 from ascpo.engines.precision import precise
@@ -33,7 +33,7 @@ class Rules:
     high: tuple[float, ...]
     max_episode_steps: int | None
     limits: tuple[float, ...]
-    """A step that breaks the simulation costs at least one more than these."""
+    """One for each cost. A step that breaks the simulation exceeds them, and so does the sum of its episode's costs."""
 
 
 @jax.tree_util.register_dataclass
@@ -46,6 +46,8 @@ class EnvStates:
     state: State
     observation: Float[Array, "env obs"]
     """Raw."""
+    cost: Float[Array, "env m"]
+    """The sums of the costs of the episodes so far."""
 
 
 @jax.tree_util.register_dataclass
@@ -133,28 +135,29 @@ class WorldPrograms(NamedTuple):
 def world_programs(rules: Rules) -> WorldPrograms:
     """The programs that do not depend on the policy."""
     return WorldPrograms(
-        jax.jit(precise(functools.partial(_begin, rules.world))),
+        jax.jit(precise(functools.partial(_begin, rules))),
         jax.jit(precise(functools.partial(_advance, rules))),
     )
 
 
-def _begin(world: World, episodes: Episodes) -> EnvStates:
+def _begin(rules: Rules, episodes: Episodes) -> EnvStates:
     steps = jnp.zeros(len(episodes.ids), jnp.int32)
-    state = _strong(jax.vmap(world.begin)(step_keys(episodes.ids, steps)))
-    return EnvStates(episodes, steps, state, jax.vmap(world.observe)(state))
+    state = _strong(jax.vmap(rules.world.begin)(step_keys(episodes.ids, steps)))
+    cost = jnp.zeros((len(episodes.ids), len(rules.limits)))
+    return EnvStates(episodes, steps, state, jax.vmap(rules.world.observe)(state), cost)
 
 
 def _advance(rules: Rules, now: EnvStates, drawn: Float[Array, "env act"]) -> tuple[EnvStates, Moved, Trace]:
     ids, steps = now.episodes.ids, now.steps + 1
     move = jax.vmap(functools.partial(_move, rules))
-    moved, broken = move(now.state, now.observation, steps, drawn, step_keys(ids, steps))
+    moved, broken = move(now.state, now.observation, now.cost, steps, drawn, step_keys(ids, steps))
     done = moved.result.terminated | moved.result.truncated
     episodes = now.episodes.end(done)
-    on = EnvStates(episodes, steps, _strong(moved.result.state), moved.observation)
+    on = EnvStates(episodes, steps, _strong(moved.result.state), moved.observation, now.cost + moved.result.costs)
     # Starting an episode may take longer than a step, and few steps end one.
     envs = jax.lax.cond(
         jnp.any(done),
-        lambda: jax.tree.map(functools.partial(_where, done), _begin(rules.world, episodes), on),
+        lambda: jax.tree.map(functools.partial(_where, done), _begin(rules, episodes), on),
         lambda: on,
     )
     # The state is large, and the policy does not need it.
@@ -181,6 +184,7 @@ def _move(
     rules: Rules,
     state: State,
     observation: Float[Array, " obs"],
+    sums: Float[Array, " m"],
     step: Int[Array, ""],
     drawn: Float[Array, " act"],
     key: RandomKey,
@@ -194,8 +198,7 @@ def _move(
     after = rules.world.observe(moved.state)
     numbers = (observation, after, moved.costs, moved.margins)
     broken = ~jnp.all(jnp.array([jnp.all(jnp.isfinite(x)) for x in jax.tree.leaves(numbers)]))
-    limits = jnp.maximum(jnp.resize(jnp.array(rules.limits, jnp.float32), moved.costs.shape), 0.0)
-    over = limits + jnp.maximum(1.0, 1e-5 * limits)  # More than a rounding error beyond a large limit.
+    over = over_every_limit(jnp.array(rules.limits, jnp.float32), sums)
     late = jnp.zeros((), bool) if rules.max_episode_steps is None else step >= rules.max_episode_steps
     result = replace(
         moved,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float
 
+from ascpo.engines.contract import over_every_limit
 from ascpo.engines.gymnasium.checked import Fault, Observation, Step
 
 MOST_RESTARTS = 10
@@ -42,13 +43,8 @@ class Recovery:
         return True
 
     def violation(self, observation: Observation, sums: Float[np.ndarray, " m"]) -> Step:
-        """The last step of an episode that was lost. It exceeds every limit, of a state and of the episode's sum.
-
-        Costs may be negative. So the cost is one more than both the limit and the difference between limit and sum, and
-        more than a rounding error beyond them if they are large.
-        """
+        """The last step of an episode that was lost."""
         assert self._limits is not None
         limits = np.resize(np.array(self._limits, np.float32), sums.shape)
-        reach = np.maximum(limits, 0.0) - np.minimum(sums, 0.0)
-        costs = (reach + np.maximum(1.0, 1e-5 * reach)).astype(np.float32)
+        costs = over_every_limit(limits, sums).astype(np.float32)
         return Step(observation.copy(), 0.0, costs, terminated=True, truncated=False, margins=costs)

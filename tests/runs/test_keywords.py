@@ -44,7 +44,9 @@ def test_a_type_checker_refuses_what_a_training_would_refuse(tmp_path):
     lines += ['ascpo.compare("runs")._repr_html_()', 'ascpo.report("runs").page']
     file = tmp_path / "typed.py"
     file.write_text("\n".join(lines) + "\n")
-    command = [sys.executable, "-m", "pyrefly", "check", "--python-interpreter-path", sys.executable]
+    # Without a configuration, which a directory above may have, pyrefly checks next to nothing.
+    command = [sys.executable, "-m", "pyrefly", "check", "--preset", "default"]
+    command += ["--python-interpreter-path", sys.executable]
     command += ["--output-format", "min-text", "--color", "never", str(file)]
     said = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False).stdout
     errors = [line for line in said.splitlines() if line.startswith("ERROR")]

@@ -88,6 +88,7 @@ def test_tables_that_are_copies_and_seeds_that_failed_are_marked(store, capsys):
     assert "Arm3-8-Hazard*" in out
     assert "1.460†" in out
     assert "no claim rests on them" in out
+    assert "M_c of ascpo is the lowest in 1 of 1 suites" in out
     assert "reproduced" not in out
     assert page_of(experiments("q1-Arm3-8-Hazard")[0], store).claims == []
 

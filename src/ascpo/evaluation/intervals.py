@@ -47,6 +47,13 @@ def of_difference(x: ArrayLike, y: ArrayLike, level: float = LEVEL) -> Interval 
     return _student(float(x.mean() - y.mean()), float(np.sqrt(vx + vy)), freedom, level)
 
 
+def of_means(x: ArrayLike, y: ArrayLike, deviation: float, freedom: float) -> Interval:
+    """Student's interval of mean x − mean y, with a standard deviation that is known from other numbers as well."""
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    error = deviation * math.sqrt(1 / len(x) + 1 / len(y))
+    return _student(float(x.mean() - y.mean()), error, freedom, LEVEL)
+
+
 def of_shares(x: np.ndarray, y: np.ndarray) -> Interval:
     """Newcombe's interval of the difference of two shares, from Wilson's of each."""
     from scipy import stats

@@ -178,7 +178,7 @@ def _numbers(claim: Claim, suite: str, samples: Samples) -> list[np.ndarray]:
 
 def _scaled(measure: Measure, x: ArrayLike) -> np.ndarray:
     """Negative logarithms, for ratios. Returns may be negative, so they stay as they are."""
-    return np.asarray(x) if measure.higher_is_better else -np.log(np.maximum(x, measure.floor))
+    return np.asarray(x) if measure.higher_is_better else -measure.logs(x)
 
 
 def _expected(claim: Claim, suites: list[str]) -> float | None:

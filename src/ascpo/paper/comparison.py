@@ -81,7 +81,7 @@ def _ends(suite: str, column: Column, samples: Samples) -> str:
         return f"{text}{_measured(M_C, costs[low])} for {low}, the only algorithm with runs."
     high = others[-1]
     text += f"lowest for {low}, {_measured(M_C, costs[low])}, and highest for {high}, {_measured(M_C, costs[high])}."
-    intervals = {name: of_difference(_logs(costs[name]), _logs(costs[low])) for name in others}
+    intervals = {name: of_difference(M_C.logs(costs[name]), M_C.logs(costs[low])) for name in others}
     if any(interval is None for interval in intervals.values()):
         return f"{text} With a single seed of some of them, the differences are not certain."
     level = [name for name, interval in intervals.items() if interval is not None and interval.low <= 0]
@@ -108,7 +108,7 @@ def _difference(suite: str, name: str, samples: ByColumn) -> str:
 
 
 def _effect(before: np.ndarray, column: Column, after: np.ndarray, last: Column) -> str:
-    difference = of_difference(_logs(before), _logs(after))
+    difference = of_difference(M_C.logs(before), M_C.logs(after))
     pair = f"{SETTINGS[column]} and {SETTINGS[last]}"
     if difference is None:
         return f"A single seed says nothing about the difference between {pair}."
@@ -129,7 +129,3 @@ def _measured(measure: Measure, x: np.ndarray) -> str:
 def _spread(measure: Measure, x: np.ndarray) -> str:
     deviation = f" ± {x.std(ddof=1):{measure.digits}}" if len(x) > 1 else ""
     return f"{x.mean():{measure.digits}}{deviation}"
-
-
-def _logs(costs: np.ndarray) -> np.ndarray:
-    return np.log(np.maximum(costs, M_C.floor))

@@ -16,6 +16,7 @@ from ascpo.paper.experiments import BOX_EPISODES, FIXED_STARTS, TABLE_ALGORITHMS
 from ascpo.paper.printed import COPIES, COPIES_NOTE, FAILED_SEEDS, FLOORS, MEASURES, printed_value
 from ascpo.paper.results import Log, PaperStore, Samples
 from ascpo.paper.scores import assess_scores, score, score_printed, usable, value
+from ascpo.paper.standing import spread, standing_notes, standing_table, standings
 from ascpo.paper.tables import Cell, Page, Table
 
 _Costs = dict[str, dict[str, np.ndarray]]
@@ -37,6 +38,9 @@ def _tables(page: Page, experiment: Experiment, store: PaperStore, samples: ByCo
         _curves(page, experiment, store, samples)
         return
     for column, found in samples.items():
+        if standing := standings(found, "ascpo"):
+            page.tables.append(standing_table(standing, "ascpo", _titled("ASCPO in each suite", column, samples)))
+            page.footnotes += standing_notes(standing, "ascpo", spread(found))
         every = [assess(claim, found) for suite in experiment.suites for claim in claims_of_table(suite)]
         known = [one for one in every if one.has_runs]
         which = "" if list(samples) == [OURS] else f" with {SETTINGS[column]}"

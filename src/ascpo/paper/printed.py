@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 STEPS = 6_000_000
 """The steps of one training."""
@@ -40,6 +41,10 @@ class Measure:
         """Its values by epoch. Empty where they were not logged."""
         values = log.get(self.column, np.zeros(0))
         return 1.0 - values if self.complement else values
+
+    def logs(self, x: ArrayLike) -> np.ndarray:
+        """Logarithms, for ratios."""
+        return np.log(np.maximum(x, self.floor))
 
     def worst(self, x: np.ndarray) -> float:
         return float(x.min() if self.higher_is_better else x.max())

@@ -1,6 +1,7 @@
 """The zoo: runs in single files, which become runs again, and policies that are what their certificates say."""
 
 import json
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import ascpo
 from ascpo.evaluation.certificate import read_certificate
 from ascpo.runs.files import BadFile, NoRun
 from ascpo.runs.places import run_place
+from ascpo.runs.tables import read_table
 from ascpo.runs.trained_policy import read_policy
 from ascpo.runs.zoo import FILES, ZooPolicy, packed, zoo_policies, zoo_policy
 from tests.evaluation.untrained import untrained
@@ -38,6 +40,23 @@ def test_a_run_is_packed_into_a_file_and_unpacked_again(run, policy, tmp_path):
     kept = {file.name: file.read_bytes() for file in run.iterdir() if file.name in FILES}
     assert {file.name: file.read_bytes() for file in place.iterdir()} == kept
     assert packed(place) == packed(run)
+
+
+def test_checksums_that_follow_from_their_table_are_not_packed(run, policy):
+    names = {file.name for file in run.iterdir() if file.name.endswith(".sha256")}
+    assert {"metrics.csv.sha256", "timing.csv.sha256"} <= names
+    assert not names & set(policy._names())
+
+
+def test_other_checksums_are_packed_as_they_are(run, tmp_path):
+    """A table that was changed is still recognised as such when it comes out of the zoo."""
+    changed = tmp_path / "changed"
+    shutil.copytree(run, changed)
+    (changed / "metrics.csv").write_bytes((run / "metrics.csv").read_bytes().replace(b",0.", b",1."))
+    file = tmp_path / "policy.zip"
+    file.write_bytes(packed(changed))
+    with pytest.raises(BadFile, match=r"metrics\.csv is damaged, or metrics\.csv\.sha256 is"):
+        read_table(ZooPolicy(file).unpack(tmp_path / "zoo") / "metrics.csv")
 
 
 def test_a_packed_policy_has_its_figures_without_unpacking(run, policy):

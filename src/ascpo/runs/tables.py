@@ -63,7 +63,7 @@ class Table:
         self.last = sums[-1] if kept else run
         """The checksum of all lines so far."""
         write_whole(path, b"".join(kept))
-        write_whole(sums_of(path), "".join(f"{one}\n" for one in (run, *sums)))
+        write_whole(sums_of(path), checksums(b"".join(kept), run))
         with writing(path):
             self._file, self._sums = open_to_write(path, keep=True), open_to_write(sums_of(path), keep=True)
         self._columns = next(csv.reader([kept[0].decode(errors="replace")])) if kept else []
@@ -137,8 +137,12 @@ def table_text(rows: Sequence[Row]) -> str:
 def table_with_sums(path: Path, rows: Sequence[Row], run: str) -> dict[Path, str]:
     """A whole table and its checksums, as the contents of two files."""
     text = table_text(rows)
-    sums = (run, *_chain(run, _complete(text.encode())))
-    return {path: text, sums_of(path): "".join(f"{one}\n" for one in sums)}
+    return {path: text, sums_of(path): checksums(text.encode(), run)}
+
+
+def checksums(content: bytes, run: str) -> str:
+    """The text of the file with a table's checksums."""
+    return "".join(f"{one}\n" for one in (run, *_chain(run, _complete(content))))
 
 
 def sums_of(path: Path) -> Path:

@@ -1,7 +1,8 @@
 """The zoo: trained policies that come with the package.
 
-Each is a run's directory without its checkpoints, packed into one file. zoo:Point-1-Hazard is the policy of ASCPO
-for that suite, as is zoo:Point-1-Hazard/ascpo. This module imports nothing slow, so that typing errors are answered at
+Each is a run's directory without its checkpoints, packed into one file. Checksums that follow from their table are not
+packed, but written again when the run is unpacked. zoo:Point-1-Hazard is the policy of ASCPO for that suite, as is
+zoo:Point-1-Hazard/ascpo. This module imports nothing slow, so that typing errors are answered at
 once.
 """
 
@@ -32,6 +33,8 @@ FILES = (
     "certificate.json", "certificates.jsonl",
 )  # fmt: skip
 """Files of a run that a policy of the zoo includes."""
+_CHECKED = ("metrics.csv", "timing.csv", "selection.csv")
+"""Tables that have checksums."""
 _NEEDED = ("config.json", "policy.safetensors", "evaluation.json", "certificate.json")
 _DEFAULT = "ascpo"
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -91,6 +94,9 @@ class ZooPolicy:
                 whole.mkdir()
                 for name in self._names():
                     (whole / name).write_bytes(self._read(name))
+                for name, content in _checksums(whole).items():
+                    if not (whole / name).exists():
+                        (whole / name).write_bytes(content)
                 whole.rename(place)
         return place
 
@@ -122,14 +128,25 @@ def packed(run: Path) -> bytes:
     """The content of a zoo file with this run."""
     if missing := [name for name in _NEEDED if not (run / name).exists()]:
         raise NoRun(f"{run} has no {missing[0]}. Evaluate and certify a run before you add it to the zoo.")
+    found = {name: (run / name).read_bytes() for name in FILES if (run / name).exists()}
+    following = _checksums(run)
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
-        for name in FILES:
-            if (run / name).exists():
-                # LZMA makes tables a fifth smaller than deflation does, and gains nothing with the other files.
-                method = zipfile.ZIP_LZMA if name.endswith(".csv") else zipfile.ZIP_DEFLATED
-                archive.writestr(zipfile.ZipInfo(name, _DATE), (run / name).read_bytes(), method, compresslevel=9)
+        for name in [name for name, file in found.items() if following.get(name) != file]:
+            # LZMA makes tables a fifth smaller than deflation does, and gains nothing with the other files.
+            method = zipfile.ZIP_LZMA if name.endswith(".csv") else zipfile.ZIP_DEFLATED
+            archive.writestr(zipfile.ZipInfo(name, _DATE), found[name], method, compresslevel=9)
     return content.getvalue()
+
+
+def _checksums(run: Path) -> dict[str, bytes]:
+    """The checksum files that follow from the tables of a run, by name."""
+    from ascpo.runs.tables import checksums, sums_of
+
+    seal = json.loads((run / "config.json").read_text()).get("checksum")
+    tables = [run / name for name in _CHECKED if (run / name).exists()]
+    # Runs of earlier versions have no checksums.
+    return {sums_of(file).name: checksums(file.read_bytes(), seal["run"]).encode() for file in tables if seal}
 
 
 def zoo_policies() -> list[ZooPolicy]:

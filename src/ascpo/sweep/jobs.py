@@ -122,7 +122,7 @@ def run_batch(
         job.check()
     if runs := [Run(job.config_to_train, job.run) for job in batch if not job.is_trained()]:
         config = runs[0].config
-        # Only suites on the host take a number of threads.
+        # Only suites on the host take a number of threads, and so do their episodes after training.
         options = Options(
             threads=threads if config.engine == "native" and is_suite(config.env) else 0,
             progress=display,
@@ -131,7 +131,7 @@ def run_batch(
         relaunch(runs, config.env, options, [_EpochCallback(on_epoch)] if on_epoch else [])
     for job in batch:
         if job.evaluation is not None and not is_evaluated(job.run, job.evaluation):
-            job.evaluation.play(job.run, job.config.env, threads)
+            job.evaluation.play(job.run, job.config.env, threads if is_suite(job.config.env) else 0)
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def run_batch(
 ) -> None:
     """Train and evaluate what is missing of a batch, in this process. Existing runs are resumed."""
     from ascpo.runs.active_run import Run
-    from ascpo.runs.api import Options, relaunch
+    from ascpo.runs.api import OneRunAtATime, Options, relaunch
     from ascpo.runs.environment import is_suite
 
     for job in batch:
@@ -128,7 +128,12 @@ def run_batch(
             progress=display,
             checkpoint_every=batch[0].checkpoint_every,
         )
-        relaunch(runs, config.env, options, [_EpochCallback(on_epoch)] if on_epoch else [])
+        callbacks = [_EpochCallback(on_epoch)] if on_epoch else []
+        try:
+            relaunch(runs, config.env, options, callbacks)
+        except OneRunAtATime:
+            for run in runs:
+                relaunch([run], config.env, options, callbacks)
     for job in batch:
         if job.evaluation is not None and not is_evaluated(job.run, job.evaluation):
             job.evaluation.play(job.run, job.config.env, threads if is_suite(job.config.env) else 0)

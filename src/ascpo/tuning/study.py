@@ -184,5 +184,4 @@ def _distribution(axis: Axis) -> object:
     if axis.values:
         return kinds.CategoricalDistribution(axis.values)
     kind = kinds.IntDistribution if axis.whole else kinds.FloatDistribution
-    ends = (int(axis.low), int(axis.high)) if axis.whole else (axis.low, axis.high)
-    return kind(*ends, log=axis.log)
+    return kind(*axis.ends, log=axis.log)

@@ -13,7 +13,9 @@ from ascpo.runs.files import CannotWrite
 
 LARGEST = 2**28
 """Largest number of bytes of a batch that is sent."""
-_LEFT_HERE = (".lock", ".claim", ".clock")
+UNPACKING = ".unpacking"
+"""A file that marks a run as long as some of its files are not unpacked yet."""
+_LEFT_HERE = (".lock", ".claim", ".clock", UNPACKING)
 _TRIES = 5
 
 

@@ -242,6 +242,12 @@ def test_a_job_that_loses_its_workers_without_progress_fails(jobs):
     assert outcome.error == ("signal 9 ended its process. It lost its worker 3 times in a row without a new epoch.")
 
 
+def test_epochs_that_are_repeated_from_a_checkpoint_are_no_progress(jobs):
+    executor = Slow(slots=1, lost_after=[1, 0, 1, 0, 1])
+    (outcome,) = sweep(jobs[:1], executor, pause=0.0)
+    assert (outcome.status, len(executor.lost_after)) == ("failed", 2)
+
+
 def test_a_job_that_makes_progress_may_lose_its_worker_often(jobs):
     assert statuses(sweep(jobs[:1], Slow(slots=1, lost_after=[0, 0, 1, 1]), pause=0.0)) == ["trained"]
 

@@ -141,7 +141,7 @@ class Tasks:
         self._executor, self._on_loss = executor, on_loss
         self._running: dict[int, tuple[Batch, float]] = {}
         self._losses: dict[Batch, tuple[int, int]] = {}
-        """For each batch, its losses in a row, and the epochs that were left then."""
+        """For each batch, its losses in a row, and the fewest epochs that were left at any of them."""
 
     @property
     def running(self) -> int:
@@ -180,8 +180,9 @@ class Tasks:
     def _may_try_again(self, batch: Batch) -> bool:
         left = sum(job.epochs_left for job in batch)
         losses, before = self._losses.get(batch, (0, left))
-        losses = losses + 1 if left == before else 1
-        self._losses[batch] = losses, left
+        # A worker repeats the epochs since the last checkpoint, so there may be more left than before.
+        losses = losses + 1 if left >= before else 1
+        self._losses[batch] = losses, min(left, before)
         return losses < _MOST_LOSSES
 
 

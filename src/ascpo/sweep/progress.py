@@ -88,4 +88,5 @@ class ConsoleProgress:
 
     def _left(self) -> str:
         seconds = sum(self._estimate.seconds(job.config, epochs) for job, epochs in self._epochs.items())
-        return duration(seconds / self._slots)
+        training = sum(epochs > 0 for epochs in self._epochs.values())
+        return duration(seconds / max(1, min(self._slots, training)))

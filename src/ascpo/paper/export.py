@@ -17,8 +17,9 @@ from ascpo.paper.experiments import Experiment, Training, steps_at
 from ascpo.paper.exported import CURVES, EPISODES, RUNS, Exported, Row, RunKey, check_exported, read_exported
 from ascpo.paper.printed import LOGGED, RHO_C
 from ascpo.paper.results import PaperStore, typed_overrides
-from ascpo.paper.tables import write_rows
+from ascpo.paper.tables import rows_text
 from ascpo.runs.directory import NoRun, RunDirectory
+from ascpo.runs.files import write_together, writing
 from ascpo.runs.tables import read_table
 from ascpo.sweep.estimate import epoch_seconds
 from ascpo.sweep.evaluation import costs_by_start, episode_costs
@@ -60,8 +61,11 @@ def export(folder: Path, store: PaperStore, experiments: Iterable[Experiment], l
         folder / SUMMARY: summary(kept),
     }
     written = {file: rows for file, rows in tables.items() if rows or file.name != EPISODES}
-    for file, rows in written.items():
-        write_rows(file, rows)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    # Earlier results may be the only ones of their runs. So no file is replaced before all are written, and the file of
+    # the runs is the last one.
+    write_together({file: rows_text(written[file]) for file in reversed(written)})
     return list(written)
 
 

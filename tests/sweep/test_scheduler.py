@@ -5,6 +5,7 @@ from dataclasses import replace
 import filelock
 import pytest
 
+from ascpo.runs.files import NoRun
 from ascpo.runs.links import LinkInRun
 from ascpo.runs.stopping import Stopped
 from ascpo.sweep.evaluation import HeldOutEpisodes
@@ -128,6 +129,29 @@ def test_a_job_that_another_process_trains_comes_last(jobs, lock, batches):
     outcomes = sweep(jobs, InProcess(train_and_release), progress, batches=batches)
     assert progress.started[-1] == ["trpo-seed0"]
     assert statuses(outcomes) == ["trained"] * 3
+
+
+def test_a_job_that_another_process_begins_first_comes_last(jobs):
+    """Two commands that start at the same time choose the same job, and only one gets its lock."""
+    other = filelock.FileLock(write_run(jobs[0], epochs=1).path / ".lock")
+
+    def train(batch):
+        if short(batch) == ["trpo-seed0"]:
+            other.acquire()
+            raise NoRun("Another training is writing to this run.")
+        finish(batch)
+        if short(batch) == ["scpo-seed0"]:
+            finish(jobs[:1])
+            other.release(force=True)
+
+    progress = Recorder()
+    outcomes = sweep(jobs, InProcess(train), progress)
+    assert progress.left == ["trpo-seed0"]
+    assert [(*short([one.job]), one.status) for one in outcomes] == [
+        ("cpo-seed0", "trained"),
+        ("scpo-seed0", "trained"),
+        ("trpo-seed0", "present"),
+    ]
 
 
 def test_a_job_that_another_process_does_not_release_is_reported(jobs, lock):

@@ -58,6 +58,10 @@ class ConsoleProgress:
         self._look_at(batch)
         self._print(batch, f"failed: {error.rstrip('.')}; it continues in two halves")
 
+    def leave(self, batch: Batch) -> None:
+        del self._running[batch]
+        self._print(batch, "another process trains it")
+
     def train(self, batch: Batch) -> None:
         del self._running[batch]
         self._look_at(batch)

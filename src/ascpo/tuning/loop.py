@@ -10,7 +10,7 @@ from dataclasses import replace
 from ascpo.errors import BadSetting
 from ascpo.sweep.executors.contract import Executor, needs_gpu
 from ascpo.sweep.jobs import Batch
-from ascpo.sweep.scheduler import Tasks
+from ascpo.sweep.tasks import Tasks
 from ascpo.tuning.study import Search
 
 _LOOK_EVERY = 2.0

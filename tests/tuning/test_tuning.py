@@ -151,6 +151,17 @@ def test_a_search_finds_the_best_safe_return_and_continues_after_a_kill(setup):
         assert (setup.out / name).stat().st_size > 100
 
 
+@needs_optuna
+def test_a_search_that_was_killed_while_it_refused_a_trial_continues(setup, monkeypatch):
+    search = Search(replace(setup, axes=tuple(axes_of(["gae_lambda=1.2..1.5"]))))
+    monkeypatch.setattr(Search, "fail", lambda *_: None)
+    with pytest.raises(BadSetting, match="gae_lambda"):
+        search.ask()
+    monkeypatch.undo()
+    assert search.unfinished() == {}
+    assert search.ended() == 1
+
+
 class OneByOne(InProcess):
     """Has room for a batch once the end of the one before was noticed."""
 

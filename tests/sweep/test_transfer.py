@@ -1,6 +1,7 @@
 """Runs that continue on another machine."""
 
 import gzip
+import shutil
 import tarfile
 
 import numpy as np
@@ -113,6 +114,12 @@ def test_an_interrupted_unpacking_can_be_repeated(tmp_path, monkeypatch):
     assert unpack_runs([file], tmp_path / "here") == {run.path.name: "further"}
     assert stored(here.path) == [".lock", "checkpoints/1/arrays", "config.json", "metrics.csv"]
     assert unpack_runs([file], tmp_path / "here") == {run.path.name: "kept"}
+
+
+def test_what_a_killed_process_left_of_unpacking_is_no_run(tmp_path):
+    run = write_run(job(tmp_path / "there"))
+    shutil.copytree(run.path, tmp_path / "there" / ".incoming-x" / run.path.name)
+    assert [runs for _, runs in pack_runs(tmp_path / "there", tmp_path / "runs")] == [1]
 
 
 def test_a_damaged_run_of_a_file_is_refused_with_a_sentence(tmp_path):

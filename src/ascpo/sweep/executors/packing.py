@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 
+from ascpo.runs.directory import INCOMING
 from ascpo.runs.files import CannotWrite
 
 LARGEST = 2**28
@@ -35,7 +36,7 @@ def unpack(content: bytes, folder: Path) -> None:
     """Unpack runs into a folder. Each file is replaced atomically, and checkpoints after their tables."""
     if not content:
         return
-    with tempfile.TemporaryDirectory(prefix=".incoming-", dir=folder) as incoming:
+    with tempfile.TemporaryDirectory(prefix=INCOMING, dir=folder) as incoming:
         with tarfile.open(fileobj=io.BytesIO(content)) as archive:
             archive.extractall(incoming, filter="data")
         for run in Path(incoming).iterdir():

@@ -136,3 +136,14 @@ class TestEpisodesAfterTraining:
         shutil.rmtree(store.path)
         export(tmp_path / "out", store, [Q1])
         assert len(read(tmp_path / "out" / "episodes.csv")) == 3
+
+    def test_a_run_that_was_trained_anew_does_not_keep_the_episodes_of_the_earlier_one(self, results, store, tmp_path):
+        point = Training("Point-8-Hazard", TRPO, 0)
+        write_run(store, self.BOXES, point)
+        export(tmp_path / "out", store, [Q1])
+        assert replace(results).has(self.BOXES, point), "it is the same training"
+        (store.run(self.BOXES, point).path / "episodes-sampled.csv").unlink()
+        write_run(store, self.BOXES, point, M_c=0.125)
+        export(tmp_path / "out", store, [Q1])
+        assert not replace(results).has(self.BOXES, point)
+        assert replace(results).has(self.STARTS, Training("Swimmer-1-Hazard", TRPO, 0))

@@ -13,6 +13,7 @@ from ascpo.runs.directory import RunDirectory, find
 from ascpo.runs.files import BadFile, NoRun
 from ascpo.runs.sealed import sealed_arrays
 from ascpo.sweep import transfer
+from ascpo.sweep.executors import packing
 from ascpo.sweep.transfer import pack_runs, unpack_runs
 from tests.runs.helpers import EPOCH, POINT, tiny
 from tests.slow import slow
@@ -143,6 +144,14 @@ def test_transferred_files_are_no_larger_than_requested(tmp_path):
     assert sum(runs for _, runs in files) == 4
     assert len(files) > 1
     assert len(unpack_runs([file for file, _ in files], tmp_path / "here")) == 4
+
+
+def test_a_single_run_may_be_larger_than_what_a_cluster_sends(tmp_path, monkeypatch):
+    monkeypatch.setattr(packing, "LARGEST", 1000)
+    write_run(job(tmp_path / "there"))
+    ((file, runs),) = pack_runs(tmp_path / "there", tmp_path / "runs", largest=1000)
+    assert runs == 1
+    assert list(unpack_runs([file], tmp_path / "here").values()) == ["new"]
 
 
 def test_a_running_training_is_not_overwritten(tmp_path):

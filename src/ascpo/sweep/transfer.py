@@ -77,7 +77,7 @@ def _groups(directory: Path, runs: Sequence[RunDirectory], largest: int) -> Iter
     group: list[tuple[_PackedRun, bytes]] = []
     for run in runs:
         one = _PackedRun(run.path.relative_to(directory).as_posix(), epochs_done(run), is_trained(run))
-        content = gzip.compress(pack([run.path], without=partial(_excluded, one)), _LEVEL, mtime=0)
+        content = gzip.compress(pack([run.path], without=partial(_excluded, one), sent=False), _LEVEL, mtime=0)
         if group and sum(len(other) for _, other in group) + len(content) > largest:
             yield group
             group = []

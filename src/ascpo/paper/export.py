@@ -32,8 +32,8 @@ POINTS, FEW_POINTS = 40, 10
 def export(folder: Path, store: PaperStore, experiments: Iterable[Experiment], last: int = 1) -> list[Path]:
     """Write the tables. They include unfinished runs, whose `steps` are below `total_steps`.
 
-    Runs that are in the folder from an earlier call stay, unless the same run now has a log that is not shorter. So results
-    grow over several calls, even after the run directories of earlier ones were deleted.
+    Runs that are in the folder from an earlier call stay, unless the same run now has a log that is not shorter. So
+    results grow over several calls, even after the run directories of earlier ones were deleted.
     """
     before = Exported()
     if (folder / RUNS).exists():

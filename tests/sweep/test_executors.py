@@ -194,6 +194,7 @@ def on_gpu(one):
     ("code", "error", "lost"),
     [
         (1, "Epoch 7 made numbers that are not finite.", False),
+        (75, "another worker has taken over", False),
         (-9, "signal 9 ended its process. The log is", True),
         (143, "SIGTERM stopped its process. The log is", True),
     ],

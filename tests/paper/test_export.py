@@ -1,6 +1,7 @@
 """All runs as small tables."""
 
 import csv
+import errno
 import shutil
 from dataclasses import replace
 
@@ -9,7 +10,9 @@ import pytest
 from ascpo.cli import paper
 from ascpo.paper.experiments import EXPERIMENTS, Training
 from ascpo.paper.export import export
+from ascpo.paper.exported import read_exported
 from ascpo.paper.results import PaperStore, gather
+from ascpo.runs.files import BadFile, CannotWrite
 from ascpo.runs.sealed import write_sealed
 from tests.paper.helpers import ASCPO, TRPO, store_in, write_run
 
@@ -66,6 +69,40 @@ def test_the_command_line_writes_an_export_and_says_where(tmp_path, capsys):
     assert len(read(tmp_path / "out" / "runs.csv")) == 1
 
 
+def test_earlier_results_survive_an_export_that_fails(store, tmp_path, monkeypatch):
+    write_run(store, Q1, Training("Point-8-Hazard", TRPO, 0))
+    files = export(tmp_path / "out", store, [Q1])
+    before = [file.read_bytes() for file in files]
+    shutil.rmtree(store.path)
+    write_run(store, Q1, Training("Point-8-Hazard", TRPO, 1))
+    written = []
+
+    def full(file, content):
+        if written:
+            file.write(content[:100])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written.append(file.write(content))
+
+    monkeypatch.setattr("ascpo.runs.files.write_all", full)
+    with pytest.raises(CannotWrite, match="No space left on device"):
+        export(tmp_path / "out", store, [Q1])
+    assert [file.read_bytes() for file in files] == before
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(file.name for file in files)
+
+
+@pytest.mark.parametrize("name", ["runs.csv", "curves.csv", "episodes.csv"])
+@pytest.mark.parametrize("damage", ["cut", "letters"])
+def test_damaged_results_are_refused_with_the_name_of_the_file(store, tmp_path, name, damage):
+    run = write_run(store, Q1, Training("Point-8-Hazard", TRPO, 0))
+    (run.path / "episodes-sampled.csv").write_text("EpCost\n0.5\n0.25\n")
+    export(tmp_path / "out", store, [Q1])
+    text = (tmp_path / "out" / name).read_text()
+    cut = text[: text.rindex(",", 0, text.rindex(","))]
+    (tmp_path / "out" / name).write_text(cut if damage == "cut" else text.replace(",0,", ",zero,"))
+    with pytest.raises(BadFile, match=rf"{name} is damaged, or this program did not write it"):
+        read_exported(tmp_path / "out")
+
+
 def test_without_runs_the_tables_are_empty(store, tmp_path):
     assert [read(file) for file in export(tmp_path / "out", store, [Q1])] == [[], [], []]
 
@@ -99,3 +136,14 @@ class TestEpisodesAfterTraining:
         shutil.rmtree(store.path)
         export(tmp_path / "out", store, [Q1])
         assert len(read(tmp_path / "out" / "episodes.csv")) == 3
+
+    def test_a_run_that_was_trained_anew_does_not_keep_the_episodes_of_the_earlier_one(self, results, store, tmp_path):
+        point = Training("Point-8-Hazard", TRPO, 0)
+        write_run(store, self.BOXES, point)
+        export(tmp_path / "out", store, [Q1])
+        assert replace(results).has(self.BOXES, point), "it is the same training"
+        (store.run(self.BOXES, point).path / "episodes-sampled.csv").unlink()
+        write_run(store, self.BOXES, point, M_c=0.125)
+        export(tmp_path / "out", store, [Q1])
+        assert not replace(results).has(self.BOXES, point)
+        assert replace(results).has(self.STARTS, Training("Swimmer-1-Hazard", TRPO, 0))

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 import ascpo
 from ascpo.runs.active_run import Run
-from ascpo.runs.api import Options, relaunch, train_many, with_length
+from ascpo.runs.api import OneRunAtATime, Options, relaunch, train_many, with_length
 from ascpo.runs.config import configure
 from ascpo.runs.directory import find
 from ascpo.runs.serialization import BadSetting
@@ -83,7 +83,7 @@ def test_runs_that_were_stopped_continue_at_the_same_time(engine, request, tmp_p
 
 
 def test_your_own_environments_train_one_seed_at_a_time(tmp_path):
-    with pytest.raises(BadSetting, match="Your own environments train one seed at a time"):
+    with pytest.raises(OneRunAtATime, match="Your own environments train one seed at a time"):
         train_many(make_cart, seeds=(0, 1), total_steps=EPOCH, out=tmp_path, **QUIET)
     assert not list(tmp_path.iterdir())
 

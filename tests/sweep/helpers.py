@@ -45,7 +45,7 @@ class Recorder:
 
     def __init__(self):
         self.started, self.errors, self.outcomes, self.updates = [], [], [], 0
-        self.lost, self.nodes, self.trained = [], {}, []
+        self.lost, self.nodes, self.trained, self.left = [], {}, [], []
 
     def start(self, batch):
         self.started.append(short(batch))
@@ -61,6 +61,9 @@ class Recorder:
 
     def split(self, batch, error):
         self.errors.append((len(batch), error))
+
+    def leave(self, batch):
+        self.left += short(batch)
 
     def train(self, batch):
         self.trained.append(short(batch))

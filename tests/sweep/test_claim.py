@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import time
 
 import pytest
@@ -11,9 +12,9 @@ from ascpo.sweep import claim
 from ascpo.sweep.claim import STALE, Claim, claimed
 
 
-def claim_by(host, directory, age=0.0):
+def claim_by(host, directory, age=0.0, **more):
     file = directory / ".claim"
-    file.write_text(json.dumps({"host": host, "token": "theirs"}))
+    file.write_text(json.dumps({"host": host, "token": "theirs", **more}))
     then = time.time() - age
     os.utime(file, (then, then))
 
@@ -38,6 +39,19 @@ def test_a_run_that_another_machine_trains_is_left_alone(tmp_path, monkeypatch):
 def test_a_claim_without_a_heartbeat_or_of_this_machine_is_ignored(tmp_path, monkeypatch, host, age):
     monkeypatch.setattr(time, "sleep", lambda _: None)
     claim_by(host, tmp_path, age)
+    with claimed([tmp_path]):
+        assert Claim.of(tmp_path).token != "theirs"
+
+
+def test_a_claim_of_this_machine_is_valid_while_its_process_lives(tmp_path, monkeypatch):
+    monkeypatch.setattr(claim, "_CLAIM_TIMEOUT", 0.0)
+    here = claim.socket.gethostname()
+    claim_by(here, tmp_path, process=os.getppid())
+    with pytest.raises(NoRun, match=f"is being trained on {here}"), claimed([tmp_path]):
+        pass
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    claim_by(here, tmp_path, process=ended.pid)
     with claimed([tmp_path]):
         assert Claim.of(tmp_path).token != "theirs"
 

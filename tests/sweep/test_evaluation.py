@@ -44,6 +44,18 @@ def test_enough_episodes_of_the_last_policy_must_have_been_played(run, monkeypat
     assert not is_evaluated(run, FRESH)
 
 
+def test_damaged_files_count_as_episodes_that_were_not_played(run):
+    """One damaged run must not stop the others of its sweep."""
+    (run.path / "starts.json").write_text('{"scenes": ')
+    assert not is_evaluated(run, STARTS)
+    write_evaluation(run, [0.0] * 300)
+    assert is_evaluated(run, FRESH)
+    run.metrics.write_text("Epoch,EpLen\n0,100\n1\n")
+    assert not is_evaluated(run, FRESH)
+    run.policy.write_text("not a policy")
+    assert not is_evaluated(run, HeldOutEpisodes(steps=0, episodes=300))
+
+
 def test_the_costs_of_several_constraints_are_added(run):
     assert episode_costs(run) is None
     (run.path / "episodes-sampled.csv").write_text("EpCost_hazard,EpMaxCost_hazard,EpCost_pillar\n1,0.5,2\n3,0.5,0\n")

@@ -135,6 +135,8 @@ def test_a_worker_on_a_cluster_uses_its_share_of_a_gpu(tmp_path, gpus, variables
         (128, 1, 16, 140, (6, 20)),  # Two more would be too many for the memory.
         (128, 1, 4, 140, (2, 62)),  # Nobody feeds more than two.
         (128, 1, 16, 8, (6, 1)),
+        (128, 1, 16, 4, (3, 1)),  # A run would not fit into a sixth of the memory.
+        (128, 1, 16, 1, (1, 1)),
         (128, 4, 64, 140, (4, 8)),
         (128, 8, 8, 140, (1, 16)),
     ],
@@ -192,6 +194,7 @@ def on_gpu(one):
     ("code", "error", "lost"),
     [
         (1, "Epoch 7 made numbers that are not finite.", False),
+        (75, "another worker has taken over", False),
         (-9, "signal 9 ended its process. The log is", True),
         (143, "SIGTERM stopped its process. The log is", True),
     ],

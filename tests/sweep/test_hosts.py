@@ -50,8 +50,10 @@ def test_all_hosts_restart_when_one_is_lost(run, tmp_path):
     assert said == [f"A machine was lost. All machines start again after epoch {epoch}." for epoch in (0, 1)]
 
 
-def test_losing_hosts_without_progress_ends_the_training(run, tmp_path):
-    machines = Machines(tmp_path, *[(1, [End(), LOST])] * 5)
+@pytest.mark.parametrize("epochs", [(1, 1, 1, 1, 1), (1, 0, 1, 0, 1)])
+def test_losing_hosts_without_progress_ends_the_training(run, tmp_path, epochs):
+    """Epochs that are repeated from the last checkpoint are no progress."""
+    machines = Machines(tmp_path, *[(done, [End(), LOST]) for done in epochs])
     with pytest.raises(BadSetting, match="3 times in a row without a new epoch"):
         train_on_hosts(run, machines, lambda sentence: None)
     assert len(machines.resumed) == 3

@@ -8,8 +8,9 @@ from rich.console import Console
 
 from ascpo.runs.config import configure
 from ascpo.runs.directory import RunDirectory
-from ascpo.sweep.estimate import Estimate, longest_first
+from ascpo.sweep.estimate import Estimate, duration, longest_first
 from ascpo.sweep.executors import InProcess
+from ascpo.sweep.jobs import Job
 from ascpo.sweep.progress import ConsoleProgress
 from ascpo.sweep.scheduler import TOGETHER, run_sweep
 from tests.sweep.helpers import SUITE, job, short, write_run
@@ -74,3 +75,19 @@ def test_the_longest_runs_come_first_and_equal_ones_keep_their_order(tmp_path):
     jobs = [job(tmp_path, "trpo", env=env) for env in envs]
     order = [one.config.env for one in longest_first(jobs, Estimate(tmp_path))]
     assert order == ["Humanoid-8-Hazard", "Ant-8-Hazard", "Point-1-Hazard", "Point-8-Hazard"]
+
+
+@pytest.mark.parametrize(("slots", "epochs", "left"), [(1, (0, 0), 400), (10**6, (0, 0), 200), (4, (200, 100), 100)])
+def test_no_more_batches_count_at_the_same_time_than_runs_are_left(tmp_path, capsys, slots, epochs, left):
+    """An executor with its own queue accepts a million batches."""
+    jobs = [Job(full(tmp_path), tmp_path / f"run{i}") for i in range(2)]
+    for one, done in zip(jobs, epochs, strict=True):
+        write_run(one, done)
+    ConsoleProgress(jobs, Estimate(tmp_path), slots, Console(highlight=False, soft_wrap=True)).start((jobs[1],))
+    assert f"; {duration(left * 3.5)} left in total" in capsys.readouterr().out
+
+
+def test_epochs_whose_times_were_lost_are_left_out_of_an_estimate(tmp_path):
+    write_run(Job(full(tmp_path), tmp_path / "run"), 5)
+    (tmp_path / "run" / "timing.csv").write_text("Epoch,TimeRollout\n0,9\n1,9\n2,nan\n3,7\n4,nan\n")
+    assert Estimate(tmp_path).seconds(full(tmp_path)) == pytest.approx(200 * 7.0)

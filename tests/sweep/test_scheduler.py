@@ -5,6 +5,7 @@ from dataclasses import replace
 import filelock
 import pytest
 
+from ascpo.runs.files import NoRun
 from ascpo.runs.links import LinkInRun
 from ascpo.runs.stopping import Stopped
 from ascpo.sweep.evaluation import HeldOutEpisodes
@@ -130,6 +131,29 @@ def test_a_job_that_another_process_trains_comes_last(jobs, lock, batches):
     assert statuses(outcomes) == ["trained"] * 3
 
 
+def test_a_job_that_another_process_begins_first_comes_last(jobs):
+    """Two commands that start at the same time choose the same job, and only one gets its lock."""
+    other = filelock.FileLock(write_run(jobs[0], epochs=1).path / ".lock")
+
+    def train(batch):
+        if short(batch) == ["trpo-seed0"]:
+            other.acquire()
+            raise NoRun("Another training is writing to this run.")
+        finish(batch)
+        if short(batch) == ["scpo-seed0"]:
+            finish(jobs[:1])
+            other.release(force=True)
+
+    progress = Recorder()
+    outcomes = sweep(jobs, InProcess(train), progress)
+    assert progress.left == ["trpo-seed0"]
+    assert [(*short([one.job]), one.status) for one in outcomes] == [
+        ("cpo-seed0", "trained"),
+        ("scpo-seed0", "trained"),
+        ("trpo-seed0", "present"),
+    ]
+
+
 def test_a_job_that_another_process_does_not_release_is_reported(jobs, lock):
     outcomes = sweep(jobs[:2], patience=0.0)
     assert [(one.status, "another process" in one.error) for one in outcomes] == [("trained", False), ("failed", True)]
@@ -240,6 +264,12 @@ def test_a_job_that_loses_its_workers_without_progress_fails(jobs):
     (outcome,) = sweep(jobs[:1], Slow(slots=1, lost_after=[0, 0, 0]), pause=0.0)
     assert outcome.status == "failed"
     assert outcome.error == ("signal 9 ended its process. It lost its worker 3 times in a row without a new epoch.")
+
+
+def test_epochs_that_are_repeated_from_a_checkpoint_are_no_progress(jobs):
+    executor = Slow(slots=1, lost_after=[1, 0, 1, 0, 1])
+    (outcome,) = sweep(jobs[:1], executor, pause=0.0)
+    assert (outcome.status, len(executor.lost_after)) == ("failed", 2)
 
 
 def test_a_job_that_makes_progress_may_lose_its_worker_often(jobs):

@@ -57,8 +57,9 @@ def test_a_sweep_that_is_resumed_adds_to_its_samples(driver_says, tmp_path):
 
 
 def test_a_truncated_row_is_left_out(tmp_path):
-    (tmp_path / FILE).write_text("time,cores,gpus\n1.0,0.500,\n2.0,0.7")
-    assert read_utilisation(tmp_path) == [Sample(1.0, 0.5, None)]
+    """A disk that was full in the middle of a row leaves it without its end, and the next sample goes on there."""
+    (tmp_path / FILE).write_text("time,cores,gpus\n1.0,0.500,\n1700.17005.0,0.300,\n3.0,0.500,\n2.0,0.7")
+    assert read_utilisation(tmp_path) == [Sample(1.0, 0.5, None), Sample(3.0, 0.5, None)]
     assert read_utilisation(tmp_path / "none") == []
 
 

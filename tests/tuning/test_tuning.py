@@ -152,6 +152,49 @@ def test_a_search_finds_the_best_safe_return_and_continues_after_a_kill(setup):
 
 
 @needs_optuna
+def test_a_search_that_was_killed_while_it_refused_a_trial_continues(setup, monkeypatch):
+    search = Search(replace(setup, axes=tuple(axes_of(["gae_lambda=1.2..1.5"]))))
+    monkeypatch.setattr(Search, "fail", lambda *_: None)
+    with pytest.raises(BadSetting, match="gae_lambda"):
+        search.ask()
+    monkeypatch.undo()
+    assert search.unfinished() == {}
+    assert search.ended() == 1
+
+
+class OneByOne(InProcess):
+    """Has room for a batch once the end of the one before was noticed."""
+
+    def __init__(self, run):
+        super().__init__(run)
+        self.submitted = []
+
+    def has_room(self, job):
+        return not self._ended
+
+    def submit(self, batches):
+        assert self.has_room(batches[0][0])
+        self.submitted += [(batch[0].name, batch[0].evaluation is not None) for batch in batches]
+        return super().submit(batches)
+
+
+@needs_optuna
+def test_a_trial_on_a_gpu_trains_there_and_its_episodes_are_played_on_the_host(setup):
+    def train_or_play(batch):
+        write(batch, [1.0] * 10, mean=1.0)
+        for one in batch:
+            if one.evaluation is None:
+                (one.directory / "evaluation.json").unlink()
+
+    search = Search(replace(setup, base=replace(setup.base, engine="mjx-jax")))
+    executor = OneByOne(train_or_play)
+    tune(search, executor, trials=3, side_by_side=2, say=lambda text: None)
+    assert [one.value for one in search.complete()] == [1.0] * 3
+    names = [f"trial{number:04d}-seed0" for number in range(3)]
+    assert sorted(executor.submitted) == [(name, played) for name in names for played in (False, True)]
+
+
+@needs_optuna
 def test_a_search_continues_only_with_its_initial_settings(setup):
     Search(setup)
     with pytest.raises(BadSetting, match="holds a search with another probability"):

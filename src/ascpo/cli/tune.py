@@ -84,12 +84,13 @@ def main(typed: list[str]) -> None:
     setup, console = asked.setup(), Console(highlight=False, soft_wrap=True)
     # Try both ends of every range, so that a mistake is found before the first training.
     for axis in setup.axes:
-        for value in axis.values or (int(axis.low) if axis.whole else axis.low,):
+        for value in axis.values or axis.ends:
             setup.batch(0, {axis.name: value})
     record = SweepDirectory(setup.out)
     with record.driving():
         search = Search(setup)
-        jobs = setup.batch(0, {})
+        # Jobs of a trial that has not begun: what is done needs no place.
+        jobs = setup.batch(len(search.study.trials), {})
         executor = open_executor(asked.placement, jobs * asked.side_by_side, record.folder)
         side_by_side = asked.side_by_side if executor.slots >= UNLIMITED else min(asked.side_by_side, executor.slots)
         try:

@@ -17,8 +17,9 @@ from ascpo.paper.experiments import Experiment, Training, steps_at
 from ascpo.paper.exported import CURVES, EPISODES, RUNS, Exported, Row, RunKey, check_exported, read_exported
 from ascpo.paper.printed import LOGGED, RHO_C
 from ascpo.paper.results import PaperStore, typed_overrides
-from ascpo.paper.tables import write_rows
+from ascpo.paper.tables import rows_text
 from ascpo.runs.directory import NoRun, RunDirectory
+from ascpo.runs.files import write_together, writing
 from ascpo.runs.tables import read_table
 from ascpo.sweep.estimate import epoch_seconds
 from ascpo.sweep.evaluation import costs_by_start, episode_costs
@@ -31,8 +32,8 @@ POINTS, FEW_POINTS = 40, 10
 def export(folder: Path, store: PaperStore, experiments: Iterable[Experiment], last: int = 1) -> list[Path]:
     """Write the tables. They include unfinished runs, whose `steps` are below `total_steps`.
 
-    Runs that are in the folder from an earlier call stay, unless the same run now has a longer log. So results grow
-    over several calls, even after the run directories of earlier ones were deleted.
+    Runs that are in the folder from an earlier call stay, unless the same run now has a log that is not shorter. So
+    results grow over several calls, even after the run directories of earlier ones were deleted.
     """
     before = Exported()
     if (folder / RUNS).exists():
@@ -46,8 +47,9 @@ def export(folder: Path, store: PaperStore, experiments: Iterable[Experiment], l
         key = RunKey.of(training)
         end = _end(run, training, log, last, store.scale)
         if key not in runs or int(end["steps"]) >= int(runs[key]["steps"]):
+            earlier = episodes.get(key, {}) if _have_same_figures(runs.get(key, {}), end) else {}
             runs[key], curves[key] = key.row() | end, [key.row() | point for point in _curve(log)]
-            episodes[key] = {**episodes.get(key, {}), **_episodes(run)}
+            episodes[key] = {**earlier, **_episodes(run)}
     kept = Exported(runs, curves, episodes)
     tables = {
         folder / RUNS: list(runs.values()),
@@ -60,9 +62,18 @@ def export(folder: Path, store: PaperStore, experiments: Iterable[Experiment], l
         folder / SUMMARY: summary(kept),
     }
     written = {file: rows for file, rows in tables.items() if rows or file.name != EPISODES}
-    for file, rows in written.items():
-        write_rows(file, rows)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    # Earlier results may be the only ones of their runs. So no file is replaced before all are written, and the file of
+    # the runs is the last one.
+    write_together({file: rows_text(written[file]) for file in reversed(written)})
     return list(written)
+
+
+def _have_same_figures(one: Row, other: Row) -> bool:
+    """Whether two rows are of the same training. The episodes of another one belong to another policy."""
+    names = ("steps", *(measure.key for measure in LOGGED))
+    return all((one.get(name) or "") == (other.get(name) or "") for name in names)
 
 
 def _episodes(run: RunDirectory) -> dict[str, np.ndarray]:

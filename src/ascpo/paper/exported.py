@@ -4,6 +4,7 @@ They count like run directories, except for time and memory.
 """
 
 import csv
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,11 +15,13 @@ import numpy as np
 from ascpo.paper.columns import COLUMNS, OURS, Column
 from ascpo.paper.experiments import Training
 from ascpo.paper.printed import LOGGED, STEPS
+from ascpo.runs.files import reading
 from ascpo.runs.serialization import BadSetting, nearest
 
 RUNS, CURVES, EPISODES = "runs.csv", "curves.csv", "episodes.csv"
 Row = dict[str, str]
 _NEEDED = ("suite", "algorithm", "seed", "steps")
+_NEEDED_OF_EPISODES = ("suite", "algorithm", "seed", "start", "costs")
 
 
 class RunKey(NamedTuple):
@@ -79,12 +82,12 @@ def read_exported(folder: Path) -> Exported:
     return Exported(
         {
             _key(row, folder): row | {"total_steps": row.get("total_steps", ""), "last": row.get("last", "1")}
-            for row in _rows_with_steps(folder / RUNS)
+            for row in _rows(folder / RUNS, _NEEDED)
         },
-        _by_run(_rows_with_steps(folder / CURVES), folder),
+        _by_run(_rows(folder / CURVES, _NEEDED), folder),
         {
-            key: {row["start"]: np.array(row["costs"].split(), float) for row in rows}
-            for key, rows in _by_run(_rows(folder / EPISODES), folder).items()
+            key: {row["start"]: _costs(row, folder / EPISODES) for row in rows}
+            for key, rows in _by_run(_rows(folder / EPISODES, _NEEDED_OF_EPISODES), folder).items()
         },
     )
 
@@ -104,20 +107,26 @@ def check_exported(found: Exported, folder: Path, *, steps: int, last: int | Non
         )
 
 
-def _rows(file: Path) -> list[Row]:
-    """The rows of a table; none if the file does not exist."""
+def _rows(file: Path, needed: Sequence[str]) -> list[Row]:
+    """The rows of a table; none if the file does not exist. Damaged tables, and those of other things, are refused."""
     if not file.exists():
         return []
-    with file.open(newline="", encoding="utf-8") as opened:
-        return list(csv.DictReader(opened))
-
-
-def _rows_with_steps(file: Path) -> list[Row]:
-    """The rows of `runs.csv` or `curves.csv`. Tables without the needed columns are refused."""
-    rows = _rows(file)
-    if rows and (missing := [name for name in _NEEDED if rows[0].get(name) is None]):
+    with reading(file):
+        rows = list(csv.DictReader(io.StringIO(file.read_text(encoding="utf-8"))))
+    if rows and (missing := [name for name in needed if name not in rows[0]]):
         raise BadSetting(f"{file} has no column {missing[0]!r}, so it is not a table of runs.")
+    with reading(file):
+        for number, row in enumerate(rows):
+            if None in row or None in row.values():
+                raise ValueError(f"row {number} has another number of values than there are columns")
+            whole = (row["seed"], row.get("steps") or 0, row.get("total_steps") or 0)
+            _ = [*map(int, whole), *(float(row.get(measure.key) or 0) for measure in LOGGED)]
     return rows
+
+
+def _costs(row: Row, file: Path) -> np.ndarray:
+    with reading(file):
+        return np.array(row["costs"].split(), float)
 
 
 def _by_run(rows: Iterable[Row], folder: Path) -> dict[RunKey, list[Row]]:

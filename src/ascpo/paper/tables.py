@@ -1,6 +1,7 @@
 """Tables and pages as data, and their output: on the console, as Markdown, as CSV."""
 
 import csv
+import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -129,12 +130,17 @@ def write_csv(path: Path, tables: Sequence[Table]) -> None:
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    names = list(dict.fromkeys(name for row in rows for name in row))
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    path.write_text(rows_text(rows), encoding="utf-8", newline="")
+
+
+def rows_text(rows: Sequence[Mapping[str, object]]) -> str:
+    """A table as the text of a CSV file. Its columns are those of any row."""
+    names, text = list(dict.fromkeys(name for row in rows for name in row)), io.StringIO(newline="")
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def _text(cell: Cell, digits: str) -> str:

@@ -36,6 +36,10 @@ from ascpo.runs.trust import trusted
 __all__ = ["Options", "Result", "launch", "relaunch", "resume", "train", "train_many", "train_together"]
 
 
+class OneRunAtATime(BadSetting):
+    """Several runs for an engine that trains one. Nothing was written yet."""
+
+
 def train(
     env: Environment,
     algo: str = "ascpo",
@@ -141,7 +145,7 @@ def relaunch(
     check_host_memory(configs, env)
     with _engine_for(len(runs), env, configs[0], options) as engine:
         if engine.max_runs is not None and len(runs) > engine.max_runs:
-            raise BadSetting("Your own environments train one seed at a time. Use --seed instead of --seeds.")
+            raise OneRunAtATime("Your own environments train one seed at a time. Use --seed instead of --seeds.")
         check_memory([agent_of(config, engine) for config in configs], options.devices)
         callbacks = [*_callbacks(options, [run.directory.path for run in runs]), *callbacks]
         for run in runs:

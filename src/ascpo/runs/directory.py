@@ -32,6 +32,8 @@ from ascpo.runs.places import run_place
 from ascpo.runs.sealed import CHANGEABLE, RENAMED_FIELDS, Sealed, fingerprint_of, read_sealed, write_sealed
 from ascpo.runs.serialization import BadSetting, Plain
 
+INCOMING = ".incoming-"
+"""The prefix of a temporary directory in which runs are unpacked, beside their places."""
 _LONGEST = 200
 """Letters of a run's name. Most file systems take 255."""
 _PACKAGES = ("ascpo", "equinox", "gymnasium", "jax", "jaxlib", "mujoco", "numpy", "optax", "orbax-checkpoint")
@@ -178,7 +180,13 @@ def find(path: Path) -> RunDirectory:
 
 
 def runs_in(directory: Path) -> list[RunDirectory]:
-    return [RunDirectory(file.parent) for file in sorted(directory.glob("**/config.json"))]
+    """The runs below a directory, without those that were being unpacked when their process was killed."""
+    found = (file.parent for file in sorted(directory.glob("**/config.json")))
+    return [RunDirectory(run) for run in found if not _is_incoming(run.relative_to(directory))]
+
+
+def _is_incoming(place: Path) -> bool:
+    return any(part.startswith(INCOMING) for part in place.parts)
 
 
 def _versions() -> dict[str, str]:

@@ -20,7 +20,8 @@ CHANGEABLE = ("total_steps", "final_policy", "validation_episodes")
 """Settings that may change when a run is resumed: its length, and which of its policies is the final one."""
 RENAMED_FIELDS = {"hand_out": "final_policy"}
 """Renamed fields of a config, outside its settings: earlier name → present name. Such a one is changeable, too."""
-_SEAL = "checksum"
+SEAL = "checksum"
+"""The entry of a sealed file that is not part of its content."""
 _SUM = "sha256"
 
 
@@ -54,7 +55,7 @@ def fingerprint_of(plain: Mapping[str, object]) -> str:
 def sealed_json(kind: str, content: Plain, run: str = "") -> str:
     """The text of a JSON file with a checksum. It depends on `kind`, so that a file of another kind is refused."""
     seal = {"run": run, "sha256": _sum_of(kind, content, run)}
-    return json.dumps({**content, _SEAL: seal}, indent=2) + "\n"
+    return json.dumps({**content, SEAL: seal}, indent=2) + "\n"
 
 
 def write_sealed(path: Path, kind: str, content: Plain, run: str = "") -> None:
@@ -65,14 +66,14 @@ def read_sealed(path: Path, kind: str) -> Sealed:
     """Read a JSON file, and refuse it if its checksum does not fit."""
     content = read_json(path)
     with reading(path):
-        seal = content.pop(_SEAL, None)
+        seal = content.pop(SEAL, None)
         if seal is None:
             return Sealed(content)
         run = str(seal["run"])
         if seal["sha256"] != _sum_of(kind, content, run):
             raise BadFile(
                 f"{path} was changed after it was written: its checksum does not fit. Restore it. If you changed it on "
-                f'purpose, remove "{_SEAL}" from it.'
+                f'purpose, remove "{SEAL}" from it.'
             )
         return Sealed(content, run, verified=True)
 

@@ -1,8 +1,8 @@
 """Claims: which machine trains a run, for shared file systems without locks between machines.
 
 A claim is a file in the run's directory that its worker touches every few seconds. A claim of this machine is valid
-while the lock of the run is held, which ends with its process. A claim of another machine is valid until it has not
-been touched for a minute. A worker whose claim was replaced exits at once, without writing anything more.
+while its process lives, and one of another machine until it has not been touched for a minute. A worker whose claim was
+replaced exits at once, without writing anything more.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ascpo.runs.directory import NoRun
@@ -35,6 +35,18 @@ class Claim:
 
     host: str
     token: str
+    process: int = 0
+    """The number of the worker's process. 0 if it is unknown."""
+
+    def is_alive(self) -> bool:
+        """Whether its process lives, if it is of this machine. In doubt it does not."""
+        try:
+            os.kill(self.process, 0)
+        except PermissionError:
+            return True
+        except OSError:
+            return False
+        return self.process > 0
 
     @staticmethod
     def of(directory: Path) -> "Claim | None":
@@ -42,7 +54,7 @@ class Claim:
         file = _file(directory)
         try:
             content = json.loads(file.read_text())
-            claim = Claim(str(content["host"]), str(content["token"]))
+            claim = Claim(str(content["host"]), str(content["token"]), int(content.get("process", 0)))
             return claim if _now(directory) - file.stat().st_mtime < STALE else None
         except (OSError, ValueError, TypeError, KeyError):
             return None
@@ -51,7 +63,7 @@ class Claim:
 @contextlib.contextmanager
 def claimed(directories: Sequence[Path]) -> Iterator[None]:
     """Claim runs, wait for earlier claims to end, and keep the claims alive."""
-    mine = Claim(socket.gethostname(), uuid.uuid4().hex)
+    mine = Claim(socket.gethostname(), uuid.uuid4().hex, os.getpid())
     for directory in directories:
         directory.mkdir(parents=True, exist_ok=True)
         _take(directory, mine)
@@ -70,7 +82,7 @@ def claimed(directories: Sequence[Path]) -> Iterator[None]:
 def _take(directory: Path, mine: Claim) -> None:
     end = time.monotonic() + _CLAIM_TIMEOUT
     while not _write(directory, mine):
-        if (other := Claim.of(directory)) is None or other.host == mine.host:
+        if (other := Claim.of(directory)) is None or (other.host == mine.host and not other.is_alive()):
             _replace(directory, mine)
             return
         if time.monotonic() > end:
@@ -81,7 +93,7 @@ def _take(directory: Path, mine: Claim) -> None:
 def _write(directory: Path, mine: Claim) -> bool:
     """Write a claim atomically, if there is none."""
     part = directory / f".claim-{mine.token}"
-    part.write_text(json.dumps({"host": mine.host, "token": mine.token}))
+    part.write_text(json.dumps(asdict(mine)))
     try:
         os.link(part, _file(directory))
         return True
@@ -95,7 +107,7 @@ def _replace(directory: Path, mine: Claim) -> None:
     """Replace an expired claim. If two workers do so at the same time, one of them gets an error."""
     refuse_links(_file(directory))
     before = Claim.of(directory)
-    write_whole(_file(directory), json.dumps({"host": mine.host, "token": mine.token}))
+    write_whole(_file(directory), json.dumps(asdict(mine)))
     if before is None:
         time.sleep(1.0)
     if not _holds(directory, mine):

@@ -83,13 +83,14 @@ def _steps_per_second(env: str) -> float:
 
 
 def epoch_seconds(run: RunDirectory) -> float | None:
-    """Seconds of the median epoch, without the first two, which compile."""
+    """Seconds of the median epoch, without the first two, which compile, and those whose times were lost."""
     if not run.timing.exists():
         return None
     times = read_table(run.timing)
     parts = [column for name, column in times.items() if name.startswith("Time") and name != "TimeSaved"]
     total = np.sum(parts, axis=0)[2:] if parts else np.zeros(0)
-    return float(np.median(total)) if len(total) else None
+    known = total[np.isfinite(total)]
+    return float(np.median(known)) if len(known) else None
 
 
 def duration(seconds: float) -> str:

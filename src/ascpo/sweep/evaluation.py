@@ -9,7 +9,7 @@ import numpy as np
 
 from ascpo.evaluation.evaluation_file import check_belongs
 from ascpo.runs.directory import RunDirectory
-from ascpo.runs.files import BadFile
+from ascpo.runs.files import BadFile, NoRun
 from ascpo.runs.sealed import read_sealed, write_sealed
 from ascpo.runs.serialization import Plain
 from ascpo.runs.tables import read_table
@@ -80,7 +80,11 @@ class FixedStarts:
         return self.episodes
 
     def kept(self, run: RunDirectory) -> tuple[int, str | None]:
-        about = _read(run.path / self.file)
+        """The number of kept episodes, and the digest of their policy. A damaged file counts as none."""
+        try:
+            about = _read(run.path / self.file)
+        except BadFile:
+            return 0, None
         if about.get("scenes") != _OBSTRUCTED:
             return 0, None
         return sum(map(len, about.get("costs", {}).values())), about.get("policy")
@@ -124,17 +128,23 @@ Evaluation = HeldOutEpisodes | FixedStarts
 
 
 def is_evaluated(run: RunDirectory, evaluation: Evaluation | None) -> bool:
-    """Whether enough episodes of the run's policy are kept."""
+    """Whether enough episodes of the run's policy are kept.
+
+    With damaged files they are not: playing them says what is damaged, and stops no other run.
+    """
     if evaluation is None:
         return True
     episodes, digest = evaluation.kept(run)
-    if episodes < evaluation.count(run):
-        return False
-    if not run.policy.exists():
-        return True
-    from ascpo.runs.trained_policy import read_policy
+    try:
+        if episodes < evaluation.count(run):
+            return False
+        if not run.policy.exists():
+            return True
+        from ascpo.runs.trained_policy import read_policy
 
-    return digest == read_policy(run.path).digest
+        return digest == read_policy(run.path).digest
+    except NoRun:
+        return False
 
 
 def episode_costs(run: RunDirectory) -> np.ndarray | None:

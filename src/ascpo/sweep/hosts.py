@@ -68,7 +68,8 @@ def train_on_hosts(run: HostsRun, start: Start, say: Callable[[str], None]) -> N
         if failed:
             raise BadSetting(failed[0].error)
         now = epochs_done(directory)
-        losses, before = (losses + 1 if now == before else 1), now
+        # Epochs since the last checkpoint are repeated, so there may be fewer than before.
+        losses, before = (losses + 1 if now <= before else 1), max(now, before)
         if losses == _MOST_LOSSES:
             raise BadSetting(f"{errors[0].error}. That happened {losses} times in a row without a new epoch.")
         say(f"{errors[0].error}. All machines start again after epoch {now}.")

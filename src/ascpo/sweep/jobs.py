@@ -115,23 +115,28 @@ def run_batch(
 ) -> None:
     """Train and evaluate what is missing of a batch, in this process. Existing runs are resumed."""
     from ascpo.runs.active_run import Run
-    from ascpo.runs.api import Options, relaunch
+    from ascpo.runs.api import OneRunAtATime, Options, relaunch
     from ascpo.runs.environment import is_suite
 
     for job in batch:
         job.check()
     if runs := [Run(job.config_to_train, job.run) for job in batch if not job.is_trained()]:
         config = runs[0].config
-        # Only suites on the host take a number of threads.
+        # Only suites on the host take a number of threads, and so do their episodes after training.
         options = Options(
             threads=threads if config.engine == "native" and is_suite(config.env) else 0,
             progress=display,
             checkpoint_every=batch[0].checkpoint_every,
         )
-        relaunch(runs, config.env, options, [_EpochCallback(on_epoch)] if on_epoch else [])
+        callbacks = [_EpochCallback(on_epoch)] if on_epoch else []
+        try:
+            relaunch(runs, config.env, options, callbacks)
+        except OneRunAtATime:
+            for run in runs:
+                relaunch([run], config.env, options, callbacks)
     for job in batch:
         if job.evaluation is not None and not is_evaluated(job.run, job.evaluation):
-            job.evaluation.play(job.run, job.config.env, threads)
+            job.evaluation.play(job.run, job.config.env, threads if is_suite(job.config.env) else 0)
 
 
 @dataclass(frozen=True)

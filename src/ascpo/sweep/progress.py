@@ -58,6 +58,10 @@ class ConsoleProgress:
         self._look_at(batch)
         self._print(batch, f"failed: {error.rstrip('.')}; it continues in two halves")
 
+    def leave(self, batch: Batch) -> None:
+        del self._running[batch]
+        self._print(batch, "another process trains it")
+
     def train(self, batch: Batch) -> None:
         del self._running[batch]
         self._look_at(batch)
@@ -88,4 +92,5 @@ class ConsoleProgress:
 
     def _left(self) -> str:
         seconds = sum(self._estimate.seconds(job.config, epochs) for job, epochs in self._epochs.items())
-        return duration(seconds / self._slots)
+        training = sum(epochs > 0 for epochs in self._epochs.values())
+        return duration(seconds / max(1, min(self._slots, training)))

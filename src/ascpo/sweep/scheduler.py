@@ -5,9 +5,6 @@ only the bad job fails, and the others lose little more than the epoch in which 
 resumed by the same call.
 
 A batch on a GPU only trains. Its evaluations are separate jobs on the host, so that the GPU does not wait for them.
-
-A batch whose worker is lost is submitted again while it makes progress. Three losses in a row without a new epoch count
-as a failure.
 """
 
 import signal
@@ -19,12 +16,10 @@ from typing import Literal, Protocol, runtime_checkable
 
 from ascpo.runs.links import refuse_links
 from ascpo.runs.stopping import Stopped
-from ascpo.sweep.executors.contract import UNLIMITED, End, Executor, needs_gpu
+from ascpo.sweep.executors.contract import UNLIMITED, Executor, needs_gpu
 from ascpo.sweep.jobs import Batch, Job, can_share_engine
 from ascpo.sweep.store import failure_file
-
-_MOST_LOSSES = 3
-"""Number of losses of a worker in a row, without a new epoch, that count as a failure."""
+from ascpo.sweep.tasks import Tasks
 
 
 @dataclass(frozen=True)
@@ -75,6 +70,9 @@ class Progress(Protocol):
     def split(self, batch: Batch, error: str) -> None:
         """A batch failed and continues in halves."""
 
+    def leave(self, batch: Batch) -> None:
+        """Another process has begun to train the run meanwhile. It comes last."""
+
     def train(self, batch: Batch) -> None:
         """A batch was trained on a GPU, and its evaluations are waiting."""
 
@@ -120,6 +118,9 @@ def run_sweep(
                 if error and others:
                     progress.split(batch, error)
                     queue.split(batch)
+                elif error and first.is_busy():
+                    progress.leave(batch)
+                    queue.leave(batch)
                 elif not error and needs_gpu(first) and any(job.evaluation for job in batch):
                     progress.train(batch)
                     queue.evaluate(batch)
@@ -132,67 +133,6 @@ def run_sweep(
     except BaseException:
         tasks.cancel()
         raise
-
-
-class Tasks:
-    """The batches that an executor trains."""
-
-    def __init__(self, executor: Executor, on_loss: Callable[[Batch, str], None]) -> None:
-        self._executor, self._on_loss = executor, on_loss
-        self._running: dict[int, tuple[Batch, float]] = {}
-        self._losses: dict[Batch, tuple[int, int]] = {}
-        """For each batch, its losses in a row, and the epochs that were left then."""
-
-    @property
-    def running(self) -> int:
-        return len(self._running)
-
-    def submit(self, batches: Sequence[Batch]) -> None:
-        began = time.monotonic()
-        if batches:
-            numbers = self._executor.submit([_training_of(batch) for batch in batches])
-            self._running |= {task: (batch, began) for task, batch in zip(numbers, batches, strict=True)}
-
-    def poll(self) -> list[tuple[Batch, str, float]]:
-        """The batches that have ended, with their errors and seconds. Lost ones are submitted again."""
-        found: list[tuple[Batch, str, float]] = []
-        again: list[Batch] = []
-        for task, end in self._executor.poll().items():
-            batch, began = self._running.pop(task)
-            if end.lost and self._may_try_again(batch):
-                self._on_loss(batch, end.error)
-                again.append(batch)
-            else:
-                found.append((batch, _sentence(end), time.monotonic() - began))
-        self.submit(again)
-        return found
-
-    def nodes(self) -> dict[Batch, str]:
-        return {self._running[task][0]: node for task, node in self._executor.nodes().items() if task in self._running}
-
-    def cancel(self, batches: Sequence[Batch] | None = None) -> None:
-        """Stop these batches, or all of them."""
-        tasks = [task for task, (batch, _) in self._running.items() if batches is None or batch in batches]
-        for task in tasks:
-            del self._running[task]
-        self._executor.cancel(tasks)
-
-    def _may_try_again(self, batch: Batch) -> bool:
-        left = sum(job.epochs_left for job in batch)
-        losses, before = self._losses.get(batch, (0, left))
-        losses = losses + 1 if left == before else 1
-        self._losses[batch] = losses, left
-        return losses < _MOST_LOSSES
-
-
-def _training_of(batch: Batch) -> Batch:
-    """The part of a batch that an executor runs: on a GPU only the training."""
-    return tuple(replace(job, evaluation=None) if needs_gpu(job) else job for job in batch)
-
-
-def _sentence(end: End) -> str:
-    again = f" It lost its worker {_MOST_LOSSES} times in a row without a new epoch."
-    return f"{end.error.rstrip('.')}.{again}" if end.lost else end.error
 
 
 class _Queue:
@@ -221,6 +161,11 @@ class _Queue:
         middle = len(batch) // 2
         self._half |= {job: self._half.get(job, "") + str(int(i >= middle)) for i, job in enumerate(batch)}
         self._jobs.extendleft(reversed(batch))
+
+    def leave(self, batch: Batch) -> None:
+        """Put jobs that another process trains at the end of the queue."""
+        self._started -= set(batch)
+        self._jobs.extend(batch)
 
     def end(self, batch: Batch, error: str, seconds: float) -> list[Outcome]:
         status = "failed" if error else "trained"

@@ -113,6 +113,9 @@ class LiveProgress:
     def split(self, batch: Batch, error: str) -> None:
         self._say(f"{_name(batch)} failed: {error.rstrip('.')}. It continues in two halves.")
 
+    def leave(self, batch: Batch) -> None:
+        self._say(f"{_name(batch)}: another process trains it.")
+
     def train(self, batch: Batch) -> None:
         self._nodes = {other: node for other, node in self._nodes.items() if other != batch}
         self.update()

@@ -54,6 +54,14 @@ def is_finished(run: RunDirectory) -> bool:
     return epochs_done(run) >= epochs
 
 
+def is_trained(run: RunDirectory) -> bool:
+    """Whether a finished run has its final policy. If only tables were kept, they decide."""
+    if not is_finished(run):
+        return False
+    config = run.config()
+    return final_policy_of(run) == (config.epochs, config.final_policy) or not run.checkpoints.exists()
+
+
 def final_policy_of(run: RunDirectory) -> tuple[int, PolicyKind]:
     """The epochs of a run's final policy, and its kind. 0 if there is none."""
     try:

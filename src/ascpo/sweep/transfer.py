@@ -1,21 +1,30 @@
 """Transfer of runs to another machine: a directory of runs in few files of limited size.
 
 Finished runs are packed without checkpoints, unfinished ones with their last. Each file is a tar archive with an index
-and a compressed archive of every run. Files can be unpacked in any order, and repeatedly.
+and a compressed archive of every run. Files can be unpacked in any order, and repeatedly, also after an interruption.
 """
 
+import contextlib
 import gzip
+import io
+import json
 import shutil
+import tarfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from ascpo.runs.archives import packed, unpacked
+from ascpo.runs.config import Config
 from ascpo.runs.directory import RunDirectory, runs_in
 from ascpo.runs.files import BadFile, NoRun, reading, write_whole, writing
-from ascpo.sweep.executors.packing import pack, unpack
-from ascpo.sweep.store import epochs_done, is_finished
+from ascpo.runs.sealed import SEAL
+from ascpo.runs.serialization import differences
+from ascpo.sweep.executors.packing import UNPACKING, pack, unpack
+from ascpo.sweep.store import epochs_done, is_trained
 
 LARGEST = 60 * 2**20
 """Bytes of a file, unless a single run is larger."""
@@ -32,10 +41,11 @@ class _PackedRun:
     """Its directory, below the directory of all runs."""
     epochs: int
     finished: bool
+    """Whether all epochs are done and the final policy is saved."""
 
 
 Change = Literal["new", "further", "kept"]
-"""What unpacking did: the run is new, it replaced one with fewer epochs (`further`), or the existing one was kept."""
+"""What unpacking did: the run is new, it replaced an earlier state (`further`), or the existing one was kept."""
 
 
 def pack_runs(directory: Path, out: Path, largest: int = LARGEST) -> list[tuple[Path, int]]:
@@ -55,19 +65,19 @@ def pack_runs(directory: Path, out: Path, largest: int = LARGEST) -> list[tuple[
 
 
 def unpack_runs(files: Sequence[Path], directory: Path) -> dict[str, Change]:
-    """Unpack runs below a directory. An existing run is only replaced by one with more epochs."""
+    """Unpack runs below a directory. An existing run is only replaced by a more advanced state of itself."""
     changes: dict[str, Change] = {}
     for file in files:
         for one, content in _packed_runs(file):
-            changes[one.place] = _install(one, content, directory)
+            changes[one.place] = _install(one, content, directory, file)
     return changes
 
 
 def _groups(directory: Path, runs: Sequence[RunDirectory], largest: int) -> Iterator[list[tuple[_PackedRun, bytes]]]:
     group: list[tuple[_PackedRun, bytes]] = []
     for run in runs:
-        one = _PackedRun(run.path.relative_to(directory).as_posix(), epochs_done(run), is_finished(run))
-        content = gzip.compress(pack([run.path], without=_excluded), _LEVEL, mtime=0)
+        one = _PackedRun(run.path.relative_to(directory).as_posix(), epochs_done(run), is_trained(run))
+        content = gzip.compress(pack([run.path], without=partial(_excluded, one), sent=False), _LEVEL, mtime=0)
         if group and sum(len(other) for _, other in group) + len(content) > largest:
             yield group
             group = []
@@ -75,10 +85,10 @@ def _groups(directory: Path, runs: Sequence[RunDirectory], largest: int) -> Iter
     yield group
 
 
-def _excluded(run: Path) -> list[Path]:
+def _excluded(one: _PackedRun, run: Path) -> list[Path]:
     """Files that are not packed: reports, and all checkpoints that are not needed to resume."""
     checkpoints = sorted((path for path in (run / "checkpoints").glob("*") if path.name.isdigit()), key=_epoch)
-    return [run / "report", *(checkpoints if is_finished(RunDirectory(run)) else checkpoints[:-1])]
+    return [run / "report", *(checkpoints if one.finished else checkpoints[:-1])]
 
 
 def _epoch(checkpoint: Path) -> int:
@@ -92,7 +102,7 @@ def _archive(group: Sequence[tuple[_PackedRun, bytes]]) -> bytes:
 
 def _packed_runs(file: Path) -> Iterator[tuple[_PackedRun, bytes]]:
     index, contents = unpacked(file, _FORMAT)
-    with reading(file):
+    with reading(file), _decoding(file):
         for plain in index["runs"]:
             one = _PackedRun(str(plain["place"]), int(plain["epochs"]), bool(plain["finished"]))
             if PurePosixPath(one.place).is_absolute() or ".." in PurePosixPath(one.place).parts:
@@ -100,16 +110,54 @@ def _packed_runs(file: Path) -> Iterator[tuple[_PackedRun, bytes]]:
             yield one, gzip.decompress(contents[one.place])
 
 
-def _install(one: _PackedRun, content: bytes, directory: Path) -> Change:
+@contextlib.contextmanager
+def _decoding(file: Path) -> Iterator[None]:
+    """Turn the errors of damaged archives into a `BadFile`."""
+    try:
+        yield
+    except (tarfile.TarError, zlib.error, EOFError) as error:
+        raise BadFile(f"{file} is damaged, or this program did not write it: {error}.") from error
+
+
+def _install(one: _PackedRun, content: bytes, directory: Path, file: Path) -> Change:
     run = RunDirectory(directory / one.place)
-    there = run.config_file.exists()
-    if there and epochs_done(run) >= one.epochs:
-        return "kept"
+    there, interrupted = run.config_file.exists(), run.path / UNPACKING
+    whole = not interrupted.exists()
+    if there:
+        with reading(file), _decoding(file):
+            config = _config_in(content)
+        _check_same_run(run, config)
+        if (epochs_done(run), whole and is_trained(run), whole) >= (one.epochs, one.finished, True):
+            return "kept"
     with writing(run.path):
         run.path.mkdir(parents=True, exist_ok=True)
     # The lock protects a training that runs there.
-    with run.locked():
+    with run.locked(), writing(run.path), _decoding(file):
+        write_whole(interrupted, "")
         unpack(content, run.path.parent)
         if one.finished:
             shutil.rmtree(run.checkpoints, ignore_errors=True)
+        interrupted.unlink()
     return "further" if there else "new"
+
+
+def _config_in(content: bytes) -> Config:
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        place = next(name for name in archive.getnames() if name.count("/") == 1 and name.endswith("/config.json"))
+        stored = archive.extractfile(place)
+        plain = json.loads(stored.read()) if stored else {}
+    return Config.from_plain({name: value for name, value in plain.items() if name != SEAL})
+
+
+def _check_same_run(run: RunDirectory, packed_config: Config) -> None:
+    """Raise an error if the packed run has other settings than the one that is there."""
+    try:
+        present = run.config()
+    except NoRun:
+        return  # A damaged one is restored.
+    if present.fingerprint != packed_config.fingerprint:
+        name, (there, here) = next(iter(differences(packed_config, present).items()))
+        raise NoRun(
+            f"{run.path} is another run than the packed one, which has {name}={there} instead of {here}. Move it away, "
+            f"or unpack into another --out."
+        )

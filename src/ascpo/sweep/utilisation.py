@@ -4,6 +4,7 @@ If cores or GPUs were idle, the sweep could have had more batches at the same ti
 host and on the GPU together: grids with `engine = "native"` and `engine = "mjx"` in one file.
 """
 
+import contextlib
 import csv
 import itertools
 import os
@@ -60,7 +61,8 @@ class UtilisationLog:
                 return
             cores, before = _share(before, now), now
             new = not self._file.exists()
-            with self._file.open("a", newline="") as file:
+            # On a full disk, samples are lost, and the sweep goes on.
+            with contextlib.suppress(OSError), self._file.open("a", newline="") as file:
                 rows = csv.writer(file)
                 if new:
                     rows.writerow(Sample._fields)
@@ -68,13 +70,16 @@ class UtilisationLog:
 
 
 def read_utilisation(folder: Path) -> list[Sample]:
-    """All samples of a sweep, the oldest first. A last row that was cut off is left out."""
+    """All samples of a sweep, the oldest first. Rows that were cut off are left out."""
     file = folder / FILE
     if not file.exists():
         return []
-    with file.open(newline="") as lines:
-        rows = [row for row in csv.reader(lines) if len(row) == len(Sample._fields)][1:]
-    return [Sample(float(at), float(cores), float(gpus) if gpus else None) for at, cores, gpus in rows]
+    found: list[Sample] = []
+    for row in csv.reader(file.read_text(errors="replace").splitlines()):
+        with contextlib.suppress(ValueError):
+            at, cores, gpus = row
+            found.append(Sample(float(at), float(cores), float(gpus) if gpus else None))
+    return found
 
 
 def sentences(samples: Sequence[Sample]) -> list[str]:

@@ -1,12 +1,16 @@
-"""Run the trials of a search on an executor, several at the same time."""
+"""Run the trials of a search on an executor, several at the same time.
+
+As in a sweep, a trial on a GPU only trains there. Then its episodes are played on the host.
+"""
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from ascpo.errors import BadSetting
-from ascpo.sweep.executors.contract import Executor
+from ascpo.sweep.executors.contract import Executor, needs_gpu
 from ascpo.sweep.jobs import Batch
-from ascpo.sweep.scheduler import Tasks
+from ascpo.sweep.tasks import Tasks
 from ascpo.tuning.study import Search
 
 _LOOK_EVERY = 2.0
@@ -26,8 +30,12 @@ def tune(search: Search, executor: Executor, trials: int, side_by_side: int, say
 class _Loop:
     def __init__(self, search: Search, executor: Executor, side_by_side: int, say: Callable[[str], None]) -> None:
         self.search, self._say, self._side_by_side = search, say, side_by_side
+        self._executor = executor
         self.tasks = Tasks(executor, lambda batch, error: say(f"{batch[0].name} lost its worker: {error}"))
         self._numbers: dict[Batch, int] = {}
+        """The trials that have not ended."""
+        self._queue: list[Batch] = []
+        """Those of them that wait until the executor has room."""
         self._looked = 0.0
 
     def run(self, trials: int) -> None:
@@ -37,6 +45,7 @@ class _Loop:
                 waiting or self.search.ended() + len(self._numbers) < trials
             ):
                 self._start(*(waiting.pop(0) if waiting else self._ask()))
+            self._submit()
             if not self._numbers:
                 return
             for batch, error, seconds in self.tasks.poll():
@@ -58,9 +67,21 @@ class _Loop:
         values = ", ".join(f"{name}={_short(value)}" for name, value in self.search.study.trials[number].params.items())
         self._say(f"trial {number}: {values}")
         self._numbers[batch] = number
-        self.tasks.submit([batch])
+        self._queue.append(batch)
+        self._submit()
+
+    def _submit(self) -> None:
+        waiting, self._queue = self._queue, []
+        for batch in waiting:
+            if self._executor.has_room(batch[0]):
+                self.tasks.submit([batch])
+            else:
+                self._queue.append(batch)
 
     def _end(self, batch: Batch, error: str, seconds: float) -> None:
+        if not error and needs_gpu(batch[0]):
+            self._queue.append(tuple(replace(job, trained=True) for job in batch))
+            return
         number = self._numbers.pop(batch)
         if error:
             self.search.fail(number, error)
@@ -77,6 +98,7 @@ class _Loop:
         for batch, number in list(self._numbers.items()):
             if self.search.is_hopeless(batch):
                 self.tasks.cancel([batch])
+                self._queue = [other for other in self._queue if other != batch]
                 del self._numbers[batch]
                 self.search.prune(number)
                 self._say(f"trial {number} was pruned: its return is surely below that of a better trial")

@@ -25,6 +25,11 @@ class Axis:
     values: tuple[Value, ...] = ()
     """The values of a setting that has no range."""
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of the range."""
+        return (int(self.low), int(self.high)) if self.whole else (self.low, self.high)
+
     def holds(self, value: object) -> bool:
         if self.values:
             return value in self.values

@@ -110,8 +110,15 @@ class Search:
 
     def unfinished(self) -> dict[int, Batch]:
         """The trials that were running when the search was stopped."""
-        running = [trial for trial in self.study.trials if trial.state.name == "RUNNING"]
-        return {trial.number: self.setup.batch(trial.number, trial.params) for trial in running}
+        found: dict[int, Batch] = {}
+        for trial in self.study.trials:
+            if trial.state.name == "RUNNING":
+                try:
+                    found[trial.number] = self.setup.batch(trial.number, trial.params)
+                except BadSetting as error:
+                    # It was stopped before these values, which cannot be combined, were recorded as a failure.
+                    self.fail(trial.number, str(error))
+        return found
 
     def ask(self) -> tuple[int, Batch]:
         """The next trial."""
@@ -184,5 +191,4 @@ def _distribution(axis: Axis) -> object:
     if axis.values:
         return kinds.CategoricalDistribution(axis.values)
     kind = kinds.IntDistribution if axis.whole else kinds.FloatDistribution
-    ends = (int(axis.low), int(axis.high)) if axis.whole else (axis.low, axis.high)
-    return kind(*ends, log=axis.log)
+    return kind(*axis.ends, log=axis.log)

@@ -43,10 +43,11 @@ class GpuSharing:
 def share_gpus(jobs: Sequence[Job], gpus: int, cores: int, part: float = 0.0) -> GpuSharing:
     """How these jobs share the GPUs. `part` is the part of a GPU for each batch; 0 chooses it."""
     runs = max(1, -(-len(jobs) // gpus))
-    batches = int(1.0 / part) if part else max(1, min(MOST_BATCHES, -(-runs // _FEWEST_RUNS), cores // _CORES // gpus))
     largest = _BYTES_PER_STEP * max((learned_steps(job.config) for job in jobs), default=1)
-    fit = int(MEMORY_SHARED * gpu_memory() / batches / largest)
-    return GpuSharing(batches, max(1, min(fit, max(_FEWEST_RUNS, -(-runs // batches)))))
+    fit = int(MEMORY_SHARED * gpu_memory() / largest)
+    most = min(MOST_BATCHES, -(-runs // _FEWEST_RUNS), cores // _CORES // gpus, fit)
+    batches = int(1.0 / part) if part else max(1, most)
+    return GpuSharing(batches, max(1, min(fit // batches, max(_FEWEST_RUNS, -(-runs // batches)))))
 
 
 def share_of_gpu(part: float) -> dict[str, str]:

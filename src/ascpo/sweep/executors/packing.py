@@ -9,31 +9,36 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 
+from ascpo.runs.directory import INCOMING
 from ascpo.runs.files import CannotWrite
 
 LARGEST = 2**28
 """Largest number of bytes of a batch that is sent."""
-_LEFT_HERE = (".lock", ".claim", ".clock")
+UNPACKING = ".unpacking"
+"""A file that marks a run as long as some of its files are not unpacked yet."""
+_LEFT_HERE = (".lock", ".claim", ".clock", UNPACKING)
 _TRIES = 5
 
 
-def pack(directories: Sequence[Path], without: Callable[[Path], Collection[Path]] = lambda _: ()) -> bytes:
+def pack(
+    directories: Sequence[Path], without: Callable[[Path], Collection[Path]] = lambda _: (), *, sent: bool = True
+) -> bytes:
     """The files of runs, with their checkpoints. Directories that do not exist yet are left out.
 
-    `without` names paths in a run's directory that are left out as well.
+    `without` names paths in a run's directory that are left out as well. Only what is `sent` has a limit.
     """
     for _ in range(_TRIES):
         # A training may remove its oldest checkpoint meanwhile.
         with contextlib.suppress(FileNotFoundError):
-            return _packed(directories, without)
-    return _packed(directories, without)
+            return _packed(directories, without, sent)
+    return _packed(directories, without, sent)
 
 
 def unpack(content: bytes, folder: Path) -> None:
     """Unpack runs into a folder. Each file is replaced atomically, and checkpoints after their tables."""
     if not content:
         return
-    with tempfile.TemporaryDirectory(prefix=".incoming-", dir=folder) as incoming:
+    with tempfile.TemporaryDirectory(prefix=INCOMING, dir=folder) as incoming:
         with tarfile.open(fileobj=io.BytesIO(content)) as archive:
             archive.extractall(incoming, filter="data")
         for run in Path(incoming).iterdir():
@@ -48,7 +53,7 @@ def unpack(content: bytes, folder: Path) -> None:
                 shutil.rmtree(present[name])
 
 
-def _packed(directories: Sequence[Path], without: Callable[[Path], Collection[Path]]) -> bytes:
+def _packed(directories: Sequence[Path], without: Callable[[Path], Collection[Path]], sent: bool) -> bytes:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
         for directory in directories:
@@ -56,7 +61,7 @@ def _packed(directories: Sequence[Path], without: Callable[[Path], Collection[Pa
                 absent = {str(path.relative_to(directory.parent)) for path in without(directory)}
                 archive.add(directory, directory.name, filter=partial(_kept, absent=absent))
     content = packed.getvalue()
-    if len(content) > LARGEST:
+    if sent and len(content) > LARGEST:
         raise CannotWrite(
             f"The files of {directories[0].name} have {len(content) >> 20} MB, and at most {LARGEST >> 20} MB are sent."
             f" Use smaller batches, or a shared file system."

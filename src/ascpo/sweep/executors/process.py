@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from ascpo.runs.links import refuse_links
+from ascpo.sweep.claim import LOST_CLAIM
 from ascpo.sweep.executors.contract import End
 from ascpo.sweep.jobs import Batch
 from ascpo.sweep.store import log_file
@@ -48,6 +49,8 @@ def end_of(batch: Batch, code: int) -> End:
         return End(f"signal {-code} ended its process. The log is {log}", lost=True)
     if code in (128 + signal.SIGTERM, 128 + signal.SIGINT):
         return End(f"{signal.Signals(code - 128).name} stopped its process. The log is {log}", lost=True)
+    if code == LOST_CLAIM:
+        return End(f"another worker has taken over {batch[0].directory}, and trains it now")
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()] if log.exists() else []
     return End(lines[-1] if lines else f"its process ended with exit code {code}")
 

@@ -14,8 +14,10 @@ from ascpo.evaluation.bound import lower_bound
 from ascpo.evaluation.certify import Request
 from ascpo.evaluation.foreign import Where, certify_foreign, evaluate_foreign
 from ascpo.evaluation.foreign_policy import actor_for, read_foreign, try_out
+from ascpo.evaluation.ledger import Look, new_ledger, take_look
 from ascpo.runs.environment import open_engine
 from ascpo.runs.files import NoRun
+from ascpo.runs.sealed import fingerprint_of
 from ascpo.runs.serialization import BadSetting
 from tests.evaluation.untrained import untrained
 from tests.runs.helpers import CART
@@ -107,6 +109,18 @@ def test_a_policy_that_does_not_fit_is_refused_before_a_look_is_spent(name, answ
     with pytest.raises(BadSetting, match=answer):
         certify_foreign([name], Where(CART), Request(episodes=8, probability=0.2))
     assert not list(tmp_path.iterdir())
+
+
+def test_a_plan_that_is_impossible_for_one_policy_is_refused_before_any_policy_spends_a_look(tmp_path):
+    """Three episodes are enough for a first look at two policies, but not for the second look at one of them."""
+    name = f"python:{__name__}:wise"
+    place = tmp_path / f"{name.removeprefix('python:').replace(':', '-')}.tests-Cart-v0"
+    place.mkdir()
+    ledger = new_ledger(place, fingerprint_of({"policy": name, "env": CART}), 0)
+    take_look(ledger, Look("another", "experiment", "world", 0.2, 0.95, 3))
+    with pytest.raises(BadSetting, match="at look 2 of this run"):
+        certify_foreign([STILL, name], Where(CART), Request(episodes=3, probability=0.2))
+    assert list(tmp_path.iterdir()) == [place]
 
 
 def test_a_policy_that_fails_in_an_episode_is_named():

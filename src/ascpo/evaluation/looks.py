@@ -59,6 +59,12 @@ def replace_certificate(directory: Path, certificate: Certificate) -> None:
     write_whole(place, certificate.to_json())
 
 
+def place_of(directory: Path, certificate: Certificate) -> Path:
+    """The file of a certificate, which is renamed when another look follows."""
+    kept = directory / _kept_name(certificate)
+    return kept if kept.exists() else directory / FILE
+
+
 def _kept_name(certificate: Certificate) -> str:
     """A file name that no other look has, even if one was copied from the directory of another run."""
     number = f"look{certificate.plan.look}-" if certificate.plan.format > 1 else ""

@@ -13,7 +13,7 @@ from ascpo.engines.contract import scaled
 from ascpo.evaluation.bound import lower_bound
 from ascpo.evaluation.certify import Request
 from ascpo.evaluation.foreign import Where, certify_foreign, evaluate_foreign
-from ascpo.evaluation.foreign_policy import actor_for, read_foreign, try_out
+from ascpo.evaluation.foreign_policy import ForeignActor, actor_for, read_foreign, try_out
 from ascpo.evaluation.ledger import Look, new_ledger, take_look
 from ascpo.runs.environment import open_engine
 from ascpo.runs.files import NoRun
@@ -72,6 +72,14 @@ def test_in_an_engine_a_foreign_policy_decides_the_actions():
     expected = np.array([[wise(row) for row in rows] for rows in seen])
     np.testing.assert_allclose(taken, np.clip(expected, *engine.action_bounds), atol=1e-6)
     assert np.ptp(taken) > 0.1
+
+
+def test_an_action_whose_range_has_no_width_is_taken_as_it_is():
+    """0/0 would be NaN, which the environment would get."""
+    policy, bounds = read_foreign(lambda observation: [0.5, 3.0]), ((-1.0, 3.0), (1.0, 3.0))
+    action = ForeignActor(policy, 2, *bounds).act_in(np.zeros((4, 2)))
+    taken = scaled(action, *(np.array(bound, np.float32) for bound in bounds))
+    np.testing.assert_array_equal(taken, [[0.5, 3.0]] * 4)
 
 
 def test_an_exported_graph_acts_as_its_run_does(tmp_path):

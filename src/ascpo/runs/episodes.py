@@ -136,7 +136,8 @@ class _StallWarning:
             running, longest = score.running
             _log.warning(
                 "No episode has ended for %g s: %d of %d are finished, %d are running, and the longest has %d steps so "
-                "far. If your environment has no time limit, episodes may never end: use --max-episode-steps.",
+                "far. If your environment has no time limit, episodes may never end: give it one, for example with "
+                "gymnasium.wrappers.TimeLimit(env, 1000). ascpo train and evaluate also take --max-episode-steps.",
                 *(EXPLAIN_AFTER, score.finished, wanted, running, longest),
             )
 

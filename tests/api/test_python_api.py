@@ -84,6 +84,8 @@ def test_certificates_of_several_runs_are_compared(tmp_path):
     assert len(found.comparisons) == 1
     assert found.certified == all(found.table["certified"])
     assert "12 episodes of tests/Cart-v0 were planned and played" in found._repr_html_()
+    alone = ascpo.certify(runs[0] / "policy.safetensors", episodes=12, probability=0.5, **QUIET)
+    assert alone.directories == (runs[0],), "that of its file, too"
     with pytest.raises(BadSetting, match="at least one run"):
         ascpo.certify()
 

@@ -8,7 +8,7 @@ import pytest
 from ascpo.cli import certify
 from ascpo.evaluation.certificate import read_certificate
 from ascpo.evaluation.certify import Checked
-from tests.evaluation.untrained import untrained
+from tests.evaluation.untrained import change_one_bit, untrained
 from tests.slow import slow
 
 
@@ -31,6 +31,20 @@ def test_a_certificate_is_explained_in_words_written_and_repeated(ascpo, certifi
     checked = ascpo("certify", "--check", run / "certificate.json")
     assert "Confirmed" in checked
     assert "Not confirmed" not in checked
+
+
+def test_certificates_of_several_policies_of_a_run_are_repeated_by_the_commands_that_are_printed(ascpo, tmp_path):
+    run = untrained(tmp_path)
+    policy = run / "policy-last.safetensors"
+    shutil.copy(run / "policy.safetensors", policy)
+    change_one_bit(run)
+    said = ascpo("certify", policy, run, "--probability", "0.2", "--episodes", "8")
+    places = [line.removeprefix("Certificate: ") for line in said.splitlines() if line.startswith("Certificate: ")]
+    commands = [line.split()[3:] for line in said.splitlines() if line.startswith("Repeat it: ascpo ")]
+    assert [command[:3] for command in commands] == [["certify", "--check", place] for place in places]
+    assert [command[3:] for command in commands] == [["--policy", str(policy)], []]
+    for command in commands:
+        assert "Confirmed: the repeated episodes give the same figures." in " ".join(ascpo(*command).split())
 
 
 def test_a_check_without_the_run_says_what_it_could_not_see(ascpo, certified, tmp_path):

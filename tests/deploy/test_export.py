@@ -171,5 +171,17 @@ def test_infinite_margins_are_as_clear_as_can_be_and_those_that_are_no_numbers_a
     np.testing.assert_allclose(ours.act(seen, {"costs": [0.0], "margins": far}), clear, atol=ROUNDING)
 
 
+def test_the_costs_of_the_last_episode_do_not_reach_the_next_one(tmp_path):
+    """A control loop that runs several episodes passes them with the first observation of the next."""
+    run = _ascpo(tmp_path)
+    ours, exported = ascpo.load(run), Policy(plain_data(parts_of(run)))
+    seen, costs, margins = np.zeros(exported.observation_size), [0.3], [-0.2]
+    expected = exported.act(seen)
+    assert np.abs(exported.act(seen, costs, margins) - expected).max() > 1e-5, "the policy remembers costs"
+    exported.start()
+    np.testing.assert_array_equal(exported.act(seen, costs, margins), expected)
+    np.testing.assert_allclose(ours.act(seen, {"costs": costs, "margins": margins}), expected, atol=ROUNDING)
+
+
 def _ascpo(path):
     return untrained(path, env=SUITE, algo="ascpo", shift=0.02)

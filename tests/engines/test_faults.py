@@ -162,4 +162,5 @@ def test_a_wait_for_episodes_that_do_not_end_is_explained(monkeypatch, caplog):
         played(GymnasiumEngine(Endless, 2))
     caplog.handler.removeFilter(count)
     assert "0 of 6 are finished, 2 are running, and the longest has 25 steps so far" in caplog.text
-    assert "--max-episode-steps" in caplog.text
+    # certify has no --max-episode-steps.
+    assert "TimeLimit(env, 1000). ascpo train and evaluate also take --max-episode-steps" in caplog.text

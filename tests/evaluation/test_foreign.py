@@ -13,9 +13,11 @@ from ascpo.engines.contract import scaled
 from ascpo.evaluation.bound import lower_bound
 from ascpo.evaluation.certify import Request
 from ascpo.evaluation.foreign import Where, certify_foreign, evaluate_foreign
-from ascpo.evaluation.foreign_policy import actor_for, read_foreign, try_out
+from ascpo.evaluation.foreign_policy import ForeignActor, actor_for, read_foreign, try_out
+from ascpo.evaluation.ledger import Look, new_ledger, take_look
 from ascpo.runs.environment import open_engine
 from ascpo.runs.files import NoRun
+from ascpo.runs.sealed import fingerprint_of
 from ascpo.runs.serialization import BadSetting
 from tests.evaluation.untrained import untrained
 from tests.runs.helpers import CART
@@ -72,6 +74,14 @@ def test_in_an_engine_a_foreign_policy_decides_the_actions():
     assert np.ptp(taken) > 0.1
 
 
+def test_an_action_whose_range_has_no_width_is_taken_as_it_is():
+    """0/0 would be NaN, which the environment would get."""
+    policy, bounds = read_foreign(lambda observation: [0.5, 3.0]), ((-1.0, 3.0), (1.0, 3.0))
+    action = ForeignActor(policy, 2, *bounds).act_in(np.zeros((4, 2)))
+    taken = scaled(action, *(np.array(bound, np.float32) for bound in bounds))
+    np.testing.assert_array_equal(taken, [[0.5, 3.0]] * 4)
+
+
 def test_an_exported_graph_acts_as_its_run_does(tmp_path):
     pytest.importorskip("onnx", reason="onnx is not installed: pip install 'ascpo[onnx]'")
     pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install 'ascpo[onnx]'")
@@ -107,6 +117,18 @@ def test_a_policy_that_does_not_fit_is_refused_before_a_look_is_spent(name, answ
     with pytest.raises(BadSetting, match=answer):
         certify_foreign([name], Where(CART), Request(episodes=8, probability=0.2))
     assert not list(tmp_path.iterdir())
+
+
+def test_a_plan_that_is_impossible_for_one_policy_is_refused_before_any_policy_spends_a_look(tmp_path):
+    """Three episodes are enough for a first look at two policies, but not for the second look at one of them."""
+    name = f"python:{__name__}:wise"
+    place = tmp_path / f"{name.removeprefix('python:').replace(':', '-')}.tests-Cart-v0"
+    place.mkdir()
+    ledger = new_ledger(place, fingerprint_of({"policy": name, "env": CART}), 0)
+    take_look(ledger, Look("another", "experiment", "world", 0.2, 0.95, 3))
+    with pytest.raises(BadSetting, match="at look 2 of this run"):
+        certify_foreign([STILL, name], Where(CART), Request(episodes=3, probability=0.2))
+    assert list(tmp_path.iterdir()) == [place]
 
 
 def test_a_policy_that_fails_in_an_episode_is_named():

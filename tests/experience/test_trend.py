@@ -24,7 +24,7 @@ def after(trend, running, rollout, smoothing, kind):
     costs = Costs(rollout.cost, *maxima, LIMIT, *sums, jnp.zeros(1))
     running, totals = accumulate_totals(running, rollout)
     found = episode_sums(costs, rollout, kind)
-    finished = episode_statistics(totals, running, rollout.done, rollout.truncated, LIMIT)
+    finished = episode_statistics(totals, running, rollout.done, rollout.truncated, LIMIT, kind)
     return trend.after(found, totals, smoothing), running, finished
 
 
@@ -72,6 +72,16 @@ def test_a_limit_of_an_episode_bounds_its_sum_of_costs():
     cost, ends = np.array([[0.25], [0.5], [0.25], [0.0]]), np.array([[False], [True], [False], [True]])
     assert_allclose(measured(cost, ends, 4)[0].violation_rates, [0.0])
     assert_allclose(measured(cost, ends, 4, kind="episode")[0].violation_rates, [0.5])
+
+
+@pytest.mark.parametrize("horizon", [1, 6])
+def test_an_episode_whose_sum_is_over_its_limit_for_a_while_counts_as_it_ends(horizon):
+    """Sums of three episodes: 0.75, 0, 1 ends over; 1, 0 within; 0.75 over. Logs and feedback count two of three."""
+    cost = np.array([[0.75], [-0.75], [1.0], [1.0], [-1.0], [0.75]])
+    ends = np.array([[False], [False], [True], [False], [True], [True]])
+    trend, finished = measured(cost, ends, horizon, smoothing=1.0, kind="episode")
+    assert_allclose(trend.violation_rates, [2 / 3], rtol=1e-6)
+    assert_allclose(sum(np.where(each.finished, each.violation_rates[0] * each.count, 0.0) for each in finished), 2.0)
 
 
 def test_epochs_are_weighted_by_their_steps_and_the_smoothing():

@@ -106,6 +106,12 @@ def test_limits_on_sums_of_costs_are_shown_with_the_sums_so_far():
     ]
 
 
+def test_a_sum_that_is_within_its_limit_at_the_end_is_no_violation():
+    for last, first in ((-1.5, None), (-0.5, 2)):
+        summed = made(cost=[0.5, 0.5, 1.0, last], limits=(1.0,))
+        assert replace(summed, record=replace(summed.record, limits_on="episode")).first_violation == first
+
+
 def test_a_32_bit_cost_that_equals_its_limit_is_no_violation():
     equal = made(cost=[0.1, 0.1], limits=(0.1,))
     assert replace(equal, cost=equal.cost.astype(np.float32)).first_violation is None

@@ -80,6 +80,31 @@ class Constant(FunctionalEngine):
         return [replace(rollout, cost=cost)]
 
 
+@pytest.mark.parametrize(("last", "first"), [(-4.0, -1), (-3.0, 2)])
+def test_a_sum_that_is_within_its_limit_at_the_end_keeps_it(last, first):
+    """The sum of six ones passes the limit of 2.5 in the third step, and negative costs may bring it back."""
+    how = {"limits": (2.5, 0.0), "limits_on": "episode", "mean_action": True}
+    found = play(Repaid(last, Corridor(), 2), ACTOR, jnp.array([0.0]), seeded(0, 5), **how).episodes
+    assert_allclose(found.cost[:, 0], 6.0 + last)
+    assert_array_equal(found.first_violation, [[first, -1]] * 5)
+    assert found.safe.all() == (first < 0)
+
+
+class Repaid(FunctionalEngine):
+    """Its first cost is 1 in every step before the last four; there it is a quarter of `last`."""
+
+    def __init__(self, last, *rest):
+        super().__init__(*rest)
+        self._last = last
+
+    def collect(self, thetas, noises):
+        (rollout,) = super().collect(thetas, noises)
+        cost = np.array(rollout.cost)
+        step = np.rint(10 * np.asarray(rollout.observation)[..., 1])
+        cost[..., 0] = np.where(step < 6, 1.0, self._last / 4)
+        return [replace(rollout, cost=cost)]
+
+
 @pytest.mark.parametrize("limits_on", ["state", "episode"])
 def test_a_cost_or_a_limit_that_is_not_a_number_is_a_violation(limits_on):
     walk = {"mean_action": True, "limits_on": limits_on}

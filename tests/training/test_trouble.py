@@ -1,7 +1,8 @@
 """Degenerate environments: each gives a defined step or a clear error, and never NaN."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -96,6 +97,23 @@ def test_episodes_may_be_cut_at_the_end_of_an_epoch():
 def test_rewards_that_are_not_numbers_stop_the_training_with_a_message():
     with pytest.raises(TrainingDiverged, match="not finite"):
         rows(ALL[-1], Trouble(reward=float("nan")))
+
+
+@dataclass(frozen=True)
+class SomeStuck(Trouble):
+    """Half of the episodes do not end for long, and their rewards are not numbers."""
+
+    def begin(self, key):
+        return jnp.where(jax.random.bernoulli(key), 0, -1000)
+
+    def step(self, state, action, key):
+        return replace(super().step(state, action, key), reward=jnp.where(state < 0, jnp.nan, 1.0))
+
+
+def test_rewards_of_unfinished_episodes_that_are_not_numbers_stop_the_training_too():
+    """The mean return of the finished episodes is a number, but the critic has learned from the others."""
+    with pytest.raises(TrainingDiverged, match=r"Epoch 0 .* not finite \(EpRet [0-9.]+, LossV nan\)"):
+        rows(ALL[-1], SomeStuck())
 
 
 def test_a_wrong_number_of_limits_is_refused():

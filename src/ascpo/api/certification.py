@@ -12,6 +12,7 @@ from ascpo.evaluation.foreign_policy import PolicyLike, is_foreign_policy
 from ascpo.evaluation.request import Request
 from ascpo.runs.callbacks.display import counting
 from ascpo.runs.compilation import set_up_compilation
+from ascpo.runs.directory import find
 from ascpo.runs.environment_name import Environment
 from ascpo.runs.notebook import Columns, DataFrame, data_frame, html_table
 from ascpo.runs.run_like import path_of
@@ -98,4 +99,5 @@ def certify(
         found, compared = certify_runs(
             paths, request, env=env, trust_env=trust_env, threads=threads, on_progress=on_progress
         )
-    return Certification(tuple(path.name for path in paths), paths, tuple(found), tuple(compared))
+    directories = tuple(find(path).path for path in paths)
+    return Certification(tuple(path.name for path in paths), directories, tuple(found), tuple(compared))

@@ -14,9 +14,10 @@ from ascpo.evaluation.bound import rounded_down
 from ascpo.evaluation.certificate import Certificate
 from ascpo.evaluation.certify import Checked, Comparison, certify, check
 from ascpo.evaluation.foreign import certify_foreign, where_of
-from ascpo.evaluation.looks import FILE
+from ascpo.evaluation.looks import FILE, place_of
 from ascpo.evaluation.statement import EARLIER_FORMAT, meaning
 from ascpo.runs.compilation import set_up_compilation
+from ascpo.runs.directory import find
 from ascpo.runs.places import is_foreign
 from ascpo.runs.trust import flag_for
 
@@ -37,8 +38,9 @@ def certify_all(asked: Certify, words: list[str]) -> None:
     for run, certificate in zip(asked.runs, certificates, strict=True):
         _show(run, certificate)
         _show_theory(certificate)
-        again = f"ascpo certify --check {run / FILE}{flag_for(certificate.plan.env)}"
-        print(printable(f"Certificate: {run / FILE}\nRepeat it: {again}\n"))
+        place, of_file = place_of(find(run).path, certificate), f" --policy {run}" if run.is_file() else ""
+        again = f"ascpo certify --check {place}{of_file}{flag_for(certificate.plan.env)}"
+        print(printable(f"Certificate: {place}\nRepeat it: {again}\n"))
     for comparison in comparisons:
         print(_compared(comparison))
     _print(meaning(asked.request.confidence))

@@ -47,7 +47,7 @@ class Policy:
 
     def start(self) -> None:
         """Call this at the start of an episode: it resets the state of the policy."""
-        self._state = self._initial
+        self._state, self._begins = self._initial, True
 
     def act(
         self,
@@ -58,16 +58,18 @@ class Policy:
     ) -> np.ndarray:
         """The action: the mean one, or with `rng` a sampled one. Costs and margins are those of the last step.
 
-        A ValueError refuses numbers that are NaN or infinite. The policy is then as before the call, so that you can
-        call it again with a new measurement.
+        The first action of an episode does not use them, because there was no step. A ValueError refuses numbers that
+        are NaN or infinite. The policy is then as before the call, so that you can call it again with a new
+        measurement.
         """
         seen = _numbers("observation", observation)
         if seen.size != self.observation_size:
             raise ValueError(f"The policy takes observations of {self.observation_size} numbers, not {seen.size}.")
         if self._units is not None:
             seen = np.clip((seen - self._units[0]) / self._units[1], np.float32(-FAR), np.float32(FAR))
-        if costs is not None:
+        if costs is not None and not self._begins:
             self._state = self._remember(self._of_costs("costs", _numbers("costs", costs)), margins)
+        self._begins = False
         seen = np.concatenate([seen, self._state])
         noise = np.zeros_like(self._std) if rng is None else rng.standard_normal(len(self._std)).astype(np.float32)
         action = forward(self._layers, seen)[-1] + self._std * noise

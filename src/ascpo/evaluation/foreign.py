@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -34,7 +34,7 @@ from ascpo.evaluation.foreign_policy import (
     try_out,
 )
 from ascpo.evaluation.ledger import Ledger, locked, new_ledger, read_ledger, take_look, write_result
-from ascpo.evaluation.looks import replace_certificate
+from ascpo.evaluation.looks import numbered, replace_certificate
 from ascpo.evaluation.metrics import Figures, measure, table
 from ascpo.evaluation.plan import CertificatePlan
 from ascpo.evaluation.records import records_content
@@ -130,12 +130,15 @@ def certify_foreign(
     _refuse_the_same(candidates)
     found, certificates = list[Episodes](), list[tuple[Path, Certificate]]()
     plans = [_plan(candidate, request, [one.digest for one in candidates]) for candidate in candidates]
+    for candidate, plan in zip(candidates, plans, strict=True):
+        # If the plan is impossible for one policy, it is refused before any policy spends a look.
+        numbered(plan, candidate.ledger())
     for candidate, first in zip(candidates, plans, strict=True):
         directory = candidate.directory
         directory.mkdir(parents=True, exist_ok=True)
         with locked(directory):
             ledger = candidate.ledger()
-            plan = replace(first, look=ledger.number_for(look_of(first)))
+            plan = numbered(first, ledger)
             ledger = take_look(ledger, look_of(plan))
         entry = ledger.entry(plan.look)
         found.append(_episodes(candidate, plan, counted_from(on_progress, len(found) * plan.episodes)))

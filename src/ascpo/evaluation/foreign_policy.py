@@ -103,7 +103,8 @@ class ForeignActor:
         low, high = np.array(self.low), np.array(self.high)
         bounded = np.isfinite(low) & np.isfinite(high)
         low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
-        plain = (found - 0.5 * (low + high)) / (0.5 * (high - low))
+        # An action of a range without width is the same whatever it is in the engine's units.
+        plain = (found - 0.5 * (low + high)) / np.where(high > low, 0.5 * (high - low), 1.0)
         return plain.astype(np.float32).reshape(*observation.shape[:-1], len(self.low))
 
     def _checked(self, found: np.ndarray, count: int) -> Float[np.ndarray, "count act"]:

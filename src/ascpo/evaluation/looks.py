@@ -24,7 +24,7 @@ FILE = "certificate.json"
 def refuse_look(directory: RunDirectory, policy: PolicyFile, plan: CertificatePlan) -> None:
     """Refuse a policy that cannot be certified, before a look is spent on it."""
     ledger = _ledger(directory, policy)
-    bind(directory, policy, ledger, _numbered(plan, ledger).look)
+    bind(directory, policy, ledger, numbered(plan, ledger).look)
 
 
 def record_look(
@@ -33,11 +33,11 @@ def record_look(
     """Record a look before its first episode, so that it counts even if it is interrupted."""
     with locked(directory.path):
         ledger = _ledger(directory, policy)
-        plan = _numbered(plan, ledger)
+        plan = numbered(plan, ledger)
         return plan, bind(directory, policy, take_look(ledger, look_of(plan)), plan.look)
 
 
-def _numbered(plan: CertificatePlan, ledger: Ledger) -> CertificatePlan:
+def numbered(plan: CertificatePlan, ledger: Ledger) -> CertificatePlan:
     """The plan with the number of its look. It is refused if it then has too few episodes."""
     return replace(plan, look=ledger.number_for(look_of(plan)))
 
@@ -57,6 +57,12 @@ def replace_certificate(directory: Path, certificate: Certificate) -> None:
         if (before.plan.experiment, before.plan.look) != (certificate.plan.experiment, certificate.plan.look):
             place.rename(directory / _kept_name(before))
     write_whole(place, certificate.to_json())
+
+
+def place_of(directory: Path, certificate: Certificate) -> Path:
+    """The file of a certificate, which is renamed when another look follows."""
+    kept = directory / _kept_name(certificate)
+    return kept if kept.exists() else directory / FILE
 
 
 def _kept_name(certificate: Certificate) -> str:

@@ -65,8 +65,12 @@ def crossings(costs: Costs) -> Float[Array, "time env k"]:
 def passes(
     before: Float[Array, "time env m"], after: Float[Array, "time env m"], limits: Float[Array, " m"]
 ) -> Float[Array, "time env m"]:
-    """1 where a quantity that only rises over an episode passes its limit or becomes NaN."""
-    return (~over_limit(before, limits) & over_limit(after, limits)).astype(jnp.float32)
+    """1 where a quantity passes its limit or becomes NaN, and −1 where it falls back.
+
+    Over an episode these sum to 1 if the quantity is over its limit at the end, and to 0 if it is not. A maximum never
+    falls back, but a sum does where costs are negative.
+    """
+    return over_limit(after, limits).astype(jnp.float32) - over_limit(before, limits).astype(jnp.float32)
 
 
 @dataclass(frozen=True)

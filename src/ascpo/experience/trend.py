@@ -38,7 +38,7 @@ class EpisodeSums:
     max_cost_squared: Float[Array, " m"]
     """Increments of its square."""
     violations: Float[Array, " m"]
-    """Episodes that went over a limit."""
+    """Episodes that are over a limit at their end, or so far."""
     timeouts: Float[Array, ""]
     excess: Float[Array, " m"]
     """Excess of the episodes over ν, the value at risk."""
@@ -72,7 +72,7 @@ class EpisodeTrend:
 
     @property
     def violation_rates(self) -> Float[Array, " m"]:
-        return jnp.minimum(self.mean(self.sums.violations), 1.0)
+        return jnp.clip(self.mean(self.sums.violations), 0.0, 1.0)
 
     @property
     def timeout_rate(self) -> Float[Array, ""]:

@@ -57,8 +57,9 @@ class Episode:
 
     @property
     def violations(self) -> Bool[np.ndarray, "time m"]:
-        """Whether a step violates the limit of a constraint, or the costs up to it do."""
-        return over_limit(self.limited, np.array(self.record.limits))
+        """Whether a step violates the limit of a constraint, or the costs up to it do, as they do at the end."""
+        over = over_limit(self.limited, np.array(self.record.limits))
+        return over if self.record.limits_on == "state" else over & over[-1:]
 
     @property
     def violated(self) -> Bool[np.ndarray, " time"]:

@@ -39,7 +39,7 @@ class Episodes:
     time_limited: Bool[np.ndarray, " n"]
     first_violation: Int[np.ndarray, "n m"]
     """The first step over the limit, counted from 0, or -1. If the limit bounds an episode's sum, it is the step in
-    which the sum exceeds it."""
+    which the sum exceeds it, or -1 if later negative costs brought the whole sum within the limit again."""
     violating: Int[np.ndarray, "n m"]
     """The number of steps over the limit."""
     interventions: Int[np.ndarray, " n"]
@@ -136,7 +136,8 @@ class _StallWarning:
             running, longest = score.running
             _log.warning(
                 "No episode has ended for %g s: %d of %d are finished, %d are running, and the longest has %d steps so "
-                "far. If your environment has no time limit, episodes may never end: use --max-episode-steps.",
+                "far. If your environment has no time limit, episodes may never end: give it one, for example with "
+                "gymnasium.wrappers.TimeLimit(env, 1000). ascpo train and evaluate also take --max-episode-steps.",
                 *(EXPLAIN_AFTER, score.finished, wanted, running, longest),
             )
 
@@ -202,6 +203,11 @@ class _Score:
 
     def _finish(self, envs: Int[np.ndarray, " n"]) -> None:
         """Copy the finished episodes, and reset their sums."""
+        if self._limits_on == "episode":
+            # With negative costs, a sum may have been over its limit for a while, and be within it at the end.
+            self._running.first_violation[envs] = np.where(
+                over_limit(self._running.cost[envs], self._limits), self._running.first_violation[envs], -1
+            )
         rows = self._playlist.current[envs]
         counting, rows = envs[rows < self._wanted], rows[rows < self._wanted]
         for env, row in zip(counting, rows, strict=True) if self._keep else ():

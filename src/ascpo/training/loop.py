@@ -132,7 +132,7 @@ def _row(epoch: int, metrics: EpochMetrics, cost: float, steps: int, names: tupl
         "EpochCostRate": float(metrics.total_cost) / steps,
     }
     row |= {name: float(value) for name, value in metrics.extras.items()}
-    _check(row, bool(metrics.finite))
+    _check(row, bool(metrics.finite) and all(np.isfinite(loss).all() for loss in metrics.losses.values()))
     return row
 
 
@@ -141,11 +141,15 @@ class TrainingDiverged(RuntimeError):
 
 
 def _check(row: Row, finite: bool) -> None:
-    """Raise an error in the epoch in which NaN first appears."""
+    """Raise an error in the epoch in which NaN first appears. `finite` is about the policy and the losses of critics.
+
+    A reward that is NaN reaches the mean return only if its episode ends in this epoch, but the critic at once.
+    """
     if not np.isfinite(row["EpRet"]) or not finite:
         raise TrainingDiverged(
-            f"Epoch {row['Epoch']} made numbers that are not finite (EpRet {row['EpRet']}). The environment gave such "
-            f"rewards or observations, or the settings are extreme: lower the trust region's delta."
+            f"Epoch {row['Epoch']} made numbers that are not finite (EpRet {row['EpRet']}, LossV {row['LossV']}). The "
+            f"environment gave such rewards or observations, or the settings are extreme: lower the trust region's "
+            f"delta."
         )
 
 

@@ -261,7 +261,7 @@ def test_two_limits_share_the_allowed_violations_and_time_outs_do_not_count():
     assert_allclose(asked.fraction, [0.5, 0.0, 0.0], atol=1e-5)
 
 
-def test_time_outs_are_no_constraint_while_the_relief_is_complete():
+def test_time_outs_are_only_held_while_the_relief_is_complete():
     """The gradient of a constraint that most episodes break is noise, and the reward must teach the task."""
     settings = TargetSettings(gain=0.0, episodes=0, share=0.8, timeout_relief=0.25, timeout_limit=0.01)
     lost, learned, met = (

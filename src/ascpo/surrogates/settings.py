@@ -37,7 +37,8 @@ class TargetSettings:
     """Share of timed-out episodes at which the constraints give up all of `timeout_relief`."""
     timeout_limit: Annotated[float, Range(above=0.0, at_most=1.0)] | None = None
     """Share of episodes that may run into the time limit, for tasks in which a time-out is a failure. Time-outs are
-    then a constraint while at most `timeout_share` of the episodes time out, and the relief starts above this limit."""
+    then a constraint. With feedback, steps reduce them while at most `timeout_share` of the episodes time out, and
+    only hold them above it. The relief starts above this limit."""
     smoothing: Annotated[float, Range(at_least=0.0, below=1.0)] = SMOOTHING
     """Weight of earlier epochs in the measured shares and means: at least 0, and below 1."""
     gain: Fraction = 0.1
@@ -58,7 +59,7 @@ class TargetSettings:
         if self.timeout_limit is not None and self.timeout_limit >= self.timeout_share:
             raise BadSetting(
                 f"timeout_limit={self.timeout_limit:g} is not below timeout_share={self.timeout_share:g}, above which "
-                f"time-outs are no constraint. Raise timeout_share."
+                f"time-outs are not reduced. Raise timeout_share."
             )
 
     def build(self, probability: float) -> "Target":

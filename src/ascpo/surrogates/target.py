@@ -28,9 +28,10 @@ reward. With τ the measured share of such episodes, and τ* the share that may 
 
     β = share · (1 − timeout_relief · clip((τ − τ*) / (timeout_share − τ*), 0, 1))
 
-If time-outs are limited, they are a constraint of their own while τ is at most `timeout_share`. Above it, most episodes
-time out whatever the policy does. Then the gradient of the constraint is noise, but would still take its part of the
-region, and only the reward can teach the policy to reach its goal.
+If time-outs are limited, they are a constraint of their own, which steps reduce while τ is at most `timeout_share`.
+Above it, most episodes time out whatever the policy does. Then the gradient of the constraint is noise, but would still
+take its part of the region, and only the reward can teach the policy to reach its goal. So feedback then holds them: a
+fraction of 0 is a step that may not raise them. The capped bound takes the constraint for met.
 """
 
 import math
@@ -139,7 +140,7 @@ class RadiusShare:
         return self.share * (1.0 - self.timeout_relief * timeout_ramp(timeout_rate, allowed, self.timeout_share))
 
     def bounds_timeouts(self, timeout_rate: Float[Array, ""]) -> Bool[Array, ""]:
-        """Whether enough episodes end in time for time-outs to be a constraint."""
+        """Whether enough episodes end in time for steps to reduce time-outs."""
         return timeout_rate <= self.timeout_share
 
 

@@ -84,7 +84,7 @@ def main(typed: list[str]) -> None:
     setup, console = asked.setup(), Console(highlight=False, soft_wrap=True)
     # Try both ends of every range, so that a mistake is found before the first training.
     for axis in setup.axes:
-        for value in axis.values or (int(axis.low) if axis.whole else axis.low,):
+        for value in axis.tried:
             setup.batch(0, {axis.name: value})
     record = SweepDirectory(setup.out)
     with record.driving():

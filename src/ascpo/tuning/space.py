@@ -25,6 +25,11 @@ class Axis:
     values: tuple[Value, ...] = ()
     """The values of a setting that has no range."""
 
+    @property
+    def tried(self) -> tuple[Value, ...]:
+        """All values, or both ends of the range: if they are settings, everything between them is one too."""
+        return self.values or tuple(int(end) if self.whole else end for end in (self.low, self.high))
+
     def holds(self, value: object) -> bool:
         if self.values:
             return value in self.values

@@ -136,9 +136,19 @@ def test_single_runs_are_compared_by_their_episodes(tmp_path):
 
 
 def test_a_run_without_an_evaluation_has_no_interval_of_its_own(tmp_path):
-    found = ascpo.compare(made(tmp_path / "one"), made(tmp_path / "other", algo="trpo"), metrics=["EpRet", "Unknown"])
+    one, other = made(tmp_path / "one", VaR=1.0), made(tmp_path / "other", algo="trpo")
+    found = ascpo.compare(one, other, metrics=["EpRet", "VaR"])
     assert all(map(math.isnan, [*found.table["low"], *found.differences["high"]]))
+    assert found.table["value"][2] == 1.0
+    assert math.isnan(found.table["value"][3]), "only the first run has it"
     assert found.differences["differs"] == [False, False]
+
+
+@pytest.mark.parametrize("kind", ["both", "means"])
+def test_an_evaluation_of_unknown_actions_is_refused_before_it_plays(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr("ascpo.api.evaluation.evaluate_run", lambda *_, **__: pytest.fail("It played."))
+    with pytest.raises(BadSetting, match="Use 'sampled' or 'mean'"):
+        ascpo.evaluate(tmp_path, 6, actions=kind, **QUIET)
 
 
 def test_names_are_escaped_in_what_a_notebook_shows(tmp_path):

@@ -144,6 +144,14 @@ def test_a_run_without_an_evaluation_has_no_interval_of_its_own(tmp_path):
     assert found.differences["differs"] == [False, False]
 
 
+def test_a_mistyped_metric_is_refused_with_the_nearest_one(tmp_path):
+    run = evaluated(made(tmp_path / "run"))
+    with pytest.raises(BadSetting, match=r"No run has the metric 'EpRte'\. Did you mean EpRet"):
+        ascpo.compare(run, metrics=["EpRte"])
+    with pytest.raises(BadSetting, match=r"metrics='EpRet' must be a list: metrics=\['EpRet'\]"):
+        ascpo.compare(run, metrics="EpRet")
+
+
 @pytest.mark.parametrize("kind", ["both", "means"])
 def test_an_evaluation_of_unknown_actions_is_refused_before_it_plays(tmp_path, monkeypatch, kind):
     monkeypatch.setattr("ascpo.api.evaluation.evaluate_run", lambda *_, **__: pytest.fail("It played."))

@@ -159,6 +159,13 @@ def test_an_evaluation_of_unknown_actions_is_refused_before_it_plays(tmp_path, m
         ascpo.evaluate(tmp_path, 6, actions=kind, **QUIET)
 
 
+def test_a_policy_of_the_zoo_is_named_as_on_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = ascpo.compare("zoo:Point-1-Hazard", metrics=["SafeRate"])
+    assert found.table["over"] == ["episodes"]
+    assert (tmp_path / "runs/zoo/Point-1-Hazard-ascpo/policy.safetensors").exists()
+
+
 def test_names_are_escaped_in_what_a_notebook_shows(tmp_path):
     run = made(tmp_path / "run", env="<script>alert(1)</script>", EpRet=[1.0, 2.0, 3.0, math.nan])
     other = made(tmp_path / "other", env="Point-1-Hazard")

@@ -68,6 +68,7 @@ def test_the_vector_form_says_how_it_resets():
     assert not terminated.any()
     assert info["_final_obs"].all()
     assert info["final_info"]["cost"].shape == (2,)
+    assert {info["final_info"][flag].dtype for flag in ("goal_met", "diverged")} == {np.dtype(bool)}
 
 
 @slow("bits agree only in programs compiled as for users")

@@ -189,9 +189,11 @@ def test_an_impossible_scene_is_refused_with_a_message(suite, scene, sentence):
         ({"observations": "all"}, "paper, compact"),
         ({"overlap": "mean"}, "closest, sum"),
         ({"render_mode": "ascii"}, "rgb_array"),
+        ({"width": 0}, "width=0 must be a whole number of pixels, at least 1"),
+        ({"height": 1.5}, "height=1.5 must be a whole number"),
     ],
 )
-def test_an_unknown_option_names_the_known_ones(options, sentence):
+def test_an_impossible_option_is_refused_with_what_is_possible(options, sentence):
     with pytest.raises(ValueError, match=sentence):
         ascpo.GuardEnv("Point-1-Hazard", **options)
 

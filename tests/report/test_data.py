@@ -103,6 +103,14 @@ def test_a_missing_run_gets_the_nearest_one_suggested(tmp_path):
         find_runs([tmp_path / "empty"])
 
 
+def test_a_file_stands_for_its_run_and_never_for_the_runs_beside_it(tmp_path):
+    run = made(tmp_path / "run")
+    assert [found.path for found in find_runs([run / "metrics.csv"])] == [run]
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(BadSetting, match=r"notes\.txt is a file, and .* is not a run"):
+        find_runs([tmp_path / "notes.txt"])
+
+
 def test_a_run_without_a_finished_epoch_has_no_report(tmp_path):
     path = made(tmp_path / "a")
     (path / "metrics.csv").unlink()

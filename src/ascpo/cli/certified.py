@@ -1,5 +1,6 @@
 """The work of `ascpo certify`, after its command line was parsed."""
 
+import shlex
 import sys
 import textwrap
 from pathlib import Path
@@ -37,7 +38,7 @@ def certify_all(asked: Certify, words: list[str]) -> None:
     for run, certificate in zip(asked.runs, certificates, strict=True):
         _show(run, certificate)
         _show_theory(certificate)
-        again = f"ascpo certify --check {run / FILE}{flag_for(certificate.plan.env)}"
+        again = shlex.join(["ascpo", "certify", "--check", str(run / FILE)]) + flag_for(certificate.plan.env)
         print(printable(f"Certificate: {run / FILE}\nRepeat it: {again}\n"))
     for comparison in comparisons:
         print(_compared(comparison))

@@ -55,6 +55,12 @@ def test_final_figures_are_means_over_the_last_tenth_of_at_most_ten_epochs(tmp_p
     assert run.last("EpRet") == np.mean(range(epochs - ending, epochs))
 
 
+def test_the_table_of_the_end_of_a_training_says_how_long_that_end_is(tmp_path):
+    groups = groups_of([read_run(made(tmp_path / "a", epochs=200))])
+    said = "The values are means over the last 10 epochs: a tenth of the training, and ten epochs at most."
+    assert training_table(groups).note == said
+
+
 def test_the_tables_separate_final_figures_from_those_of_the_whole_training(tmp_path):
     groups = groups_of([read_run(made(tmp_path / "a", epochs=4, CostRate=0.5, EpochCostRate=[0.9, 0.7, 0.5, 0.1]))])
     end, whole = training_table(groups), whole_table(groups)

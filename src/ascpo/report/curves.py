@@ -251,7 +251,8 @@ def _caption(quantity: Quantity, groups: Sequence[Group], widths: set[int]) -> s
     parts = [f"{quantity.meaning}."]
     if quantity.smooth and max(widths) > 1:
         span = " to ".join(map(str, sorted({min(widths), max(widths)})))
-        pale = "; the pale line shows single epochs" if len(groups) <= _RAW_UP_TO else ""
+        # The chart that the page draws from numbers has no such line.
+        pale = "; in the SVG and the PNG, a pale line shows single epochs" if len(groups) <= _RAW_UP_TO else ""
         parts.append(f"The line is a running mean over {span} epochs{pale}.")
     counts = sorted({len(group.runs) for group in groups})
     return " ".join(parts + [seeds.caption(count) for count in counts if counts != [1]])

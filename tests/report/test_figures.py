@@ -272,3 +272,11 @@ def test_lines_are_dashed_when_colours_repeat():
     assert colour(0) == colour(8)
     assert chip(0) == "var(--hue-0)"
     assert chip(8).startswith("repeating-linear-gradient")
+
+
+def test_the_title_of_a_curve_ends_in_its_constraint(tmp_path):
+    made(tmp_path / "a", **several())
+    with look():
+        titles = [plot.title for plot in learning_curves(groups_in(tmp_path)) if isinstance(plot, Plot)]
+    assert "Cost of an episode over steps" in titles
+    assert "Cost of an episode over steps: pillar" in titles

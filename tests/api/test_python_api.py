@@ -138,9 +138,34 @@ def test_single_runs_are_compared_by_their_episodes(tmp_path):
 
 
 def test_a_run_without_an_evaluation_has_no_interval_of_its_own(tmp_path):
-    found = ascpo.compare(made(tmp_path / "one"), made(tmp_path / "other", algo="trpo"), metrics=["EpRet", "Unknown"])
+    one, other = made(tmp_path / "one", VaR=1.0), made(tmp_path / "other", algo="trpo")
+    found = ascpo.compare(one, other, metrics=["EpRet", "VaR"])
     assert all(map(math.isnan, [*found.table["low"], *found.differences["high"]]))
+    assert found.table["value"][2] == 1.0
+    assert math.isnan(found.table["value"][3]), "only the first run has it"
     assert found.differences["differs"] == [False, False]
+
+
+def test_a_mistyped_metric_is_refused_with_the_nearest_one(tmp_path):
+    run = evaluated(made(tmp_path / "run"))
+    with pytest.raises(BadSetting, match=r"No run has the metric 'EpRte'\. Did you mean EpRet"):
+        ascpo.compare(run, metrics=["EpRte"])
+    with pytest.raises(BadSetting, match=r"metrics='EpRet' must be a list: metrics=\['EpRet'\]"):
+        ascpo.compare(run, metrics="EpRet")
+
+
+@pytest.mark.parametrize("kind", ["both", "means"])
+def test_an_evaluation_of_unknown_actions_is_refused_before_it_plays(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr("ascpo.api.evaluation.evaluate_run", lambda *_, **__: pytest.fail("It played."))
+    with pytest.raises(BadSetting, match="Use 'sampled' or 'mean'"):
+        ascpo.evaluate(tmp_path, 6, actions=kind, **QUIET)
+
+
+def test_a_policy_of_the_zoo_is_named_as_on_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = ascpo.compare("zoo:Point-1-Hazard", metrics=["SafeRate"])
+    assert found.table["over"] == ["episodes"]
+    assert (tmp_path / "runs/zoo/Point-1-Hazard-ascpo/policy.safetensors").exists()
 
 
 def test_names_are_escaped_in_what_a_notebook_shows(tmp_path):

@@ -47,6 +47,23 @@ def test_certificates_of_several_policies_of_a_run_are_repeated_by_the_commands_
         assert "Confirmed: the repeated episodes give the same figures." in " ".join(ascpo(*command).split())
 
 
+@pytest.mark.parametrize("flag", ["--probability", "--limits_on", "--episodes=3000"])
+def test_a_check_refuses_flags_of_a_new_certificate(ascpo, capsys, tmp_path, flag):
+    with pytest.raises(SystemExit):
+        ascpo(
+            "certify", "--check", tmp_path, *([flag] if "=" in flag else [flag, "0.5" if "prob" in flag else "state"])
+        )
+    named = flag.partition("=")[0].replace("_", "-")
+    assert f"Leave out {named}, or leave out --check." in capsys.readouterr().err
+
+
+def test_a_check_of_a_mistyped_run_names_the_runs_that_there_are(ascpo, capsys, certified):
+    run, _ = certified
+    with pytest.raises(SystemExit):
+        ascpo("certify", "--check", f"{run}x")
+    assert f"{run}x holds no run. Did you mean {run}?" in capsys.readouterr().err
+
+
 def test_a_check_without_the_run_says_what_it_could_not_see(ascpo, certified, tmp_path):
     run, _ = certified
     for name in ("certificate.json", "policy.safetensors"):

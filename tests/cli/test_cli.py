@@ -159,6 +159,7 @@ def test_a_check_describes_an_environment(ascpo):
         (["check", "tests.own:WithoutCost"], "cost"),
         (["list", "algoritms"], "Did you mean algorithms"),
         (["list", "runs", "nowhere"], "There is no run"),
+        (["list", "runs", __file__], "is not a directory"),
     ],
 )
 def test_a_mistake_gets_an_error_that_says_what_is_right(ascpo, typed, answer, tmp_path, monkeypatch):

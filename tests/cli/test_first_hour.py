@@ -23,6 +23,15 @@ def test_a_new_environment_passes_its_own_test_and_the_check(ascpo, tmp_path, mo
     assert "class Puddle(" in (tmp_path / "puddle.py").read_text()
 
 
+def test_commands_about_a_new_environment_in_another_directory_go_there_first(ascpo, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = ascpo("new-env", "puddle", "--out", "my envs")
+    assert "Its test: python -m pytest 'my envs/test_puddle.py'" in said
+    assert "Check it: cd 'my envs' && ascpo check puddle:make" in said
+    assert "Train: cd 'my envs' && ascpo train --env puddle:make" in said
+    assert "cd " not in ascpo("new-env", "pond", "--out", tmp_path)
+
+
 @pytest.mark.parametrize("name", ["my-env", "class", "1st", "ünlü"])
 def test_a_name_that_is_not_a_module_is_refused(ascpo, name):
     with pytest.raises(SystemExit):

@@ -177,3 +177,20 @@ def test_a_sweep_stores_plain_data_about_itself(ascpo, tmp_path, trained):
     assert [one.config.seed for one in jobs] == [0, 1, 2]
     assert (placement, sizes.host) == (Placement(), 1)
     assert set(json.loads((tmp_path / ".sweep" / "sweep.json").read_text())) == {"jobs", "placement", "batches"}
+
+
+def test_a_mistyped_verb_is_told_from_a_file(ascpo, capsys, tmp_path):
+    for typed, hint in (("sttus", "Did you mean status?"), (tmp_path, "There are: status, stop, resume.")):
+        with pytest.raises(SystemExit):
+            ascpo("sweep", typed, "--out", tmp_path / "out")
+        said = f"There is no file {typed}. Name a TOML file with grids, or a verb. {hint}"
+        assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_sweep_into_a_file_is_refused_with_the_file(ascpo, capsys, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit) as end:
+        ascpo("sweep", *GRID, "--dry", "--out", tmp_path / "file")
+    assert end.value.code == 1
+    assert f"{tmp_path / 'file'} could not be written: Not a directory." in capsys.readouterr().err

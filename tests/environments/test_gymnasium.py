@@ -68,6 +68,7 @@ def test_the_vector_form_says_how_it_resets():
     assert not terminated.any()
     assert info["_final_obs"].all()
     assert info["final_info"]["cost"].shape == (2,)
+    assert {info["final_info"][flag].dtype for flag in ("goal_met", "diverged")} == {np.dtype(bool)}
 
 
 @slow("bits agree only in programs compiled as for users")
@@ -188,9 +189,11 @@ def test_an_impossible_scene_is_refused_with_a_message(suite, scene, sentence):
         ({"observations": "all"}, "paper, compact"),
         ({"overlap": "mean"}, "closest, sum"),
         ({"render_mode": "ascii"}, "rgb_array"),
+        ({"width": 0}, "width=0 must be a whole number of pixels, at least 1"),
+        ({"height": 1.5}, "height=1.5 must be a whole number"),
     ],
 )
-def test_an_unknown_option_names_the_known_ones(options, sentence):
+def test_an_impossible_option_is_refused_with_what_is_possible(options, sentence):
     with pytest.raises(ValueError, match=sentence):
         ascpo.GuardEnv("Point-1-Hazard", **options)
 

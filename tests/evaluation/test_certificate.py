@@ -37,6 +37,19 @@ def test_a_certificate_counts_episodes_and_bounds_their_probability():
     assert not made(20).certified
 
 
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"actions": "means"}, "actions='means' is not known. Did you mean mean"),
+        ({"limits_on": "states"}, "limits_on='states' is not known. Did you mean state"),
+        ({"episodes": 100.5}, "episodes=100.5 must be a whole number"),
+    ],
+)
+def test_a_plan_that_no_check_could_read_again_is_refused(wrong, sentence):
+    with pytest.raises(BadSetting, match=sentence):
+        replace(PLAN, **wrong)
+
+
 def test_348_clean_episodes_certify_99_percent():
     """0.99^348 is just below 0.05·6/π²."""
     plan = CertificatePlan(**{**vars(PLAN), "probability": 0.99, "episodes": 348})

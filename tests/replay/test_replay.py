@@ -218,8 +218,10 @@ def test_an_error_names_what_is_missing_and_how_to_get_it(tmp_path, monkeypatch)
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(NoRun, match=f"ascpo evaluate {tmp_path}"):
         worst_records(tmp_path, "sampled")
+    with pytest.raises(NoRun, match=f"ascpo evaluate {tmp_path} --actions mean"):
+        worst_records(tmp_path, "mean")
     (tmp_path / "worst-mean.safetensors").write_bytes(records_content([]))
-    with pytest.raises(NoRun, match="ascpo evaluate"):
+    with pytest.raises(NoRun, match=f"kept no episodes. `ascpo evaluate {tmp_path} --actions mean`"):
         worst_records(tmp_path, "mean")
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     with pytest.raises(BadSetting, match=r"pip install 'ascpo\[viewer\]'"):

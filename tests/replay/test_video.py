@@ -114,7 +114,7 @@ def test_a_directory_with_the_name_of_a_protocol_is_a_directory(tmp_path, monkey
 
 
 def test_an_environment_that_cannot_render_leaves_no_file(tmp_path):
-    with pytest.raises(ValueError, match="has no render_mode"):
+    with pytest.raises(ValueError, match=r"There is no video of tests\.own:Cart\. It has no render_mode"):
         write_video(straight("tests.own:Cart", 3), tmp_path / "cart.mp4", trust_env=True)
     assert not list(tmp_path.iterdir())
 

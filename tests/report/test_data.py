@@ -55,6 +55,12 @@ def test_final_figures_are_means_over_the_last_tenth_of_at_most_ten_epochs(tmp_p
     assert run.last("EpRet") == np.mean(range(epochs - ending, epochs))
 
 
+def test_the_table_of_the_end_of_a_training_says_how_long_that_end_is(tmp_path):
+    groups = groups_of([read_run(made(tmp_path / "a", epochs=200))])
+    said = "The values are means over the last 10 epochs: a tenth of the training, and ten epochs at most."
+    assert training_table(groups).note == said
+
+
 def test_the_tables_separate_final_figures_from_those_of_the_whole_training(tmp_path):
     groups = groups_of([read_run(made(tmp_path / "a", epochs=4, CostRate=0.5, EpochCostRate=[0.9, 0.7, 0.5, 0.1]))])
     end, whole = training_table(groups), whole_table(groups)
@@ -101,6 +107,14 @@ def test_a_missing_run_gets_the_nearest_one_suggested(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadSetting, match="holds no run"):
         find_runs([tmp_path / "empty"])
+
+
+def test_a_file_stands_for_its_run_and_never_for_the_runs_beside_it(tmp_path):
+    run = made(tmp_path / "run")
+    assert [found.path for found in find_runs([run / "metrics.csv"])] == [run]
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(BadSetting, match=r"notes\.txt is a file, and .* is not a run"):
+        find_runs([tmp_path / "notes.txt"])
 
 
 def test_a_run_without_a_finished_epoch_has_no_report(tmp_path):

@@ -1,5 +1,7 @@
+import html
 import json
 import re
+import shlex
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -17,6 +19,7 @@ from tests.report.made import NO_CONSTRAINTS, QUANTILES, evaluated, made, with_p
 
 NOW = datetime(2024, 2, 3, 4, 5, tzinfo=UTC)
 EVIL = """</svg></title><script>alert(1)</script><img src=x onerror="alert(2)"> ' & $a_{b"""
+RUN = """a"><script>alert(3)<b>&'$"""
 CERTIFICATE = {
     "statement": ["Planned & played.", "With confidence 0.95, at least 0.9 <keep> it."],
     "certified": True,
@@ -32,7 +35,7 @@ CERTIFICATE = {
 def page(tmp_path_factory):
     """A comparison of two runs: one with a harmful name, evaluated and certified, and an older one."""
     place = tmp_path_factory.mktemp("report")
-    evil = evaluated(made(place / "runs" / """a"><script>alert(3)<b>&'$""", env=EVIL))
+    evil = evaluated(made(place / "runs" / RUN, env=EVIL))
     (evil / "certificate.json").write_text(json.dumps(CERTIFICATE))
     (evil / "versions.json").write_text(json.dumps({"numpy": "<i>2</i>"}))
     digest = with_policy(evil)
@@ -84,7 +87,7 @@ def test_names_are_shown_as_text_and_execute_nothing(page, shown):
     summaries = shown.execute_script(
         "return [...document.querySelectorAll('#journal summary')].map(s => s.textContent)"
     )
-    assert summaries == ["""a"><script>alert(3)<b>&'$""", "old"]
+    assert summaries == [RUN, "old"]
 
 
 def test_identifiers_on_the_page_are_distinct_and_resolve(shown):
@@ -113,6 +116,11 @@ def test_the_page_quotes_the_certificate_and_never_rounds_its_bound_up(shown):
     assert "0.9123" in words
     assert "0.9124" not in words
     assert shown.execute_script("return document.querySelector('#certificate .badge').textContent") == "certified"
+
+
+def test_the_command_that_checks_a_certificate_is_quoted_for_the_shell(page):
+    (said,) = re.findall("Check it again: <code>(.*?)</code>", page.read_text(encoding="utf-8"))
+    assert shlex.split(html.unescape(said)) == ["ascpo", "certify", str(page.parents[1] / "runs" / RUN), "--check"]
 
 
 def test_what_is_missing_says_which_command_makes_it(shown):

@@ -136,6 +136,16 @@ def test_algorithms_have_the_figures_of_their_columns(tmp_path):
         assert drawn(optimiser_curves(groups_in(tmp_path))) == ["multiplier-epochs", "kl-epochs", "shieldrate-epochs"]
 
 
+def test_a_caption_names_the_single_epochs_only_where_they_are_drawn(tmp_path):
+    """The chart that the page draws from numbers has the running mean alone."""
+    made(tmp_path / "a", epochs=40)
+    with look():
+        plot = learning_curves(groups_in(tmp_path))[0]
+    assert len(plot.figure.axes[0].get_lines()) == 2
+    assert len(plot.chart.lines) == 1
+    assert "over 2 epochs; in the SVG and the PNG, a pale line shows single epochs." in plot.caption
+
+
 def test_a_signal_that_only_some_epochs_measure_is_one_line(tmp_path):
     """Of eight epochs every third: the line joins them, as the means of each with the one before, two epochs back."""
     measured = [0.2, "nan", "nan", 0.4, "nan", "nan", -0.1, "nan"]
@@ -262,3 +272,11 @@ def test_lines_are_dashed_when_colours_repeat():
     assert colour(0) == colour(8)
     assert chip(0) == "var(--hue-0)"
     assert chip(8).startswith("repeating-linear-gradient")
+
+
+def test_the_title_of_a_curve_ends_in_its_constraint(tmp_path):
+    made(tmp_path / "a", **several())
+    with look():
+        titles = [plot.title for plot in learning_curves(groups_in(tmp_path)) if isinstance(plot, Plot)]
+    assert "Cost of an episode over steps" in titles
+    assert "Cost of an episode over steps: pillar" in titles

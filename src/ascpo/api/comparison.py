@@ -18,7 +18,7 @@ from ascpo.report.data import RunData, search
 from ascpo.report.groups import Group, groups_of
 from ascpo.runs.notebook import Columns, DataFrame, Table, data_frame, html_table, shown
 from ascpo.runs.run_like import RunLike, path_of
-from ascpo.runs.serialization import BadSetting
+from ascpo.runs.serialization import BadSetting, nearest
 
 METRICS = ("EpRet", "EpCost", "EpMaxCost", "SafeRate", "TimeoutRate")
 _SHARES = {"SafeRate": "Safe", "TimeoutRate": "Timeout"}
@@ -63,10 +63,13 @@ def compare(*runs: RunLike, metrics: Sequence[str] = METRICS) -> RunComparison:
     """
     if not runs:
         raise BadSetting("Name the runs, or a directory that contains runs: ascpo.compare('runs').")
+    if isinstance(metrics, str):
+        raise BadSetting(f"metrics={metrics!r} must be a list: metrics=[{metrics!r}].")
     found = search([path_of(run) for run in runs])
     groups = groups_of([run for run in found.runs if run.epochs])
     every = [run for group in groups for run in group.runs]
     fresh = all("sampled" in run.evaluation for run in every)
+    _refuse_unknown(metrics, every, fresh=fresh)
     figures = [(group, metric) for metric in metrics for group in groups]
     intervals = [_interval(group, metric, fresh=fresh) for group, metric in figures]
     pairs = [(one, other, metric) for metric in metrics for one, other in combinations(groups, 2)]
@@ -93,6 +96,15 @@ def compare(*runs: RunLike, metrics: Sequence[str] = METRICS) -> RunComparison:
         source="of fresh episodes" if fresh else "of the end of the training, because a run is not evaluated",
         warnings=(*found.refused, *(warning for run in every for warning in run.warnings())),
     )
+
+
+def _refuse_unknown(metrics: Sequence[str], runs: Sequence[RunData], *, fresh: bool) -> None:
+    """Refuse a metric that no run has. One that only some have, such as that of a constraint, is NaN for the others."""
+    known = dict.fromkeys(name for run in runs for name in (run.evaluation["sampled"] if fresh else run.metrics))
+    known.pop("intervals", None)
+    for metric in metrics:
+        if metric not in known:
+            raise BadSetting(f"No run has the metric {metric!r}. {nearest(metric, known)}")
 
 
 def _value(run: RunData, metric: str, *, fresh: bool) -> float:

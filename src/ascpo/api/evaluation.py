@@ -3,16 +3,19 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
 from ascpo.choices import Actions
+from ascpo.errors import BadSetting
 from ascpo.evaluation.evaluate import evaluate_run
 from ascpo.evaluation.evaluation_file import episodes_file
 from ascpo.evaluation.foreign import evaluate_foreign, where_of
 from ascpo.evaluation.foreign_policy import PolicyLike, is_foreign_policy, policy_name
 from ascpo.evaluation.intervals import LEVEL
 from ascpo.evaluation.metrics import MEANINGS, Figures
+from ascpo.ranges import shown
 from ascpo.runs.callbacks.display import counting
 from ascpo.runs.compilation import set_up_compilation
 from ascpo.runs.directory import find
@@ -97,6 +100,8 @@ def evaluate(
             directory, figures = evaluate_foreign(run, where, episodes, seed=seed, keep=keep, on_progress=on_progress)
         return _evaluation(policy_name(run), directory, "mean", figures)
     path, actions = path_of(run), actions or "sampled"
+    if actions not in get_args(Actions):
+        raise BadSetting(f"actions={shown(actions)}: an evaluation has one kind of actions. Use 'sampled' or 'mean'.")
     with counting("episodes", episodes, shown=progress) as on_progress:
         found = evaluate_run(
             path,

@@ -1,5 +1,6 @@
 """The work of `ascpo certify`, after its command line was parsed."""
 
+import shlex
 import sys
 import textwrap
 from pathlib import Path
@@ -38,8 +39,9 @@ def certify_all(asked: Certify, words: list[str]) -> None:
     for run, certificate in zip(asked.runs, certificates, strict=True):
         _show(run, certificate)
         _show_theory(certificate)
-        place, of_file = place_of(find(run).path, certificate), f" --policy {run}" if run.is_file() else ""
-        again = f"ascpo certify --check {place}{of_file}{flag_for(certificate.plan.env)}"
+        place = place_of(find(run).path, certificate)
+        of_file = ["--policy", str(run)] if run.is_file() else []
+        again = shlex.join(["ascpo", "certify", "--check", str(place), *of_file]) + flag_for(certificate.plan.env)
         print(printable(f"Certificate: {place}\nRepeat it: {again}\n"))
     for comparison in comparisons:
         print(_compared(comparison))

@@ -1,6 +1,6 @@
 """`ascpo certify RUN …`: certify that a policy is safe, or repeat a certificate."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated
 
@@ -55,12 +55,22 @@ def main(words: list[str]) -> None:
         raise BadSetting("--policy is for --check. To certify a policy, name the directory of its run.")
     if any(is_foreign(str(run)) for run in asked.runs):
         _refuse_foreign(asked, words)
-    elif not asked.check:
-        for run in asked.runs:
+    elif asked.check:
+        _refuse_requests(words)
+    for run in asked.runs:
+        # The file of a certificate may lie anywhere.
+        if not (is_foreign(str(run)) or (asked.check and (run.exists() or run.suffix == ".json"))):
             run_place(run)
     from ascpo.cli.certified import certify_all
 
     certify_all(asked, words)
+
+
+def _refuse_requests(words: list[str]) -> None:
+    """Refuse flags of a new certificate. A repeated one has the request that it was made with."""
+    for one in fields(Request):
+        if typed(flag := f"--{one.name.replace('_', '-')}", words) or typed(f"--{one.name}", words):
+            raise BadSetting(f"--check repeats a certificate as it was made. Leave out {flag}, or leave out --check.")
 
 
 def _refuse_foreign(asked: Certify, words: list[str]) -> None:

@@ -15,7 +15,7 @@ from ascpo.cli.printable import printable
 from ascpo.cli.usage import WrongUsage
 from ascpo.ranges import shown
 from ascpo.runs.files import reading
-from ascpo.runs.serialization import nearest
+from ascpo.runs.serialization import BadSetting, nearest
 
 if TYPE_CHECKING:
     from ascpo.runs.directory import RunDirectory
@@ -87,6 +87,8 @@ def _runs(table: Table, directory: Path) -> list[str]:
     from ascpo.runs.directory import NoRun, runs_in
 
     found = runs_in(directory)
+    if not found and directory.exists() and not directory.is_dir():
+        raise BadSetting(f"{directory} is not a directory. Name the one that holds the runs: ascpo list runs runs")
     if not found:
         raise NoRun(f"There is no run in {directory}. `ascpo train --out {directory}` makes one.")
     rows = [(str(run.path.relative_to(directory)), *_row(run)) for run in found]

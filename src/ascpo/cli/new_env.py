@@ -1,5 +1,6 @@
 """`ascpo new-env NAME`: write a template of an environment, and its test."""
 
+import shlex
 from dataclasses import dataclass
 from importlib import resources
 from keyword import iskeyword
@@ -41,8 +42,11 @@ def main(words: list[str]) -> None:
     asked.out.mkdir(parents=True, exist_ok=True)
     write_together(files)
     first, second = files
-    print(f"Environment: {first}\nIts test: python -m pytest {second}")
-    print(f"Check it: ascpo check {name}:make\nTrain: ascpo train --env {name}:make --num-envs 8 --horizon 250")
+    # Modules are found in the directory in which a command runs.
+    there = "" if asked.out.resolve() == Path.cwd().resolve() else f"cd {shlex.quote(str(asked.out))} && "
+    print(f"Environment: {first}\nIts test: python -m pytest {shlex.quote(str(second))}")
+    print(f"Check it: {there}ascpo check {name}:make")
+    print(f"Train: {there}ascpo train --env {name}:make --num-envs 8 --horizon 250")
 
 
 def _text(start: str, name: str, title: str) -> str:

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from ascpo.cli.parsing import parsed
 from ascpo.cli.usage import WrongUsage
+from ascpo.errors import nearest
 from ascpo.ranges import Range
 from ascpo.runs.serialization import BadSetting
 from ascpo.runs.stopping import Stopped, Stopping
@@ -65,6 +66,9 @@ class Sweep:
     def jobs(self) -> list[Job]:
         if self.file is not None and self.grid != Grid():
             raise BadSetting(f"{self.file} and other flags both say what to train. Write all of it into the file.")
+        if self.file is not None and not self.file.is_file():
+            hint = nearest(str(self.file), ("status", "stop", "resume"))
+            raise BadSetting(f"There is no file {self.file}. Name a TOML file with grids, or a verb. {hint}")
         grids = [self.grid] if self.file is None else grids_in(self.file)
         evaluation = HeldOutEpisodes(0, self.evaluate) if self.evaluate else None
         found: dict[str, Job] = {}

@@ -76,4 +76,4 @@ def _finish(result: Result, episodes: int, env: str, options: Options, kept: int
         else:
             show_evaluation(run, episodes, env=env, threads=options.threads, hosting=options)
         print(f"Report: {write_report([run])}")
-        print(f"Replay of the worst episodes: ascpo replay {run}{flag_for(env)}")
+        print(f"Replay of the worst episodes: {shlex.join(['ascpo', 'replay', str(run)])}{flag_for(env)}")

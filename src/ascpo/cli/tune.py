@@ -84,7 +84,7 @@ def main(typed: list[str]) -> None:
     setup, console = asked.setup(), Console(highlight=False, soft_wrap=True)
     # Try both ends of every range, so that a mistake is found before the first training.
     for axis in setup.axes:
-        for value in axis.values or axis.ends:
+        for value in axis.tried:
             setup.batch(0, {axis.name: value})
     record = SweepDirectory(setup.out)
     with record.driving():
@@ -113,8 +113,11 @@ def main(typed: list[str]) -> None:
 
 
 def _command(asked: Tune, search: Search) -> str:
+    """The sweep that trains with the best settings: everything that the trials had, and what was found."""
     best = search.feasible()[0]
-    chosen = [f"--set {name}={value}" for name, value in best.params.items()]
-    also = [f"--set {word}" for word in asked.set]
-    words = [f"ascpo sweep --env {asked.env} --algo {asked.algo} --seeds 0..7", *also, *chosen]
-    return f"{' '.join(words)} --total-steps {asked.total_steps:g}"
+    chosen = [*asked.set, *(f"{name}={value}" for name, value in best.params.items())]
+    words = ["ascpo", "sweep", "--env", asked.env, "--algo", asked.algo]
+    words += ["--preset", asked.preset] if asked.preset else []
+    words += ["--engine", asked.engine] if asked.engine != Tune.engine else []
+    words += ["--seeds", "0..7", *(word for one in chosen for word in ("--set", one))]
+    return shlex.join([*words, "--total-steps", f"{asked.total_steps:.10g}"])

@@ -1,6 +1,7 @@
 """One environment: `gymnasium.make("ascpo/Point-8-Hazard-v0")`."""
 
 from functools import cached_property
+from numbers import Integral
 
 import gymnasium
 import jax
@@ -43,6 +44,9 @@ class GuardEnv(OfTask, gymnasium.Env[np.ndarray, np.ndarray]):
         self.action_space = action_space(self.task)
         if render_mode not in (None, "rgb_array"):
             raise ValueError(f"render_mode={render_mode!r} is not known. Use 'rgb_array', or None for no pictures.")
+        for name, pixels in (("width", width), ("height", height)):
+            if not (isinstance(pixels, Integral) and pixels > 0):
+                raise ValueError(f"{name}={pixels!r} must be a whole number of pixels, at least 1.")
         self.render_mode = render_mode
         self._size = width, height
         self._painter: Painter | None = None

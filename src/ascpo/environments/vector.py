@@ -88,6 +88,7 @@ class GuardVectorEnv(OfTask, gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, 
         for i in np.flatnonzero(mask):
             final_obs[i] = observations[i].copy()
         beside = {key: mask.reshape(-1, *(1,) * (value.ndim - 1)) for key, value in info.items() if key[0] != "_"}
-        final_info = {key: np.where(ended, info[key], 0) for key, ended in beside.items()}
+        # Zeros of the same type: the opposite of a flag must not be a number.
+        final_info = {key: np.where(ended, info[key], info[key].dtype.type(0)) for key, ended in beside.items()}
         final_info |= {f"_{key}": mask for key in tuple(final_info)}
         return {"final_obs": final_obs, "_final_obs": mask, "final_info": final_info, "_final_info": mask}

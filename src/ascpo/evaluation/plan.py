@@ -15,6 +15,7 @@ from typing import Literal
 
 from ascpo.choices import Actions, LimitKind
 from ascpo.evaluation.bound import allowed_violations, each_of, episodes_needed, spent_error
+from ascpo.ranges import check_value, declared
 from ascpo.runs.serialization import BadSetting, Plain, from_plain, to_plain
 from ascpo.seeding import SCHEMES, EpisodeId, Version
 from ascpo.theory.cantelli import PAPER_K
@@ -59,6 +60,8 @@ class CertificatePlan:
     format: Format = 2
 
     def __post_init__(self) -> None:
+        for name in ("actions", "limits_on", "episodes"):
+            check_value(declared(CertificatePlan)[name], getattr(self, name), name)
         for name in ("probability", "confidence"):
             if not 0.0 < getattr(self, name) < 1.0:
                 raise BadSetting(f"{name}={getattr(self, name)} must lie between 0 and 1.")

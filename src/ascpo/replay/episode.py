@@ -3,6 +3,7 @@
 Steps are counted from 0, as in records: step t pays the cost of action t.
 """
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -126,10 +127,14 @@ def play_again(record: Record, env: Environment | None = None, *, trust_env: boo
 def worst_records(run: Path, actions: Actions) -> list[Record]:
     """The worst episodes that a run's last evaluation kept, the worst first."""
     directory = find(run).path
-    records = read_records(directory / worst_file(actions))
-    check_belongs(directory, worst_file(actions))
+    file = directory / worst_file(actions)
+    again = shlex.join(["ascpo", "evaluate", str(directory), *(["--actions", actions] if actions != "sampled" else [])])
+    if not file.exists():
+        raise NoRun(f"{file} does not exist. `{again}` keeps the worst episodes with {actions} actions.")
+    records = read_records(file)
+    check_belongs(directory, file.name)
     if not records:
-        raise NoRun(f"The last evaluation kept no episodes. `ascpo evaluate {directory}` keeps the worst.")
+        raise NoRun(f"The last evaluation kept no episodes. `{again}` keeps the worst.")
     return records
 
 

@@ -23,7 +23,7 @@ from ascpo.errors import to_install
 from ascpo.evaluation.records import Record
 from ascpo.evaluation.retrace import Path3D, retrace
 from ascpo.replay.episode import Episode, Line, step_colours
-from ascpo.replay.frames import OnFrame, render_episode
+from ascpo.replay.frames import NoFrames, OnFrame, render_episode
 from ascpo.runs.environment import Environment
 from ascpo.runs.links import refuse_links
 from ascpo.runs.serialization import BadSetting
@@ -64,7 +64,10 @@ def write_video(
             add(with_time_bar(with_text(frame, episode.captions(step)), episode.violated, step))
 
         if steps.path is None:
-            render_episode(record, env, on_frame)
+            try:
+                render_episode(record, env, on_frame)
+            except NoFrames as missing:
+                raise NoFrames(f"There is no video of {record.env}. {missing}") from missing.__cause__
         else:
             _render_suite(steps.path, np.any(episode.cost > 0, axis=1), size, on_frame)
     return steps.note

@@ -143,7 +143,7 @@ def learning_curves(groups: Sequence[Group]) -> list[Plot | MissingPlot]:
 
 
 def clock_curves(groups: Sequence[Group]) -> list[Plot | MissingPlot]:
-    """Learning curves over the seconds of training."""
+    """Learning curves over the time of training."""
     timed = [group for group in groups if group.columns("WallClock") is not None]
     if not timed:
         return [MissingPlot("Curves over time", "The runs have no timing.csv. Training writes it next to metrics.csv.")]
@@ -223,7 +223,7 @@ def _curve(groups: Sequence[Group], quantity: Quantity, axis: _Axis, constraint:
     name = "-".join(filter(None, (quantity.column.lower(), axis.name, file_name(constraint))))
     caption = _caption(quantity, list(having), widths) + (" The scale is logarithmic." if logarithmic else "")
     shown = Chart(axis.label, quantity.y, lines, reference, quantity.share, logarithmic, quantity.from_zero)
-    return Plot(name, f"{title} over {axis.label}", caption, figure, shown)
+    return Plot(name, titled(f"{quantity.title} over {axis.label}", constraint), caption, figure, shown)
 
 
 def _draw(axes: Axes, group: Group, found: np.ndarray, quantity: Quantity, axis: _Axis, *, raw: bool) -> Line:
@@ -251,7 +251,8 @@ def _caption(quantity: Quantity, groups: Sequence[Group], widths: set[int]) -> s
     parts = [f"{quantity.meaning}."]
     if quantity.smooth and max(widths) > 1:
         span = " to ".join(map(str, sorted({min(widths), max(widths)})))
-        pale = "; the pale line shows single epochs" if len(groups) <= _RAW_UP_TO else ""
+        # The chart that the page draws from numbers has no such line.
+        pale = "; in the SVG and the PNG, a pale line shows single epochs" if len(groups) <= _RAW_UP_TO else ""
         parts.append(f"The line is a running mean over {span} epochs{pale}.")
     counts = sorted({len(group.runs) for group in groups})
     return " ".join(parts + [seeds.caption(count) for count in counts if counts != [1]])

@@ -258,9 +258,11 @@ def search(paths: Sequence[Path]) -> Found:
 
 
 def _directories(path: Path) -> list[Path]:
-    path = path.parent if path.is_file() else path
+    named, path = path, path.parent if path.is_file() else path
     if (path / "config.json").exists():
         return [path]
+    if named.is_file():
+        raise BadSetting(f"{named} is a file, and {path} is not a run. Name the directory of a run, or one with runs.")
     below = sorted(file.parent for file in path.glob("**/config.json"))
     if not below:
         near = [str(file.parent) for file in sorted(path.parent.glob("*/config.json"))]

@@ -30,7 +30,7 @@ _SECTIONS = (
         "learning", "Learning", learning_curves,
         "The episodes of the training itself measure these curves. The policy changes from epoch to epoch.",
     ),
-    ("clock", "Over time", clock_curves, "The same curves over the seconds of training, without interruptions."),
+    ("clock", "Over time", clock_curves, "The same curves over the time of the training, without interruptions."),
     (
         "largest", "Largest cost of an episode", lambda groups: quantile_plots(groups) + bound_plots(groups),
         "The mean says little about the worst state. These plots show the distribution of the largest cost of an "

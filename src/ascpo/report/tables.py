@@ -98,7 +98,7 @@ def training_table(groups: Sequence[Group]) -> StatisticsTable:
 
     ends = sorted({run.ending for group in groups for run in group.runs})
     span = " to ".join(map(str, sorted({ends[0], ends[-1]})))
-    note = f"The values are means over the last {span} epochs, a tenth of the training."
+    note = f"The values are means over the last {span} epochs: a tenth of the training, and ten epochs at most."
     if ends == [1]:
         note = "The values are those of the last epoch."
     return _table(groups, TRAINING, measure, note)

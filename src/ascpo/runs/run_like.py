@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from ascpo.errors import BadSetting
+from ascpo.runs.zoo import in_place
 
 if TYPE_CHECKING:
     from ascpo.runs.result import Result
@@ -12,9 +13,9 @@ RunLike: TypeAlias = "str | Path | Result"
 
 
 def path_of(run: RunLike) -> Path:
-    """The run's directory."""
+    """The run's directory. A policy of the zoo is unpacked."""
     if isinstance(run, (str, Path)):
-        return Path(run)
+        return Path(in_place(str(run)))
     if not isinstance(directory := getattr(run, "directory", None), Path):
         raise BadSetting(
             f"This {type(run).__name__} is not a run. Name the run's directory, or pass what ascpo.train returned. To "

@@ -18,7 +18,7 @@ from pathlib import Path
 import filelock
 
 from ascpo.runs.directory import NoRun
-from ascpo.runs.files import read_json, reading, write_whole
+from ascpo.runs.files import read_json, reading, write_whole, writing
 from ascpo.runs.links import refuse_links
 from ascpo.runs.serialization import Plain, changed, to_plain
 from ascpo.sweep.executors.choose import Placement
@@ -60,7 +60,8 @@ class SweepDirectory:
     @contextlib.contextmanager
     def driving(self) -> Iterator[None]:
         """Lock the sweep for its driver."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        with writing(self.out):
+            self.folder.mkdir(parents=True, exist_ok=True)
         refuse_links(self.folder, self.folder / "driver.lock")
         try:
             lock = filelock.FileLock(self.folder / "driver.lock").acquire(timeout=_LOOKED_AT)

@@ -30,6 +30,11 @@ class Axis:
         """The ends of the range."""
         return (int(self.low), int(self.high)) if self.whole else (self.low, self.high)
 
+    @property
+    def tried(self) -> tuple[Value, ...]:
+        """All values, or both ends of the range: if they are settings, everything between them is one too."""
+        return self.values or self.ends
+
     def holds(self, value: object) -> bool:
         if self.values:
             return value in self.values

@@ -109,6 +109,14 @@ def test_failed_runs_are_reported(store, capsys):
     assert "Point-8-Hazard-cpo-seed1 failed: Epoch 7 made numbers" in out
 
 
+@pytest.mark.parametrize(
+    ("scale", "length"),
+    [(0.5, "0.5 of the paper's steps (3,000,000 of 6,000,000)"), (1.0, "as many steps as in the paper (6,000,000)")],
+)
+def test_a_page_says_how_long_its_runs_are(tmp_path, scale, length):
+    assert page_of(Q1, store_in(tmp_path, scale)).notes[0] == f"Runs have {length}."
+
+
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_a_page_without_runs_says_what_to_do(store, capsys, name):
     out = show(capsys, name, "--scale", 0.01, "--out", store.out)

@@ -31,7 +31,8 @@ def _notes(experiment: Experiment, store: PaperStore, samples: ByColumn, command
     """Notes on the runs: their length, overridden settings, engines, and the missing ones."""
     columns: list[Column] = [column for column in COLUMNS if column in samples or column in experiment.columns]
     trainings = experiment.trainings(columns=columns)
-    notes = [f"Runs have {store.scale:g} of the paper's steps ({round(store.scale * STEPS):,} of {STEPS:,})."]
+    length = f"{store.scale:g} of the paper's steps ({round(store.scale * STEPS):,} of {STEPS:,})"
+    notes = [f"Runs have {length if store.scale != 1 else f'as many steps as in the paper ({STEPS:,})'}."]
     if columns != [OURS]:
         notes.append(about_columns())
     configs = configs_of(store, experiment, trainings)

@@ -121,6 +121,27 @@ def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost(status, mon
     assert (code, err) == (143, "ascpo list: stopped by SIGTERM.\n")
 
 
+def test_a_signal_in_a_generator_that_is_collected_is_not_lost(status, monkeypatch):
+    """Python drops the exceptions of its finally clause, too."""
+
+    def generator():
+        try:
+            yield
+        finally:
+            signal.raise_signal(signal.SIGTERM)
+
+    def work():
+        next(generator())
+        time.sleep(30)
+
+    verb_does(monkeypatch, "list", work)
+    before, hook = signal.getsignal(signal.SIGTERM), sys.unraisablehook
+    code, _, err = status("list")
+    signal.signal(signal.SIGTERM, before)
+    sys.unraisablehook = hook
+    assert (code, err) == (143, "ascpo list: stopped by SIGTERM.\n")
+
+
 @VERBS
 @pytest.mark.parametrize("error", [BrokenPipeError(32, "Broken pipe"), Faulty("It broke."), ValueError("It is wrong.")])
 def test_an_error_prints_a_message_and_exits_with_1_in_every_command(status, verb, error, monkeypatch):

@@ -4,8 +4,10 @@ import contextlib
 import gc
 import os
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
@@ -25,10 +27,31 @@ def stop(number: int, frame: FrameType | None) -> None:
     """A signal handler that raises `Stopped`, now or in a moment.
 
     Python drops exceptions in finalisers and in callbacks of the garbage collector. JAX has such a callback, in which
-    signals are often handled. There the signal is sent again.
+    signals are often handled. There the signal is sent again, as it is after a `Stopped` that was dropped all the same,
+    such as in a generator that is collected.
     """
-    if _is_heard(frame):
-        raise Stopped(number)
+    if not _is_heard(frame):
+        _send_again(number)
+        return
+    if not isinstance(sys.unraisablehook, _OnDropped):
+        sys.unraisablehook = _OnDropped(sys.unraisablehook)
+    raise Stopped(number)
+
+
+@dataclass(frozen=True)
+class _OnDropped:
+    """Python calls this with every exception that it drops."""
+
+    before: Callable[["sys.UnraisableHookArgs"], object]
+
+    def __call__(self, dropped: "sys.UnraisableHookArgs") -> None:
+        if isinstance(dropped.exc_value, Stopped):
+            _send_again(dropped.exc_value.number)
+        else:
+            self.before(dropped)
+
+
+def _send_again(number: int) -> None:
     again = threading.Timer(0.01, os.kill, (os.getpid(), number))
     again.daemon = True
     again.start()

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from ascpo.evaluation.intervals import of_means
 from ascpo.paper.printed import COPIES, J_R, M_C, TIMEOUTS
-from ascpo.paper.standing import Spread, printed_lowest, spread, standing_notes, standing_table, standings
+from ascpo.paper.standing import printed_lowest, spread, standing_notes, standing_table, standings
 
 POINT, ANT = "Point-8-Hazard", "Ant-8-Hazard"
 
@@ -34,6 +34,11 @@ def test_single_seeds_have_no_spread():
     assert spread({(POINT, "ascpo"): numbers([0.1]), (POINT, "cpo"): numbers([0.2])}) is None
 
 
+def test_policies_that_park_add_nothing_to_the_spread():
+    arriving = {(POINT, "ascpo"): numbers(spread_by(0.3))}
+    assert spread(arriving | {(POINT, "trpo-ipo"): numbers(spread_by(3.0), timeouts=0.5)}) == spread(arriving)
+
+
 # Student's quantile of 97.5 % with ten degrees of freedom is 2.228. Two seeds against one: an error of s √1.5.
 @pytest.mark.parametrize(("ratio", "within"), [(0.99, True), (1.01, False)])
 def test_an_interval_with_a_known_deviation_reaches_as_far_as_students_quantile(ratio, within):
@@ -53,6 +58,16 @@ def test_an_algorithm_is_lowest_level_or_behind(mine, place):
     samples |= {(ANT, name): numbers(spread_by(0.3)) for name in ("cpo", "scpo", "trpo", "pcpo")}
     (one,) = standings(samples, "ascpo")
     assert (one.suite, one.rival, one.place) == (POINT, "cpo", place)
+
+
+@pytest.mark.parametrize(("seeds", "place"), [(5, "level"), (6, "behind")])
+def test_a_suite_with_enough_seeds_is_judged_by_its_own_spread(seeds, place):
+    # Five seeds of one other algorithm leave four degrees of freedom, six leave five.
+    alike = numbers(np.exp(0.1 * np.linspace(-1, 1, seeds)))
+    samples = {(POINT, "ascpo"): numbers([0.2]), (POINT, "cpo"): numbers([0.1]), (POINT, "trpo"): alike}
+    samples |= {(ANT, name): numbers(spread_by(1.0)) for name in ("cpo", "scpo", "trpo", "pcpo")}
+    (one,) = standings(samples, "ascpo")
+    assert one.place == place
 
 
 def test_a_lower_cost_is_not_judged_without_a_second_seed():
@@ -95,7 +110,15 @@ def test_the_table_and_the_notes_say_the_same():
     assert [row[0] for row in table.cells()] == [POINT, ANT, f"{COPIES[0]}*"]
     assert [row[-1] for row in table.cells()] == ["lowest", "behind", "behind"]
     assert table.cells()[0][1:-1] == ["2.400 ± 0.000", "2.480", "0.2000 ± 0.0000", "0.0413", "cpo", "0.3000"]
-    returns, costs, how = standing_notes(found, "ascpo", Spread(np.log(2), 4))
+    returns, costs, how = standing_notes(found, "ascpo", found[0].spread)
     assert "in 3 of 3 suites, M_c at or below the printed one in 2." in returns
     assert "the lowest in 1 of 3 suites, level with the lowest in 0 and behind in 2" in costs
-    assert "by a factor of 2 (one standard deviation, from 4 degrees of freedom)" in how
+    assert how.endswith("differ by a factor of 1 (one standard deviation, from 3 degrees of freedom).")
+
+
+def test_the_notes_say_how_far_the_spreads_of_single_suites_differ():
+    samples = {(POINT, "ascpo"): numbers([0.1])}
+    samples |= {(POINT, name): numbers(spread_by(0.5)) for name in ("cpo", "scpo", "trpo", "pcpo", "trpo-fac")}
+    samples |= {(ANT, name): numbers(spread_by(0.1)) for name in ("ascpo", "cpo")}
+    *_, how = standing_notes(standings(samples, "ascpo"), "ascpo", spread(samples))
+    assert how.endswith("from 7 degrees of freedom), by 1.6 to 1.6 in suites that have 5 or more of their own.")

@@ -5,11 +5,14 @@
     behind   one has, and the difference is larger than that
 
 Most algorithms have too few seeds for a deviation of their own. So the deviation of ln M_c between seeds is pooled over
-all algorithms and suites that have several:
+the algorithms of a suite that have several:
 
     s² = Σ (nᵢ − 1) sᵢ² / Σ (nᵢ − 1)        the difference of two means has the error s √(1/n + 1/n′)
 
-A policy that parks costs nothing. So the others count only if the time limit ends few of their episodes.
+Suites differ: where one episode in a thousand has a cost, two seeds differ by a factor of several. A suite with too few
+seeds for a deviation of its own gets the one that is pooled over all suites.
+
+A policy that parks costs nothing. So algorithms count only if the time limit ends few of their episodes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,6 +31,8 @@ from ascpo.paper.tables import Cell, Table
 
 ARRIVES = 0.05
 """The largest share of time-outs with which an algorithm counts as one that arrives."""
+ENOUGH_FREEDOM = 5
+"""The degrees of freedom with which a suite has a deviation of its own."""
 RETURN_TOLERANCE = 0.1
 """J_r may be lower than the printed one by this much."""
 
@@ -36,7 +41,7 @@ Place = Literal["lowest", "level", "behind"]
 
 @dataclass(frozen=True)
 class Spread:
-    """How much ln M_c differs between the seeds of one algorithm in one suite."""
+    """How much ln M_c differs between the seeds of one algorithm in one suite, pooled over algorithms."""
 
     deviation: float
     freedom: int
@@ -53,6 +58,8 @@ class Standing:
     """The algorithm with the lowest M_c of all others. None if no other one arrives."""
     theirs: Numbers
     """The rival's numbers."""
+    spread: Spread | None
+    """The spread that decides: the suite's own, or that of all suites."""
     place: Place | None
     """None without a rival, or if a lower M_c cannot be compared because no algorithm has two seeds."""
 
@@ -67,8 +74,9 @@ class Standing:
 
 
 def spread(samples: Samples) -> Spread | None:
-    """The pooled deviation of ln M_c. None if no algorithm has two seeds in any suite."""
-    groups = [M_C.logs(x) for numbers in samples.values() if len(x := numbers.get(M_C.name, ())) > 1]
+    """The pooled deviation of ln M_c. None if no algorithm that arrives has two seeds in any suite."""
+    costs = [numbers[M_C.name] for numbers in samples.values() if _arrives(numbers)]
+    groups = [M_C.logs(x) for x in costs if len(x) > 1]
     freedom = sum(len(logs) - 1 for logs in groups)
     if not freedom:
         return None
@@ -80,7 +88,8 @@ def standings(samples: Samples, algorithm: str, others: Iterable[str] = TABLE_AL
     """The standing in every suite in which the algorithm has runs."""
     pooled, rivals = spread(samples), [name for name in others if name != algorithm]
     suites = dict.fromkeys(suite for suite, name in samples if name == algorithm)
-    return [_standing(samples, suite, algorithm, rivals, pooled) for suite in suites]
+    of_suites = {one: {key: numbers for key, numbers in samples.items() if key[0] == one} for one in suites}
+    return [_standing(found, suite, algorithm, rivals, pooled) for suite, found in of_suites.items()]
 
 
 def standing_table(found: Iterable[Standing], algorithm: str, title: str) -> Table:
@@ -115,9 +124,16 @@ def standing_notes(found: Sequence[Standing], algorithm: str, pooled: Spread | N
         notes.append(
             f"Level: the difference of ln M_c is within Student's interval of {LEVEL:.0%}. Seeds of one algorithm "
             f"differ by a factor of {np.exp(pooled.deviation):.2g} (one standard deviation, from {pooled.freedom} "
-            "degrees of freedom)."
+            f"degrees of freedom){_of_own(found, pooled)}."
         )
     return notes
+
+
+def _of_own(found: Iterable[Standing], pooled: Spread) -> str:
+    """How far the deviations of single suites differ."""
+    own = [np.exp(one.spread.deviation) for one in found if one.spread not in (None, pooled)]
+    many = f"suites that have {ENOUGH_FREEDOM} or more of their own"
+    return f", by {min(own):.2g} to {max(own):.2g} in {many}" if own else ""
 
 
 def printed_lowest(algorithm: str) -> tuple[int, int]:
@@ -133,16 +149,18 @@ def _standing(samples: Samples, suite: str, algorithm: str, rivals: list[str], p
     found = {name: x for name in rivals if _arrives(x := samples.get((suite, name), {}))}
     rival = min(found, key=lambda name: found[name][M_C.name].mean(), default=None)
     theirs = found[rival] if rival is not None else {}
-    place = None if rival is None else _place(mine, theirs, pooled)
-    return Standing(suite, mine, rival, theirs, place)
+    own = spread(samples)
+    deciding = own if own is not None and own.freedom >= ENOUGH_FREEDOM else pooled
+    place = None if rival is None else _place(mine, theirs, deciding)
+    return Standing(suite, mine, rival, theirs, deciding, place)
 
 
-def _place(mine: Numbers, theirs: Numbers, pooled: Spread | None) -> Place | None:
+def _place(mine: Numbers, theirs: Numbers, deciding: Spread | None) -> Place | None:
     if mine[M_C.name].mean() <= theirs[M_C.name].mean():
         return "lowest"
-    if pooled is None:
+    if deciding is None:
         return None
-    difference = of_means(M_C.logs(mine[M_C.name]), M_C.logs(theirs[M_C.name]), pooled.deviation, pooled.freedom)
+    difference = of_means(M_C.logs(mine[M_C.name]), M_C.logs(theirs[M_C.name]), deciding.deviation, deciding.freedom)
     return "level" if difference.low <= 0 else "behind"
 
 

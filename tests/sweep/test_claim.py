@@ -66,3 +66,37 @@ def test_a_worker_whose_claim_is_taken_ends_at_once(tmp_path, monkeypatch):
         while not ends and time.monotonic() < end:
             time.sleep(0.01)
     assert ends[0] == claim.LOST_CLAIM
+
+
+def test_a_worker_that_was_suspended_goes_on_if_nobody_has_taken_its_claim(tmp_path, monkeypatch):
+    ends, clock = [], time.monotonic
+    monkeypatch.setattr(claim, "_HEARTBEAT", 0.01)
+    monkeypatch.setattr(claim.os, "_exit", ends.append)
+    with claimed([tmp_path]):
+        monkeypatch.setattr(claim.time, "monotonic", lambda: clock() + 2 * STALE)
+        long_ago = time.time() - 2 * STALE
+        os.utime(tmp_path / ".claim", (long_ago, long_ago))
+        end = clock() + 5
+        while Claim.of(tmp_path) is None and clock() < end:
+            time.sleep(0.01)
+        assert Claim.of(tmp_path) is not None
+    assert not ends
+
+
+def test_a_worker_that_cannot_reach_its_claim_for_a_minute_ends(tmp_path, monkeypatch):
+    ends, clock = [], time.monotonic
+    monkeypatch.setattr(claim, "_HEARTBEAT", 0.01)
+    monkeypatch.setattr(claim.os, "_exit", ends.append)
+    with claimed([tmp_path]):
+        monkeypatch.setattr(claim, "_holds", unreachable)
+        time.sleep(0.2)
+        assert not ends
+        monkeypatch.setattr(claim.time, "monotonic", lambda: clock() + STALE)
+        end = clock() + 5
+        while not ends and clock() < end:
+            time.sleep(0.01)
+    assert ends[0] == claim.LOST_CLAIM
+
+
+def unreachable(*_):
+    raise OSError("stale file handle")

@@ -2,7 +2,7 @@
 
 A claim is a file in the run's directory that its worker touches every few seconds. A claim of this machine is valid
 while its process lives, and one of another machine until it has not been touched for a minute. A worker whose claim was
-replaced exits at once, without writing anything more.
+replaced, or who has not reached the file system for a minute, exits at once, without writing anything more.
 """
 
 import contextlib
@@ -117,14 +117,19 @@ def _replace(directory: Path, mine: Claim) -> None:
 def _keep_alive(directories: Sequence[Path], mine: Claim, done: threading.Event) -> None:
     touched = time.monotonic()
     while not done.wait(_HEARTBEAT):
-        with contextlib.suppress(OSError):
-            if time.monotonic() - touched < STALE and all(_holds(directory, mine) for directory in directories):
+        try:
+            if all(_holds(directory, mine) for directory in directories):
                 for directory in directories:
                     os.utime(_file(directory))
                 touched = time.monotonic()
                 continue
-            if not done.is_set():
-                os._exit(LOST_CLAIM)
+        except OSError:
+            # While the file system is out of reach, another machine may see the claim expire. A worker that was only
+            # suspended for so long still finds its claim here, unless it was replaced meanwhile.
+            if time.monotonic() - touched < STALE:
+                continue
+        if not done.is_set():
+            os._exit(LOST_CLAIM)
 
 
 def _holds(directory: Path, mine: Claim) -> bool:

@@ -50,7 +50,7 @@ def end_of(batch: Batch, code: int) -> End:
     if code in (128 + signal.SIGTERM, 128 + signal.SIGINT):
         return End(f"{signal.Signals(code - 128).name} stopped its process. The log is {log}", lost=True)
     if code == LOST_CLAIM:
-        return End(f"another worker has taken over {batch[0].directory}, and trains it now")
+        return End(f"another worker has taken over {batch[0].directory}, or its files were out of reach for a minute")
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()] if log.exists() else []
     return End(lines[-1] if lines else f"its process ended with exit code {code}")
 

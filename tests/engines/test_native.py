@@ -1,11 +1,14 @@
 """The native environments: exact physics, exact resets, and simulations that break down."""
 
+import itertools
+
 import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
 from mujoco.batch import SimulationError
 
+from ascpo.engines.actor import ScriptedActor
 from ascpo.engines.native.engine import NativeEngine
 from ascpo.engines.native.environments import NativeEnvironments
 from ascpo.guard.layout import Layout
@@ -189,3 +192,26 @@ def test_contacts_switched_off_change_no_trajectory_of_the_point():
 def test_impossible_sizes_are_refused(kind, num_envs, num_threads, word):
     with pytest.raises(ValueError, match=word):
         kind(task_of("Point-1-Hazard"), num_envs, num_threads)
+
+
+@pytest.mark.parametrize("name", ["Point-4-Hazard", "Point-4-Ghost", "Drone-4-3DHazard"])
+def test_an_environment_for_which_no_episode_is_left_rests_and_the_others_go_on_unchanged(name):
+    episodes, actions = [(5, i) for i in range(4)], np.random.default_rng(0).uniform(-1, 1, (1, 26, 1, 1))
+    task = task_of(name, max_episode_steps=10)
+    noise = np.broadcast_to(actions, (1, 26, 3, task.suite.robot.actions)).astype(np.float32)
+    engine, alone, poses = NativeEngine(task, 3, 1), NativeEngine(task, 1, 1), []
+    engine.after_physics = lambda: poses.append(engine.live("qpos").copy())
+    engine.start_at(ScriptedActor(), episodes)
+    # Three episodes of ten steps, then the fourth in the first environment. The last six steps are nobody's.
+    (company,) = engine.collect(NOTHING, [noise])
+    moved = [(now != before).any(axis=1).tolist() for before, now in itertools.pairwise(poses[10:])]
+    assert moved == 10 * [[True, False, False]] + 5 * [[False, False, False]]
+    paths = company.observation[0]
+    for episode, env, first in ((0, 0, 0), (1, 1, 0), (2, 2, 0), (3, 0, 10)):
+        alone.start_at(ScriptedActor(), [episodes[episode]])
+        (single,) = alone.collect(NOTHING, [noise[:, first : first + 10, :1]])
+        np.testing.assert_array_equal(single.observation[0, :, 0], paths[first : first + 10, env])
+        np.testing.assert_array_equal(single.cost[0, :, 0], company.cost[0, first : first + 10, env])
+
+
+NOTHING = [np.zeros((1, 1), np.float32)]

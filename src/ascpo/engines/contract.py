@@ -183,7 +183,10 @@ class EpisodePlayer(Engine, Protocol):
     """An engine that plays given episodes. Each is the same alone and together with any others."""
 
     def start_at(self, actor: Actor, episodes: Sequence[EpisodeId]) -> None:
-        """Start one run that plays these episodes in the order of a `Playlist`. After the last, the list repeats."""
+        """Start one run that plays these episodes in the order of a `Playlist`.
+
+        An environment for which none is left plays anything, or rests. Its steps mean nothing.
+        """
 
 
 @runtime_checkable

@@ -124,7 +124,7 @@ class NativeEngine(TaskSizes):
             if again:
                 scenes.append([lane.scenes.copy() for lane in self._lanes])
             actions = np.concatenate([rows[t, :, lane.policy.executed] for lane, _, _, rows in runs])
-            reasons = self._simulator.step(actions)
+            reasons = self._simulator.step(actions, self._stepping())
             if self.after_physics is not None:
                 self.after_physics()
             # All programs are started before the first result is awaited, so that they run in parallel. The action of
@@ -147,6 +147,13 @@ class NativeEngine(TaskSizes):
 
     def close(self) -> None:
         """Nothing to release."""
+
+    def _stepping(self) -> Int[np.ndarray, " n"] | None:
+        """The simulations that step. None for all. After the end of a list, those without an episode rest."""
+        schedule = self._lanes[0].schedule
+        if not isinstance(schedule, ListSchedule) or schedule.playing.all():
+            return None
+        return np.flatnonzero(schedule.playing)
 
     def _with_scenes(self, rollouts: list[Rollout], scenes: Int[np.ndarray, "time run 3 env"]) -> list[Rollout]:
         """Add the scenes to the rollouts of batches with replay."""

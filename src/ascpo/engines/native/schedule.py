@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Integer
+from jaxtyping import Array, Bool, Float, Int, Integer
 
 from ascpo.engines.contract import Snapshot
 from ascpo.engines.native.programs import begin
@@ -131,7 +131,10 @@ class ReplaySchedule:
 
 
 class ListSchedule:
-    """The episodes of a list, as a `Playlist` deals them out. After the last one comes the first one again."""
+    """The episodes of a list, as a `Playlist` deals them out.
+
+    An environment for which none is left begins one from the start of the list again, and need not play it.
+    """
 
     def __init__(self, task: Task, episodes: Sequence[EpisodeId], num_envs: int, at_a_time: int = 512) -> None:
         """Layouts are drawn in blocks of one size, so that the program is compiled once."""
@@ -146,6 +149,13 @@ class ListSchedule:
         self.episodes: PerEnv = np.full(num_envs, -1)
         self.upcoming: Float[np.ndarray, "env 1 packed"] = self._rows[np.arange(num_envs) % count, None]
         self.position: Int[np.ndarray, " env"] = np.zeros(num_envs, np.int32)
+
+    @property
+    def playing(self) -> Bool[np.ndarray, " env"]:
+        """The environments that play an episode of the list. In the others its end is past."""
+        if self._playlist is None:
+            return np.ones(len(self.seeds), bool)
+        return self._playlist.current < len(self._ids)
 
     def begin_next(self, which: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n pillars 3"]:
         """The next episode begins in these environments, in rising order. Returns where its pillars stand."""

@@ -53,13 +53,18 @@ class Simulator:
         self.batch.state[where] = snapshot["physics"]
         self.sensors[where], self.steps[where] = snapshot["sensors"], snapshot["steps"]
 
-    def step(self, actions: Float[np.ndarray, "env act"]) -> dict[int, str]:
-        """Apply the actions for one step and read the sensors. Returns the simulations that diverged, with reasons."""
+    def step(self, actions: Float[np.ndarray, "env act"], which: Int[np.ndarray, " n"] | None = None) -> dict[int, str]:
+        """Apply the actions for one step and read the sensors. Returns the simulations that diverged, with reasons.
+
+        `which` names the simulations that step, in rising order. The others rest. None means all of them.
+        """
+        if which is not None and not len(which):
+            return {}
         if self._rotors:
             self._controls[:, self._rotors, :3] = lift(actions, self.sensors, self._task.plan.offsets, self._mass)
         else:
             self._controls[:] = actions
-        reasons = self._substeps()
+        reasons = self._substeps(which)
         self.steps += 1
         warned = self.batch.warning[:, :, 1]
         if warned.any():
@@ -68,26 +73,33 @@ class Simulator:
                 names = [mujoco.mjtWarning(k).name.removeprefix("mjWARN_") for k in np.flatnonzero(warned[i])]
                 reasons.setdefault(int(i), f"MuJoCo warned of {', '.join(names)}")
             self.batch.warning[:] = 0
-        size = self._sensordata.shape[1]
-        self.sensors[:, :size] = self._sensordata
+        size, stepped = self._sensordata.shape[1], slice(None) if which is None else which
+        self.sensors[stepped, :size] = self._sensordata[stepped]
         if self._task.suite.moves:
-            self.sensors[:, size:] = self._places[:, :, self._tracked].reshape(len(self.sensors), -1)
+            tracked = self._places[stepped, :, self._tracked]
+            self.sensors[stepped, size:] = tracked.reshape(len(tracked), -1)
         if reasons:
             self.sensors[list(reasons)] = np.nan
         return reasons
 
-    def _substeps(self) -> dict[int, str]:
+    def _substeps(self, which: Int[np.ndarray, " n"] | None) -> dict[int, str]:
         """Ten substeps without sensors, and a forward pass with them."""
-        reasons, substeps = {}, functools.partial(self.batch.step, nstep=SUBSTEPS)
+        reasons, places = dict[int, str](), self._places
+        substeps = functools.partial(self.batch.step, which, nstep=SUBSTEPS)
         if self._task.suite.moves:
             # Ghosts react to the robot in every substep, so its path is recorded.
-            substeps = functools.partial(self.batch.rollout, SUBSTEPS, record=("xpos",), out={"xpos": self._places})
-        for flags, call in ((_SENSORS_OFF, substeps), (0, self.batch.forward)):
+            places = self._places if which is None else self._places[which]
+            record = functools.partial(self.batch.rollout, SUBSTEPS, record=("xpos",), ids=which)
+            substeps = functools.partial(record, out={"xpos": places})
+        forward = functools.partial(self.batch.forward, which)
+        for flags, call in ((_SENSORS_OFF, substeps), (0, forward)):
             self._flags[:] = self._all_on | flags
             try:
                 call()
             except SimulationError as error:
                 reasons |= {int(i): self.batch.error(int(i)) for i in error.ids}
+        if places is not self._places:
+            self._places[which] = places
         return reasons
 
 

@@ -25,6 +25,7 @@ SUITE_DEFAULTS: Mapping[str, Named] = {
     "trpo-fac": _WAIVED,
     "trpo-cvar": _WAIVED,
     "ppo-lagrangian": _WAIVED,
+    "pascpo": _WAIVED,
 }
 """Algorithm → setting → value."""
 ROBOT_DEFAULTS: Mapping[str, Named] = {

@@ -131,7 +131,8 @@ def standing_notes(found: Sequence[Standing], algorithm: str, pooled: Spread | N
 
 def _of_own(found: Iterable[Standing], pooled: Spread) -> str:
     """How far the deviations of single suites differ."""
-    own = [np.exp(one.spread.deviation) for one in found if one.spread not in (None, pooled)]
+    spreads = [one.spread for one in found if one.spread is not None and one.spread != pooled]
+    own = [np.exp(one.deviation) for one in spreads]
     many = f"suites that have {ENOUGH_FREEDOM} or more of their own"
     return f", by {min(own):.2g} to {max(own):.2g} in {many}" if own else ""
 

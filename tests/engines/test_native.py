@@ -194,6 +194,10 @@ def test_impossible_sizes_are_refused(kind, num_envs, num_threads, word):
         kind(task_of("Point-1-Hazard"), num_envs, num_threads)
 
 
+NOTHING = [np.zeros((1, 1), np.float32)]
+"""The parameters of a policy that has none."""
+
+
 @pytest.mark.parametrize("name", ["Point-4-Hazard", "Point-4-Ghost", "Drone-4-3DHazard"])
 def test_an_environment_for_which_no_episode_is_left_rests_and_the_others_go_on_unchanged(name):
     episodes, actions = [(5, i) for i in range(4)], np.random.default_rng(0).uniform(-1, 1, (1, 26, 1, 1))
@@ -212,6 +216,3 @@ def test_an_environment_for_which_no_episode_is_left_rests_and_the_others_go_on_
         (single,) = alone.collect(NOTHING, [noise[:, first : first + 10, :1]])
         np.testing.assert_array_equal(single.observation[0, :, 0], paths[first : first + 10, env])
         np.testing.assert_array_equal(single.cost[0, :, 0], company.cost[0, first : first + 10, env])
-
-
-NOTHING = [np.zeros((1, 1), np.float32)]

@@ -2,7 +2,8 @@
 
 Suites give margins, so that near misses can be learned from, and their episodes fail if they time out. Neither is known
 of other environments. All entries were measured to help (benchmarks/RESULTS.md, "Eight obstacles", "What reaches the
-target probability" and "Policies that stop driving"). Settings without an entry did not help, or were not measured.
+target probability", "Policies that stop driving" and "PASCPO with the waiver"). Settings without an entry did not help,
+or were not measured.
 """
 
 from collections.abc import Mapping

@@ -2,7 +2,7 @@
 
 A claim is a file in the run's directory that its worker touches every few seconds. A claim of this machine is valid
 while its process lives, and one of another machine until it has not been touched for a minute. A worker whose claim was
-replaced, or who has not reached the file system for a minute, exits at once, without writing anything more.
+replaced, or that has not reached the file system for a minute, exits at once, without writing anything more.
 """
 
 import contextlib
@@ -118,14 +118,14 @@ def _keep_alive(directories: Sequence[Path], mine: Claim, done: threading.Event)
     touched = time.monotonic()
     while not done.wait(_HEARTBEAT):
         try:
+            # A worker that was suspended until its claim expired goes on, unless the claim was replaced meanwhile.
             if all(_holds(directory, mine) for directory in directories):
                 for directory in directories:
                     os.utime(_file(directory))
                 touched = time.monotonic()
                 continue
         except OSError:
-            # While the file system is out of reach, another machine may see the claim expire. A worker that was only
-            # suspended for so long still finds its claim here, unless it was replaced meanwhile.
+            # While the file system is out of reach, another machine may see the claim expire.
             if time.monotonic() - touched < STALE:
                 continue
         if not done.is_set():

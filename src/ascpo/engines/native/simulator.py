@@ -76,7 +76,7 @@ class Simulator:
         size, stepped = self._sensordata.shape[1], slice(None) if which is None else which
         self.sensors[stepped, :size] = self._sensordata[stepped]
         if self._task.suite.moves:
-            tracked = self._places[stepped, :, self._tracked]
+            tracked = self._recorded(which)[:, :, self._tracked]
             self.sensors[stepped, size:] = tracked.reshape(len(tracked), -1)
         if reasons:
             self.sensors[list(reasons)] = np.nan
@@ -84,13 +84,11 @@ class Simulator:
 
     def _substeps(self, which: Int[np.ndarray, " n"] | None) -> dict[int, str]:
         """Ten substeps without sensors, and a forward pass with them."""
-        reasons, places = dict[int, str](), self._places
-        substeps = functools.partial(self.batch.step, which, nstep=SUBSTEPS)
+        reasons, substeps = {}, functools.partial(self.batch.step, which, nstep=SUBSTEPS)
         if self._task.suite.moves:
             # Ghosts react to the robot in every substep, so its path is recorded.
-            places = self._places if which is None else self._places[which]
             record = functools.partial(self.batch.rollout, SUBSTEPS, record=("xpos",), ids=which)
-            substeps = functools.partial(record, out={"xpos": places})
+            substeps = functools.partial(record, out={"xpos": self._recorded(which)})
         forward = functools.partial(self.batch.forward, which)
         for flags, call in ((_SENSORS_OFF, substeps), (0, forward)):
             self._flags[:] = self._all_on | flags
@@ -98,9 +96,11 @@ class Simulator:
                 call()
             except SimulationError as error:
                 reasons |= {int(i): self.batch.error(int(i)) for i in error.ids}
-        if places is not self._places:
-            self._places[which] = places
         return reasons
+
+    def _recorded(self, which: Int[np.ndarray, " n"] | None) -> Float[np.ndarray, "n substep body 3"]:
+        """Where the bodies of the stepping simulations are in each substep, in the order of `which`."""
+        return self._places if which is None else self._places[: len(which)]
 
 
 _SENSORS_OFF = int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
